@@ -1,0 +1,131 @@
+/* The system allocator, the counting allocator with a limit, and checked
+ * size arithmetic. */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+static void* system_resize(void* self, void* old, size_t old_size, size_t new_size) {
+  (void)self;
+  if (new_size == 0) {
+    free(old);
+    return NULL;
+  }
+  if (new_size > SIZE_MAX - ALIGNMENT) return NULL;
+  size_t rounded = (new_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  void* fresh = aligned_alloc(ALIGNMENT, rounded);
+  if (fresh && old) {
+    memcpy(fresh, old, old_size < new_size ? old_size : new_size);
+    free(old);
+  }
+  return fresh;
+}
+
+static const hone_allocator_t system_allocator = {.self = NULL, .resize = system_resize};
+
+const hone_allocator_t* hone_allocator_system(void) { return &system_allocator; }
+
+struct hone_limit_allocator {
+  hone_allocator_t interface; /* self points back here */
+  const hone_allocator_t* base;
+  size_t limit; /* bytes; SIZE_MAX when there is none */
+  atomic_size_t in_use;
+  atomic_size_t peak;
+};
+
+/* Takes `size` bytes from the budget; false when they are not there. */
+static bool limit_reserve(hone_limit_allocator_t* limit, size_t size) {
+  size_t used = atomic_load(&limit->in_use);
+  do {
+    if (size > limit->limit || used > limit->limit - size) return false;
+  } while (!atomic_compare_exchange_weak(&limit->in_use, &used, used + size));
+  size_t now = used + size, peak = atomic_load(&limit->peak);
+  while (now > peak && !atomic_compare_exchange_weak(&limit->peak, &peak, now)) {
+  }
+  return true;
+}
+
+static void* limit_resize(void* self, void* old, size_t old_size, size_t new_size) {
+  hone_limit_allocator_t* limit = self;
+  /* While old and new exist together both count. */
+  if (new_size && !limit_reserve(limit, new_size)) return NULL;
+  void* fresh = limit->base->resize(limit->base->self, old, old_size, new_size);
+  bool failed = new_size && !fresh;
+  atomic_fetch_sub(&limit->in_use, failed ? new_size : old ? old_size : 0);
+  return fresh;
+}
+
+hone_status_t hone_limit_allocator_create(const hone_allocator_t* base, size_t limit_bytes,
+                                          hone_limit_allocator_t** out_limit) {
+  *out_limit = NULL;
+  if (!base) base = &system_allocator;
+  hone_limit_allocator_t* limit = hone_alloc(base, sizeof *limit);
+  if (!limit) return hone_oom();
+  limit->interface = (hone_allocator_t){.self = limit, .resize = limit_resize};
+  limit->base = base;
+  limit->limit = limit_bytes ? limit_bytes : SIZE_MAX;
+  *out_limit = limit;
+  return NULL;
+}
+
+void hone_limit_allocator_destroy(hone_limit_allocator_t* limit) {
+  if (limit) hone_free(limit->base, limit, sizeof *limit);
+}
+
+const hone_allocator_t* hone_limit_allocator_get(hone_limit_allocator_t* limit) {
+  return &limit->interface;
+}
+
+size_t hone_limit_allocator_in_use(const hone_limit_allocator_t* limit) {
+  return atomic_load(&limit->in_use);
+}
+
+size_t hone_limit_allocator_peak(const hone_limit_allocator_t* limit) {
+  return atomic_load(&limit->peak);
+}
+
+void* hone_alloc(const hone_allocator_t* allocator, size_t size) {
+  if (!allocator) allocator = &system_allocator;
+  void* block = allocator->resize(allocator->self, NULL, 0, size ? size : 1);
+  if (block) memset(block, 0, size ? size : 1);
+  return block;
+}
+
+void* hone_realloc(const hone_allocator_t* allocator, void* old, size_t old_size,
+                   size_t new_size) {
+  if (!allocator) allocator = &system_allocator;
+  return allocator->resize(allocator->self, old, old_size ? old_size : 1, new_size ? new_size : 1);
+}
+
+void hone_free(const hone_allocator_t* allocator, void* block, size_t size) {
+  if (!block) return;
+  if (!allocator) allocator = &system_allocator;
+  allocator->resize(allocator->self, block, size ? size : 1, 0);
+}
+
+bool hone_size_add(size_t a, size_t b, size_t* out) { return !__builtin_add_overflow(a, b, out); }
+bool hone_size_mul(size_t a, size_t b, size_t* out) { return !__builtin_mul_overflow(a, b, out); }
+bool hone_i64_add(int64_t a, int64_t b, int64_t* out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+bool hone_i64_sub(int64_t a, int64_t b, int64_t* out) {
+  return !__builtin_sub_overflow(a, b, out);
+}
+bool hone_i64_mul(int64_t a, int64_t b, int64_t* out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+
+bool hone_dims_count(int rank, const int64_t* dims, int64_t* out_count) {
+  int64_t count = 1;
+  bool has_zero = false;
+  for (int i = 0; i < rank; i++) {
+    if (dims[i] < 0) return false;
+    if (dims[i] == 0) has_zero = true;
+    else if (!hone_i64_mul(count, dims[i], &count)) return false;
+  }
+  *out_count = has_zero ? 0 : count;
+  return true;
+}

@@ -1,0 +1,25 @@
+/* Memory: plain calls on an allocator, and sizes that cannot overflow. */
+#ifndef HONE_BASE_MEMORY_H
+#define HONE_BASE_MEMORY_H
+
+#include "hone/allocator.h"
+
+/* The status for memory that is not there; needs none itself. */
+HONE_MUST_USE hone_status_t hone_oom(void);
+
+/* Allocates `size` zeroed bytes; NULL when out. `allocator` NULL: the system's. */
+void* hone_alloc(const hone_allocator_t* allocator, size_t size);
+/* Grows or shrinks; NULL when out, `old` then stays valid. New bytes are not zeroed. */
+void* hone_realloc(const hone_allocator_t* allocator, void* old, size_t old_size, size_t new_size);
+void hone_free(const hone_allocator_t* allocator, void* block, size_t size); /* NULL is allowed */
+
+/* Each returns false, leaving *out alone, when the result does not fit. */
+bool hone_size_add(size_t a, size_t b, size_t* out);
+bool hone_size_mul(size_t a, size_t b, size_t* out);
+bool hone_i64_add(int64_t a, int64_t b, int64_t* out);
+bool hone_i64_sub(int64_t a, int64_t b, int64_t* out);
+bool hone_i64_mul(int64_t a, int64_t b, int64_t* out);
+/* Product of `rank` non-negative extents; false on overflow or a negative one. */
+bool hone_dims_count(int rank, const int64_t* dims, int64_t* out_count);
+
+#endif
