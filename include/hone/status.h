@@ -82,9 +82,9 @@ HONE_API const char* hone_code_text(hone_code_t code);
 HONE_API const char* hone_code_advice(hone_code_t code);
 
 /* Returns from the calling function when `expr` is not success. */
-#define HONE_TRY(expr)                        \
-  do {                                        \
-    hone_status_t hone_try_status_ = (expr);  \
+#define HONE_TRY(expr)                             \
+  do {                                             \
+    hone_status_t hone_try_status_ = (expr);       \
     if (hone_try_status_) return hone_try_status_; \
   } while (0)
 

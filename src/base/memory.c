@@ -94,8 +94,7 @@ void* hone_alloc(const hone_allocator_t* allocator, size_t size) {
   return block;
 }
 
-void* hone_realloc(const hone_allocator_t* allocator, void* old, size_t old_size,
-                   size_t new_size) {
+void* hone_realloc(const hone_allocator_t* allocator, void* old, size_t old_size, size_t new_size) {
   if (!allocator) allocator = &system_allocator;
   return allocator->resize(allocator->self, old, old_size ? old_size : 1, new_size ? new_size : 1);
 }
@@ -108,23 +107,19 @@ void hone_free(const hone_allocator_t* allocator, void* block, size_t size) {
 
 bool hone_size_add(size_t a, size_t b, size_t* out) { return !__builtin_add_overflow(a, b, out); }
 bool hone_size_mul(size_t a, size_t b, size_t* out) { return !__builtin_mul_overflow(a, b, out); }
-bool hone_i64_add(int64_t a, int64_t b, int64_t* out) {
-  return !__builtin_add_overflow(a, b, out);
-}
-bool hone_i64_sub(int64_t a, int64_t b, int64_t* out) {
-  return !__builtin_sub_overflow(a, b, out);
-}
-bool hone_i64_mul(int64_t a, int64_t b, int64_t* out) {
-  return !__builtin_mul_overflow(a, b, out);
-}
+bool hone_i64_add(int64_t a, int64_t b, int64_t* out) { return !__builtin_add_overflow(a, b, out); }
+bool hone_i64_sub(int64_t a, int64_t b, int64_t* out) { return !__builtin_sub_overflow(a, b, out); }
+bool hone_i64_mul(int64_t a, int64_t b, int64_t* out) { return !__builtin_mul_overflow(a, b, out); }
 
 bool hone_dims_count(int rank, const int64_t* dims, int64_t* out_count) {
   int64_t count = 1;
   bool has_zero = false;
   for (int i = 0; i < rank; i++) {
     if (dims[i] < 0) return false;
-    if (dims[i] == 0) has_zero = true;
-    else if (!hone_i64_mul(count, dims[i], &count)) return false;
+    if (dims[i] == 0)
+      has_zero = true;
+    else if (!hone_i64_mul(count, dims[i], &count))
+      return false;
   }
   *out_count = has_zero ? 0 : count;
   return true;

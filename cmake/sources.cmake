@@ -1,0 +1,20 @@
+# What there is to build: src/ is the library, tools/hone/ the command.
+set(hone_folders base ir ops import passes loop sched tune codegen runtime backends
+                 quant prune train dist serve bundle nas)
+set(not_a_part "_(test|fuzz|bench)\\.c$")
+
+set(hone_sources)
+foreach(folder IN LISTS hone_folders)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.c)
+  list(APPEND hone_sources ${files})
+endforeach()
+list(FILTER hone_sources EXCLUDE REGEX ${not_a_part})
+
+file(GLOB_RECURSE hone_command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/hone/*.c)
+list(FILTER hone_command_sources EXCLUDE REGEX ${not_a_part})
+
+file(GLOB_RECURSE hone_test_sources CONFIGURE_DEPENDS
+     ${CMAKE_SOURCE_DIR}/src/*_test.c ${CMAKE_SOURCE_DIR}/tools/*_test.c
+     ${CMAKE_SOURCE_DIR}/tests/*_test.c)
+file(GLOB_RECURSE hone_fuzz_sources CONFIGURE_DEPENDS
+     ${CMAKE_SOURCE_DIR}/src/*_fuzz.c ${CMAKE_SOURCE_DIR}/tools/*_fuzz.c)
