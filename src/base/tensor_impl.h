@@ -1,0 +1,29 @@
+/* The fields of a tensor, for the parts of hone that work on them directly.
+ * Header, elements and items come from one allocation, unless the elements
+ * were wrapped. Invariant: bytes == count * hone_dtype_size(dtype). */
+#ifndef HONE_BASE_TENSOR_IMPL_H
+#define HONE_BASE_TENSOR_IMPL_H
+
+#include <stdatomic.h>
+
+#include "hone/tensor.h"
+
+struct hone_tensor {
+  const hone_allocator_t* allocator;
+  atomic_size_t references;
+  size_t allocated; /* bytes of this allocation, for the allocator */
+  hone_kind_t kind;
+  hone_dtype_t dtype; /* of a sequence: of its elements, UNKNOWN where that is not known */
+  int rank;           /* 0 for kinds other than TENSOR */
+  int64_t dims[HONE_MAX_RANK];
+  int64_t count;         /* elements, or items */
+  size_t bytes;          /* of data */
+  void* data;            /* TENSOR: the elements; may point one past the end when count is 0 */
+  hone_tensor_t** items; /* SEQUENCE and MAP: each retained */
+  bool wrapped;          /* data is the caller's, strings in it too */
+  void (*free_data)(void* owner);
+  void* owner;
+  hone_tensor_t* next_dead; /* links what a release has still to free */
+};
+
+#endif
