@@ -10,6 +10,11 @@ foreach(folder IN LISTS hone_folders)
 endforeach()
 list(FILTER hone_sources EXCLUDE REGEX ${not_a_part})
 
+# What tests share lies in testing/ folders and is no part of the library.
+set(hone_testing_sources ${hone_sources})
+list(FILTER hone_testing_sources INCLUDE REGEX "/testing/")
+list(FILTER hone_sources EXCLUDE REGEX "/testing/")
+
 file(GLOB_RECURSE hone_command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/hone/*.c)
 list(FILTER hone_command_sources EXCLUDE REGEX ${not_a_part})
 

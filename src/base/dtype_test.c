@@ -1,11 +1,6 @@
 #include "hone/dtype.h"
 
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "base/testing/test.h"
 
 static void every_name_parses_back(void** state) {
   (void)state;
