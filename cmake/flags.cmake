@@ -10,6 +10,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_DEBUG "-O0 -g")
+if(HONE_SANITIZE)
+  set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+endif()
 
 add_compile_definitions(_GNU_SOURCE HONE_VERSION="${PROJECT_VERSION}")
 # Exact arithmetic everywhere: no fused multiply-add that the source does not ask for.
@@ -24,7 +27,7 @@ add_link_options(-Wl,--as-needed)
 
 if(HONE_SANITIZE)
   add_compile_options(-fsanitize=${HONE_SANITIZE} -fno-omit-frame-pointer
-                      -fno-sanitize-recover=all -g)
+                      -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HONE_SANITIZE})
 endif()
 if(HONE_FUZZ)

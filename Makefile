@@ -1,0 +1,34 @@
+# The two commands that matter are make demo and make test. Each sets up what
+# it needs by itself: Debian packages, a Python environment, a build.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check build setup models bench-import fuzz clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: setup ## real models on real pictures, with a report to open in a browser
+	@scripts/demo
+
+test: ## everything that must hold: checks, C tests, sanitizers, Python tests
+	@scripts/test
+
+check: setup ## format, layers, names, budgets, clang-tidy
+	@scripts/check
+
+build: setup ## the library and the command, in build/release
+	@cmake --preset release >/dev/null && cmake --build --preset release
+
+models: build ## every downloaded model against ONNX Runtime
+	@scripts/models
+
+bench-import: build ## time and memory from a 438 MB file to a verified graph
+	@scripts/bench_import
+
+fuzz: setup ## each fuzzer for FUZZ_SECONDS (60), findings kept in build/fuzz/findings
+	@scripts/fuzz
+
+setup: ## Debian packages and the Python environment .venv; quick when all is there
+	@scripts/setup
+
+clean: ## all that was built; .venv stays
+	rm -rf build
