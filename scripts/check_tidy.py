@@ -52,8 +52,10 @@ def examine(path, stamp, deadline):
     flags = list(FLAGS)
     if path != "src/base/status.c":  # defines what the prelude replaces
         flags += ["-include", PRELUDE]
-    done = subprocess.run(["clang-tidy", "--quiet", path, "--"] + flags, capture_output=True,
-                          text=True)
+    # A failing assertion of cmocka leaves the test by a jump: nothing is freed, nor need be.
+    checks = "--checks=-clang-analyzer-unix.Malloc" if tree.is_test(path) else "--checks="
+    done = subprocess.run(["clang-tidy", "--quiet", checks, path, "--"] + flags,
+                          capture_output=True, text=True)
     if done.returncode == 0:
         open(stamp, "w").close()
         return "passed"
