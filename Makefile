@@ -1,7 +1,7 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models bench-import fuzz clean
+.PHONY: help demo test check build setup models bench-import fuzz coverage clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ bench-import: build ## time and memory from a 438 MB file to a verified graph
 
 fuzz: setup ## each fuzzer for FUZZ_SECONDS (60), findings kept in build/fuzz/findings
 	@scripts/fuzz
+
+coverage: setup ## which lines the C tests run
+	@scripts/coverage.py
 
 setup: ## Debian packages and the Python environment .venv; quick when all is there
 	@scripts/setup
