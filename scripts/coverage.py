@@ -23,7 +23,7 @@ def run_tests():
 def line_counts():
     """{file: {line: times run}}, summed over all programs."""
     counts = collections.defaultdict(collections.Counter)
-    for data in BUILD.rglob("*.gcda"):
+    for data in BUILD.rglob("*.gcno"):
         done = subprocess.run(["gcov", "--json-format", "--stdout", str(data)],
                               cwd=BUILD, capture_output=True, text=True)
         for document in filter(None, done.stdout.splitlines()):
