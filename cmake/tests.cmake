@@ -32,9 +32,12 @@ function(hone_test_register name target label)
 endfunction()
 
 if(cmocka_FOUND)
+  add_library(hone_testing STATIC ${hone_testing_sources})
+  target_link_libraries(hone_testing PUBLIC hone_static PkgConfig::cmocka)
+  target_include_directories(hone_testing PUBLIC ${CMAKE_SOURCE_DIR}/src)
   foreach(source IN LISTS hone_test_sources)
     hone_test_program(${source} target name)
-    target_link_libraries(${target} PRIVATE PkgConfig::cmocka)
+    target_link_libraries(${target} PRIVATE hone_testing)
     # cmocka calls its test functions by pointer: they need no prototype, and may ignore state.
     target_compile_options(${target} PRIVATE -Wno-missing-prototypes)
     set(label quick)
