@@ -1,0 +1,99 @@
+/* Dimension expressions: integers that may depend on symbols ("batch",
+ * "seq + 2"). Every extent, offset and pad of a graph is one, so one graph
+ * serves a whole range of sizes.
+ *
+ * Expressions are interned in a hone_dims_t: two that are built from equal
+ * parts are the same pointer. Sums of products are kept in a canonical linear
+ * form, so that (h + 2) - 2 is h again. Every symbol has a range, and every
+ * expression inherits one; it is what lets max(h, 0) become h.
+ *
+ * A plain number needs no context and no memory: see hone_dim_int. Arithmetic
+ * saturates to an error mark instead of overflowing (hone_dim_is_bad); a bad
+ * dimension spreads through everything made from it, also when memory ran out.
+ *
+ * Not thread-safe while it is being built; evaluation is. */
+#ifndef HONE_IR_DIM_H
+#define HONE_IR_DIM_H
+
+#include "base/arena.h"
+
+typedef struct hone_expr hone_expr_t;
+
+/* A dimension by value: `expr` NULL means the number `k`. */
+typedef struct hone_dim {
+  int64_t k;
+  const hone_expr_t* expr;
+} hone_dim_t;
+
+typedef struct hone_dims hone_dims_t;
+
+/* Where the value of a symbol comes from when a program runs. */
+typedef enum hone_symbol_origin {
+  HONE_SYMBOL_INPUT,   /* a named dimension of the model's inputs */
+  HONE_SYMBOL_RESULT,  /* an extent of a produced value, known once it exists */
+  HONE_SYMBOL_ELEMENT, /* an element of an integer tensor, known once that exists */
+} hone_symbol_origin_t;
+
+typedef struct hone_symbol {
+  int id; /* index into a run's table of symbol values */
+  const char* name;
+  hone_symbol_origin_t origin;
+  int64_t min, max; /* inclusive range */
+} hone_symbol_t;
+
+HONE_MUST_USE hone_status_t hone_dims_create(hone_arena_t* arena, hone_dims_t** out_dims);
+
+/* A symbol; of the same name the same symbol. `name` NULL makes a fresh one. */
+hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_origin_t origin,
+                           int64_t min, int64_t max);
+int hone_dims_symbol_count(const hone_dims_t* dims);
+const hone_symbol_t* hone_dims_symbol(const hone_dims_t* dims, int id);
+/* The symbol that `d` is, or NULL when it is anything else. */
+const hone_symbol_t* hone_dim_as_symbol(hone_dim_t d);
+
+static inline hone_dim_t hone_dim_int(int64_t k) { return (hone_dim_t){k, NULL}; }
+static inline bool hone_dim_is_int(hone_dim_t d) { return !d.expr; }
+bool hone_dim_is_bad(hone_dim_t d);
+/* Equal for all values of the symbols, as far as the canonical form shows. */
+static inline bool hone_dim_same(hone_dim_t a, hone_dim_t b) {
+  return a.expr == b.expr && (a.expr || a.k == b.k);
+}
+static inline bool hone_dim_is(hone_dim_t d, int64_t k) { return !d.expr && d.k == k; }
+
+hone_dim_t hone_dim_add(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
+hone_dim_t hone_dim_sub(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
+hone_dim_t hone_dim_mul(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
+/* Quotients round towards minus infinity (floordiv), plus infinity (ceildiv);
+ * mod has the sign of the divisor. A divisor of zero gives zero at run time
+ * and a bad dimension when it is known. */
+hone_dim_t hone_dim_floordiv(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
+hone_dim_t hone_dim_ceildiv(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
+hone_dim_t hone_dim_mod(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
+hone_dim_t hone_dim_min(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
+hone_dim_t hone_dim_max(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
+/* a < b ? x : y */
+hone_dim_t hone_dim_select_lt(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hone_dim_t x,
+                              hone_dim_t y);
+/* a == b ? x : y */
+hone_dim_t hone_dim_select_eq(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hone_dim_t x,
+                              hone_dim_t y);
+hone_dim_t hone_dim_product(hone_dims_t* dims, int count, const hone_dim_t* list);
+
+/* The range that follows from the symbols' ranges. */
+int64_t hone_dim_min_value(hone_dim_t d);
+int64_t hone_dim_max_value(hone_dim_t d);
+
+/* The value when symbol i has values[i]. Overflow wraps. */
+int64_t hone_dim_eval(hone_dim_t d, const int64_t* values);
+/* Calls visit for each symbol of `d`. */
+void hone_dim_visit_symbols(hone_dim_t d, void (*visit)(void*, const hone_symbol_t*), void* self);
+
+/* Text: "64", "batch", "(h + 2) / 2", "min(a, 3)", "lt(a, b, x, y)". Writes
+ * at most `size` bytes including the 0 and returns the full length. */
+size_t hone_dim_print(hone_dim_t d, char* buffer, size_t size);
+/* Parses what print writes; symbols not yet known are made as inputs with the
+ * range 0 … INT32_MAX. *text moves behind the expression. A bad dimension on a
+ * syntax error. */
+hone_dim_t hone_dim_parse(hone_dims_t* dims, const char** text);
+
+#endif

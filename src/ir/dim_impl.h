@@ -1,0 +1,47 @@
+/* The inside of dimension expressions, for dim.c and dim_text.c only. */
+#ifndef HONE_IR_DIM_IMPL_H
+#define HONE_IR_DIM_IMPL_H
+
+#include "ir/dim.h"
+
+typedef enum hone_expr_kind {
+  HONE_EXPR_BAD,
+  HONE_EXPR_SYMBOL,
+  HONE_EXPR_LINEAR,
+  HONE_EXPR_PRODUCT,
+  HONE_EXPR_FLOORDIV,
+  HONE_EXPR_MOD,
+  HONE_EXPR_MIN,
+  HONE_EXPR_MAX,
+  HONE_EXPR_SELECT_LT,
+  HONE_EXPR_SELECT_EQ
+} hone_expr_kind_t;
+
+typedef struct hone_expr_term {
+  const hone_expr_t* atom;
+  int64_t coefficient;
+} hone_expr_term_t;
+
+struct hone_expr {
+  hone_expr_kind_t kind;
+  int id;           /* order of making; sorts the terms of a sum */
+  uint64_t hash;
+  int64_t min, max; /* range; INT64_MIN and INT64_MAX stand for unbounded */
+  const hone_expr_t* next; /* in its bucket */
+  hone_symbol_t symbol;    /* SYMBOL */
+  hone_dim_t args[4];      /* of the other atoms */
+  int64_t constant;        /* LINEAR */
+  int n_terms;
+  const hone_expr_term_t* terms;
+};
+
+struct hone_dims {
+  hone_arena_t* arena;
+  int n_exprs;
+  size_t n_buckets;
+  const hone_expr_t** buckets;
+  int n_symbols, symbols_room;
+  const hone_expr_t** symbols;
+};
+
+#endif
