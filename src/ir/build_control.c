@@ -140,6 +140,22 @@ void hone_if(hone_builder_t* b, hone_value_t* condition, hone_builder_t* then_bo
   collect_outputs(b, hone_emit_typed(b, &node, types), now, outputs);
 }
 
+/* Extents given as -1 become symbols that are bound anew each round. */
+static hone_type_t varying_type(hone_builder_t* body, const hone_type_t* type) {
+  hone_type_t out = *type;
+  if (!hone_type_is_known(type) || type->rank == 0) return out;
+  hone_dim_t* dims = hone_arena_memdup(body->graph->arena, type->dims,
+                                       (size_t)type->rank * sizeof *dims);
+  if (!dims) {
+    hone_fail_status(body, hone_oom());
+    return hone_type_any();
+  }
+  for (int i = 0; i < type->rank; i++)
+    if (hone_dim_is(dims[i], -1)) dims[i] = hone_d_result(body, 0, INT32_MAX);
+  out.dims = dims;
+  return out;
+}
+
 void hone_loop_open(hone_builder_t* b, const char* name, int n_carried, const hone_type_t* types,
                     hone_builder_t* body, hone_value_t** out_round, hone_value_t** out_carried) {
   hone_region_open(b, name, body);
@@ -148,9 +164,9 @@ void hone_loop_open(hone_builder_t* b, const char* name, int n_carried, const ho
   *out_round = hone_param(body, &round);
   hone_param(body, &condition);
   for (int i = 0; i < n_carried; i++) {
-    out_carried[i] = hone_param(body, &types[i]);
-    /* Extents that are symbols of this very type are bound each round. */
-    if (out_carried[i]) bind_results(body, out_carried[i], b->first_symbol);
+    hone_type_t type = varying_type(body, &types[i]);
+    out_carried[i] = hone_param(body, &type);
+    if (out_carried[i]) bind_results(body, out_carried[i], body->first_symbol);
   }
 }
 

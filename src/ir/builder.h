@@ -244,7 +244,7 @@ void hone_if(hone_builder_t* b, hone_value_t* condition, hone_builder_t* then_bo
              hone_value_t* const* else_outputs, int n_outputs, hone_value_t** outputs);
 /* A loop. Before using the body, declare its parameters with hone_loop_open:
  * `round` is the i64 round number, carried[i] the carried values, typed as
- * `types` says. */
+ * `types` says; an extent of -1 there may change from round to round. */
 void hone_loop_open(hone_builder_t* b, const char* name, int n_carried, const hone_type_t* types,
                     hone_builder_t* body, hone_value_t** out_round, hone_value_t** out_carried);
 /* `trip_count` NULL: no bound; `condition` NULL: true; `next_condition` NULL:
