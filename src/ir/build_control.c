@@ -144,8 +144,8 @@ void hone_if(hone_builder_t* b, hone_value_t* condition, hone_builder_t* then_bo
 static hone_type_t varying_type(hone_builder_t* body, const hone_type_t* type) {
   hone_type_t out = *type;
   if (!hone_type_is_known(type) || type->rank == 0) return out;
-  hone_dim_t* dims = hone_arena_memdup(body->graph->arena, type->dims,
-                                       (size_t)type->rank * sizeof *dims);
+  hone_dim_t* dims =
+      hone_arena_memdup(body->graph->arena, type->dims, (size_t)type->rank * sizeof *dims);
   if (!dims) {
     hone_fail_status(body, hone_oom());
     return hone_type_any();

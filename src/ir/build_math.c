@@ -86,9 +86,9 @@ hone_value_t* hone_bitcast(hone_builder_t* b, hone_value_t* x, hone_dtype_t dtyp
   return hone_emit(b, &node);
 }
 
-#define BINARY(name, prim)                                                              \
-  hone_value_t* hone_##name(hone_builder_t* b, hone_value_t* x, hone_value_t* y) {      \
-    return hone_binary(b, HONE_PRIM_##prim, x, y);                                      \
+#define BINARY(name, prim)                                                         \
+  hone_value_t* hone_##name(hone_builder_t* b, hone_value_t* x, hone_value_t* y) { \
+    return hone_binary(b, HONE_PRIM_##prim, x, y);                                 \
   }
 BINARY(add, ADD)
 BINARY(sub, SUB)
@@ -105,9 +105,9 @@ BINARY(eq, EQ)
 BINARY(lt, LT)
 #undef BINARY
 
-#define UNARY(name, prim)                                            \
-  hone_value_t* hone_##name(hone_builder_t* b, hone_value_t* x) {    \
-    return hone_unary(b, HONE_PRIM_##prim, x);                       \
+#define UNARY(name, prim)                                         \
+  hone_value_t* hone_##name(hone_builder_t* b, hone_value_t* x) { \
+    return hone_unary(b, HONE_PRIM_##prim, x);                    \
   }
 UNARY(neg, NEG)
 UNARY(abs, ABS)
@@ -147,9 +147,9 @@ hone_value_t* hone_is_nan(hone_builder_t* b, hone_value_t* x) { return hone_ne(b
 
 /* ---- with a number on the right ---- */
 
-#define NUMBER(name)                                                                   \
-  hone_value_t* hone_##name##_number(hone_builder_t* b, hone_value_t* x, double y) {   \
-    return x ? hone_##name(b, x, hone_scalar(b, x->type.dtype, y)) : NULL;             \
+#define NUMBER(name)                                                                 \
+  hone_value_t* hone_##name##_number(hone_builder_t* b, hone_value_t* x, double y) { \
+    return x ? hone_##name(b, x, hone_scalar(b, x->type.dtype, y)) : NULL;           \
   }
 NUMBER(add)
 NUMBER(mul)

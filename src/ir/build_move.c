@@ -24,11 +24,8 @@ hone_value_t* hone_permute(hone_builder_t* b, hone_value_t* x, const int64_t* ax
   bool same = true;
   for (int i = 0; i < x->type.rank; i++) same = same && axes[i] == i;
   if (same) return x;
-  hone_node_t node = {.prim = HONE_PRIM_PERMUTE,
-                      .n_inputs = 1,
-                      .inputs = &x,
-                      .n_axes = x->type.rank,
-                      .axes = axes};
+  hone_node_t node = {
+      .prim = HONE_PRIM_PERMUTE, .n_inputs = 1, .inputs = &x, .n_axes = x->type.rank, .axes = axes};
   return hone_emit(b, &node);
 }
 
@@ -61,8 +58,7 @@ hone_value_t* hone_expand(hone_builder_t* b, hone_value_t* x, int rank, const ho
   if (offset < 0) return hone_fail(b, HONE_INVALID_MODEL, "cannot broadcast to a smaller rank");
   hone_dim_t padded[HONE_MAX_RANK];
   if (rank > HONE_MAX_RANK) return hone_fail(b, HONE_UNSUPPORTED, "more than 16 axes");
-  for (int i = 0; i < rank; i++)
-    padded[i] = i < offset ? hone_d(1) : x->type.dims[i - offset];
+  for (int i = 0; i < rank; i++) padded[i] = i < offset ? hone_d(1) : x->type.dims[i - offset];
   x = hone_reshape(b, x, rank, padded);
   bool same = true;
   for (int i = 0; i < rank; i++) same = same && hone_dim_same(padded[i], shape[i]);

@@ -92,8 +92,8 @@ hone_value_t* hone_dim_scalar(hone_builder_t* b, hone_dtype_t dtype, hone_dim_t 
   return hone_cast(b, hone_reshape(b, list, 0, NULL), dtype);
 }
 
-hone_value_t* hone_random(hone_builder_t* b, hone_dtype_t dtype, int rank,
-                          const hone_dim_t* shape, int64_t seed, bool seeded) {
+hone_value_t* hone_random(hone_builder_t* b, hone_dtype_t dtype, int rank, const hone_dim_t* shape,
+                          int64_t seed, bool seeded) {
   hone_node_t node = {.prim = HONE_PRIM_RANDOM,
                       .dtype = dtype,
                       .n_dims = rank,

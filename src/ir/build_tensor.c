@@ -115,8 +115,7 @@ static void broadcast_batches(hone_builder_t* b, hone_value_t** x, hone_value_t*
   *y = full[1];
 }
 
-hone_value_t* hone_matmul(hone_builder_t* b, hone_value_t* x, hone_value_t* y,
-                          hone_dtype_t dtype) {
+hone_value_t* hone_matmul(hone_builder_t* b, hone_value_t* x, hone_value_t* y, hone_dtype_t dtype) {
   if (!hone_is_known(b, x) || !hone_is_known(b, y)) return NULL;
   if (x->type.rank < 1 || y->type.rank < 1)
     return hone_fail(b, HONE_INVALID_MODEL, "matmul of a scalar");
@@ -163,8 +162,7 @@ hone_value_t* hone_take(hone_builder_t* b, hone_value_t* x, hone_value_t* index,
   hone_value_t* out = hone_gather(b, hone_move_axis(b, x, at, 0), index);
   if (!out) return NULL;
   int64_t axes[HONE_MAX_RANK];
-  for (int i = 0; i < out->type.rank; i++)
-    axes[i] = i < at ? n + i : i < at + n ? i - at : i;
+  for (int i = 0; i < out->type.rank; i++) axes[i] = i < at ? n + i : i < at + n ? i - at : i;
   return hone_permute(b, out, axes);
 }
 
@@ -174,9 +172,8 @@ static hone_value_t* linear_index(hone_builder_t* b, const hone_value_t* x, hone
   hone_value_t* total = NULL;
   hone_dim_t stride = hone_d(1);
   for (int i = x->type.rank - 1; i >= 0; i--) {
-    hone_value_t* at = i == axis
-                           ? index
-                           : hone_iota(b, HONE_I64, index->type.rank, index->type.dims, i);
+    hone_value_t* at =
+        i == axis ? index : hone_iota(b, HONE_I64, index->type.rank, index->type.dims, i);
     hone_value_t* part = hone_mul(b, at, hone_dim_scalar(b, HONE_I64, stride));
     total = total ? hone_add(b, total, part) : part;
     stride = hone_d_mul(b, stride, x->type.dims[i]);

@@ -12,8 +12,10 @@ enum { MAX_KNOWN_DIMS = 256 };
 /* ---- errors ---- */
 
 hone_value_t* hone_fail_status(hone_builder_t* b, hone_status_t status) {
-  if (b->status) hone_status_free(status);
-  else b->status = status;
+  if (b->status)
+    hone_status_free(status);
+  else
+    b->status = status;
   return NULL;
 }
 
@@ -74,8 +76,7 @@ hone_value_t* hone_resolve(hone_builder_t* b, hone_value_t* value) {
 static bool copy_lists(hone_arena_t* arena, hone_node_t* node) {
   size_t dims_size = (size_t)node->n_dims * sizeof(hone_dim_t);
   if (node->axes)
-    node->axes =
-        hone_arena_memdup(arena, node->axes, (size_t)node->n_axes * sizeof *node->axes);
+    node->axes = hone_arena_memdup(arena, node->axes, (size_t)node->n_axes * sizeof *node->axes);
   if (node->n_axes && !node->axes) return false;
   const hone_dim_t** lists[] = {&node->shape, &node->lo, &node->hi, &node->step};
   for (int i = 0; i < 4; i++) {
@@ -115,8 +116,7 @@ static bool resolve_inputs(hone_builder_t* b, int count, hone_value_t* const* fr
 
 hone_value_t* hone_emit(hone_builder_t* b, const hone_node_t* node) {
   if (!hone_builder_ok(b)) return NULL;
-  hone_value_t** inputs =
-      hone_arena_array(b->graph->arena, (size_t)node->n_inputs, sizeof *inputs);
+  hone_value_t** inputs = hone_arena_array(b->graph->arena, (size_t)node->n_inputs, sizeof *inputs);
   if (!inputs) return hone_fail_status(b, hone_oom());
   if (!resolve_inputs(b, node->n_inputs, node->inputs, inputs)) return NULL;
   hone_node_t full = *node;
@@ -154,8 +154,8 @@ hone_dim_t hone_elements(hone_builder_t* b, const hone_value_t* v) {
 
 int hone_axis(hone_builder_t* b, int64_t axis, int rank) {
   if (axis >= -rank && axis < rank) return (int)(axis < 0 ? axis + rank : axis);
-  hone_fail(b, HONE_INVALID_MODEL, "axis %lld is outside of a tensor of rank %d",
-            (long long)axis, rank);
+  hone_fail(b, HONE_INVALID_MODEL, "axis %lld is outside of a tensor of rank %d", (long long)axis,
+            rank);
   return 0;
 }
 
@@ -193,11 +193,10 @@ const hone_tensor_t* hone_known_tensor(hone_builder_t* b, hone_value_t* v) {
 }
 
 static hone_dim_t bind_element(hone_builder_t* b, hone_value_t* v, int64_t index) {
-  hone_dim_t symbol = hone_dim_symbol(b->graph->dims, NULL, HONE_SYMBOL_ELEMENT, INT64_MIN / 4,
-                                      INT64_MAX / 4);
+  hone_dim_t symbol =
+      hone_dim_symbol(b->graph->dims, NULL, HONE_SYMBOL_ELEMENT, INT64_MIN / 4, INT64_MAX / 4);
   const hone_symbol_t* made = hone_dim_as_symbol(symbol);
-  hone_status_t status =
-      made ? hone_value_bind(b->graph, v, made->id, false, index) : hone_oom();
+  hone_status_t status = made ? hone_value_bind(b->graph, v, made->id, false, index) : hone_oom();
   if (status) hone_fail_status(b, status);
   return symbol;
 }
@@ -205,7 +204,8 @@ static hone_dim_t bind_element(hone_builder_t* b, hone_value_t* v, int64_t index
 const hone_dim_t* hone_known_dims(hone_builder_t* b, hone_value_t* v, int* out_count) {
   *out_count = 0;
   if (!v || !hone_builder_ok(b)) return NULL;
-  if (!hone_type_is_known(&v->type) || !(hone_dtype_is_int(v->type.dtype) || v->type.dtype == HONE_BOOL))
+  if (!hone_type_is_known(&v->type) ||
+      !(hone_dtype_is_int(v->type.dtype) || v->type.dtype == HONE_BOOL))
     return (void*)hone_defer(b, "sizes come from a tensor of unknown or non-integer type");
   int64_t count = static_count(v);
   if (count < 0 || count > MAX_KNOWN_DIMS)

@@ -27,8 +27,8 @@ typedef struct hone_builder {
   struct hone_builder* parent; /* of a region: who builds the graph around it */
   hone_capture_t* captures;    /* of a region, last one first */
   int n_captures;
-  int first_symbol;   /* symbols with a smaller id existed before the region */
-  const char* origin; /* noted in each new node */
+  int first_symbol;     /* symbols with a smaller id existed before the region */
+  const char* origin;   /* noted in each new node */
   hone_status_t status; /* the first error; owned by whoever made the builder */
   /* Set by hone_defer: cannot be built before the shapes or values are known. */
   const char* deferred;
@@ -101,8 +101,8 @@ hone_value_t* hone_iota(hone_builder_t* b, hone_dtype_t dtype, int rank, const h
 /* Expressions as a 1-D i64 tensor, or (count 1) as a scalar of `dtype`. */
 hone_value_t* hone_dims_value(hone_builder_t* b, int count, const hone_dim_t* dims);
 hone_value_t* hone_dim_scalar(hone_builder_t* b, hone_dtype_t dtype, hone_dim_t dim);
-hone_value_t* hone_random(hone_builder_t* b, hone_dtype_t dtype, int rank,
-                          const hone_dim_t* shape, int64_t seed, bool seeded);
+hone_value_t* hone_random(hone_builder_t* b, hone_dtype_t dtype, int rank, const hone_dim_t* shape,
+                          int64_t seed, bool seeded);
 
 /* ---- elementwise, with broadcasting ---- */
 
@@ -205,8 +205,7 @@ hone_value_t* hone_reduce_last(hone_builder_t* b, hone_combine_t combine, hone_v
 hone_value_t* hone_contract(hone_builder_t* b, hone_value_t* x, hone_value_t* y, int n_pairs,
                             const int64_t (*pairs)[2], int n_batch, hone_dtype_t dtype);
 /* NumPy's matmul (1-D operands and broadcast batches included). */
-hone_value_t* hone_matmul(hone_builder_t* b, hone_value_t* x, hone_value_t* y,
-                          hone_dtype_t dtype);
+hone_value_t* hone_matmul(hone_builder_t* b, hone_value_t* x, hone_value_t* y, hone_dtype_t dtype);
 hone_value_t* hone_gather(hone_builder_t* b, hone_value_t* x, hone_value_t* index);
 /* NumPy's take along `axis`: index.shape replaces that axis. Negative indices
  * count from the end. */
@@ -223,8 +222,8 @@ hone_value_t* hone_scan(hone_builder_t* b, hone_combine_t combine, hone_value_t*
 hone_value_t* hone_sort(hone_builder_t* b, hone_value_t* x, int axis, bool descending,
                         hone_value_t** out_index);
 /* i64 index of the largest (smallest) along `axis`; of equals the first, or the last. */
-hone_value_t* hone_arg_max(hone_builder_t* b, hone_value_t* x, int axis, bool smallest,
-                           bool last, bool keep_dims);
+hone_value_t* hone_arg_max(hone_builder_t* b, hone_value_t* x, int axis, bool smallest, bool last,
+                           bool keep_dims);
 hone_value_t* hone_softmax(hone_builder_t* b, hone_value_t* x, int axis);
 hone_value_t* hone_mean(hone_builder_t* b, hone_value_t* x, int n_axes, const int64_t* axes,
                         bool keep_dims);

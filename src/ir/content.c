@@ -40,19 +40,16 @@ static int64_t read_element(const hone_tensor_t* tensor, int64_t i) {
 static const hone_dim_t* content_constant(hone_graph_t* graph, const hone_node_t* node,
                                           int64_t count) {
   hone_dim_t* out = make(graph, count);
-  for (int64_t i = 0; out && i < count; i++)
-    out[i] = hone_dim_int(read_element(node->constant, i));
+  for (int64_t i = 0; out && i < count; i++) out[i] = hone_dim_int(read_element(node->constant, i));
   return out;
 }
 
-static const hone_dim_t* content_dims(hone_graph_t* graph, const hone_node_t* node,
-                                      int64_t count) {
+static const hone_dim_t* content_dims(hone_graph_t* graph, const hone_node_t* node, int64_t count) {
   (void)graph, (void)count;
   return node->shape;
 }
 
-static const hone_dim_t* content_iota(hone_graph_t* graph, const hone_node_t* node,
-                                      int64_t count) {
+static const hone_dim_t* content_iota(hone_graph_t* graph, const hone_node_t* node, int64_t count) {
   if (node->n_dims != 1) return NULL;
   hone_dim_t* out = make(graph, count);
   for (int64_t i = 0; out && i < count; i++) out[i] = hone_dim_int(i);
@@ -65,8 +62,7 @@ static hone_dim_t dim_div(hone_dims_t* d, hone_dim_t a, hone_dim_t b) {
   hone_dim_t down = hone_dim_floordiv(d, a, b);
   if (hone_dim_min_value(a) >= 0 && hone_dim_min_value(b) > 0) return down;
   if (!hone_dim_is_int(b) || b.k < 0) return hone_dim_int(INT64_MIN); /* not known */
-  hone_dim_t up =
-      hone_dim_mul(d, minus, hone_dim_floordiv(d, hone_dim_mul(d, a, minus), b));
+  hone_dim_t up = hone_dim_mul(d, minus, hone_dim_floordiv(d, hone_dim_mul(d, a, minus), b));
   return hone_dim_select_lt(d, a, zero, up, down);
 }
 
@@ -79,9 +75,8 @@ static hone_dim_t dim_lt(hone_dims_t* d, hone_dim_t a, hone_dim_t b) {
 }
 
 static const binary_fn binaries[HONE_PRIM_COUNT] = {
-    [HONE_PRIM_ADD] = hone_dim_add, [HONE_PRIM_SUB] = hone_dim_sub,
-    [HONE_PRIM_MUL] = hone_dim_mul, [HONE_PRIM_DIV] = dim_div,
-    [HONE_PRIM_MIN] = hone_dim_min, [HONE_PRIM_MAX] = hone_dim_max,
+    [HONE_PRIM_ADD] = hone_dim_add, [HONE_PRIM_SUB] = hone_dim_sub, [HONE_PRIM_MUL] = hone_dim_mul,
+    [HONE_PRIM_DIV] = dim_div,      [HONE_PRIM_MIN] = hone_dim_min, [HONE_PRIM_MAX] = hone_dim_max,
     [HONE_PRIM_EQ] = dim_eq,        [HONE_PRIM_LT] = dim_lt,
 };
 
@@ -118,8 +113,7 @@ static bool fits(hone_dim_t d, hone_dtype_t dtype) {
   return dtype == HONE_BOOL && hone_dim_min_value(d) >= 0 && hone_dim_max_value(d) <= 1;
 }
 
-static const hone_dim_t* content_cast(hone_graph_t* graph, const hone_node_t* node,
-                                      int64_t count) {
+static const hone_dim_t* content_cast(hone_graph_t* graph, const hone_node_t* node, int64_t count) {
   (void)graph;
   const hone_dim_t* in = node->inputs[0]->content;
   for (int64_t i = 0; in && i < count; i++)
@@ -167,8 +161,7 @@ static const hone_dim_t* content_slice(hone_graph_t* graph, const hone_node_t* n
   return out;
 }
 
-static const hone_dim_t* content_flip(hone_graph_t* graph, const hone_node_t* node,
-                                      int64_t count) {
+static const hone_dim_t* content_flip(hone_graph_t* graph, const hone_node_t* node, int64_t count) {
   const hone_dim_t* in = node->inputs[0]->content;
   if (!in || node->inputs[0]->type.rank != 1) return NULL;
   hone_dim_t* out = make(graph, count);

@@ -90,7 +90,9 @@ static void set_range(hone_expr_t* e) {
   e->min = INT64_MIN;
   e->max = INT64_MAX;
   switch (e->kind) {
-    case HONE_EXPR_PRODUCT: corners(mul_end, a[0], a[1], &e->min, &e->max); break;
+    case HONE_EXPR_PRODUCT:
+      corners(mul_end, a[0], a[1], &e->min, &e->max);
+      break;
     case HONE_EXPR_FLOORDIV:
       if (hone_dim_min_value(a[1]) > 0) corners(floordiv_end, a[0], a[1], &e->min, &e->max);
       break;
@@ -101,17 +103,20 @@ static void set_range(hone_expr_t* e) {
         if (hone_dim_min_value(a[0]) >= 0) e->max = lower(e->max, hone_dim_max_value(a[0]));
       }
       break;
-    case HONE_EXPR_MIN: case HONE_EXPR_MAX: {
+    case HONE_EXPR_MIN:
+    case HONE_EXPR_MAX: {
       int64_t (*pick)(int64_t, int64_t) = e->kind == HONE_EXPR_MIN ? lower : upper;
       e->min = pick(hone_dim_min_value(a[0]), hone_dim_min_value(a[1]));
       e->max = pick(hone_dim_max_value(a[0]), hone_dim_max_value(a[1]));
       break;
     }
-    case HONE_EXPR_SELECT_LT: case HONE_EXPR_SELECT_EQ:
+    case HONE_EXPR_SELECT_LT:
+    case HONE_EXPR_SELECT_EQ:
       e->min = lower(hone_dim_min_value(a[2]), hone_dim_min_value(a[3]));
       e->max = upper(hone_dim_max_value(a[2]), hone_dim_max_value(a[3]));
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -169,8 +174,8 @@ static hone_dim_t intern(hone_dims_t* dims, const hone_expr_t* key) {
   return (hone_dim_t){0, e};
 }
 
-static hone_dim_t atom(hone_dims_t* dims, hone_expr_kind_t kind, hone_dim_t a, hone_dim_t b, hone_dim_t x,
-                       hone_dim_t y) {
+static hone_dim_t atom(hone_dims_t* dims, hone_expr_kind_t kind, hone_dim_t a, hone_dim_t b,
+                       hone_dim_t x, hone_dim_t y) {
   hone_expr_t key = {.kind = kind, .args = {a, b, x, y}, .hash = (uint64_t)kind};
   for (int i = 0; i < 4; i++) {
     if (hone_dim_is_bad(key.args[i])) return bad();
@@ -251,8 +256,8 @@ static void sum_add_term(sum_t* sum, const hone_expr_t* at, int64_t coefficient)
   int i = 0;
   while (i < sum->n && sum->terms[i].atom->id < at->id) i++;
   if (i < sum->n && sum->terms[i].atom == at) {
-    sum->overflow |= !hone_i64_add(sum->terms[i].coefficient, coefficient,
-                                   &sum->terms[i].coefficient);
+    sum->overflow |=
+        !hone_i64_add(sum->terms[i].coefficient, coefficient, &sum->terms[i].coefficient);
     return;
   }
   if (sum->n == MAX_TERMS) {
@@ -266,7 +271,10 @@ static void sum_add_term(sum_t* sum, const hone_expr_t* at, int64_t coefficient)
 
 /* sum += factor * d */
 static void sum_add(sum_t* sum, hone_dim_t d, int64_t factor) {
-  int64_t constant = !d.expr ? d.k : d.expr->kind == HONE_EXPR_LINEAR ? d.expr->constant : 0, scaled;
+  int64_t constant = !d.expr                            ? d.k
+                     : d.expr->kind == HONE_EXPR_LINEAR ? d.expr->constant
+                                                        : 0,
+          scaled;
   sum->overflow |= !hone_i64_mul(constant, factor, &scaled);
   sum->overflow |= !hone_i64_add(sum->constant, scaled, &sum->constant);
   if (!d.expr) return;
@@ -366,12 +374,15 @@ static void split_multiples(hone_dims_t* dims, hone_dim_t a, int64_t divisor, ho
   whole.constant = floordiv_i64(k, divisor);
   part.constant = k - whole.constant * divisor;
   hone_expr_term_t single = {a.expr, 1};
-  const hone_expr_term_t* terms = a.expr && a.expr->kind == HONE_EXPR_LINEAR ? a.expr->terms : &single;
+  const hone_expr_term_t* terms =
+      a.expr && a.expr->kind == HONE_EXPR_LINEAR ? a.expr->terms : &single;
   int n = !a.expr ? 0 : a.expr->kind == HONE_EXPR_LINEAR ? a.expr->n_terms : 1;
   for (int i = 0; i < n; i++) {
     bool divides = terms[i].coefficient % divisor == 0;
-    if (divides) sum_add_term(&whole, terms[i].atom, terms[i].coefficient / divisor);
-    else sum_add_term(&part, terms[i].atom, terms[i].coefficient);
+    if (divides)
+      sum_add_term(&whole, terms[i].atom, terms[i].coefficient / divisor);
+    else
+      sum_add_term(&part, terms[i].atom, terms[i].coefficient);
   }
   *quotient = sum_finish(dims, &whole);
   *rest = sum_finish(dims, &part);
@@ -414,7 +425,8 @@ static bool divide_terms(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hone_dim
 
 /* Takes a number that divides all of b out of it: 3 of 3 * h. */
 static int64_t content(hone_dim_t b) {
-  if (!b.expr || b.expr->kind != HONE_EXPR_LINEAR || b.expr->constant || b.expr->n_terms != 1) return 1;
+  if (!b.expr || b.expr->kind != HONE_EXPR_LINEAR || b.expr->constant || b.expr->n_terms != 1)
+    return 1;
   return b.expr->terms[0].coefficient;
 }
 
@@ -427,7 +439,8 @@ static hone_dim_t floordiv_int(hone_dims_t* dims, hone_dim_t a, int64_t b) {
     int64_t product;
     if (hone_i64_mul(rest.expr->args[1].k, b, &product) && rest.expr->args[1].k > 0)
       rest = floordiv_int(dims, rest.expr->args[0], product);
-    else rest = atom2(dims, HONE_EXPR_FLOORDIV, rest, hone_dim_int(b));
+    else
+      rest = atom2(dims, HONE_EXPR_FLOORDIV, rest, hone_dim_int(b));
   } else {
     rest = atom2(dims, HONE_EXPR_FLOORDIV, rest, hone_dim_int(b));
   }
@@ -532,14 +545,22 @@ static int64_t eval_linear(const hone_expr_t* e, const int64_t* values) {
 static int64_t eval_atom(const hone_expr_t* e, const int64_t* values) {
   int64_t a = hone_dim_eval(e->args[0], values), b = hone_dim_eval(e->args[1], values);
   switch (e->kind) {
-    case HONE_EXPR_PRODUCT: return wrap_mul(a, b);
-    case HONE_EXPR_FLOORDIV: return floordiv_i64(a, b);
-    case HONE_EXPR_MOD: return b ? wrap_add(a, -wrap_mul(floordiv_i64(a, b), b)) : 0;
-    case HONE_EXPR_MIN: return lower(a, b);
-    case HONE_EXPR_MAX: return upper(a, b);
-    case HONE_EXPR_SELECT_LT: return hone_dim_eval(e->args[a < b ? 2 : 3], values);
-    case HONE_EXPR_SELECT_EQ: return hone_dim_eval(e->args[a == b ? 2 : 3], values);
-    default: return 0;
+    case HONE_EXPR_PRODUCT:
+      return wrap_mul(a, b);
+    case HONE_EXPR_FLOORDIV:
+      return floordiv_i64(a, b);
+    case HONE_EXPR_MOD:
+      return b ? wrap_add(a, -wrap_mul(floordiv_i64(a, b), b)) : 0;
+    case HONE_EXPR_MIN:
+      return lower(a, b);
+    case HONE_EXPR_MAX:
+      return upper(a, b);
+    case HONE_EXPR_SELECT_LT:
+      return hone_dim_eval(e->args[a < b ? 2 : 3], values);
+    case HONE_EXPR_SELECT_EQ:
+      return hone_dim_eval(e->args[a == b ? 2 : 3], values);
+    default:
+      return 0;
   }
 }
 
@@ -549,8 +570,7 @@ int64_t hone_dim_eval(hone_dim_t d, const int64_t* values) {
   return d.expr->kind == HONE_EXPR_LINEAR ? eval_linear(d.expr, values) : eval_atom(d.expr, values);
 }
 
-void hone_dim_visit_symbols(hone_dim_t d, void (*visit)(void*, const hone_symbol_t*),
-                            void* self) {
+void hone_dim_visit_symbols(hone_dim_t d, void (*visit)(void*, const hone_symbol_t*), void* self) {
   if (!d.expr) return;
   if (d.expr->kind == HONE_EXPR_SYMBOL) visit(self, &d.expr->symbol);
   for (int i = 0; i < d.expr->n_terms; i++)

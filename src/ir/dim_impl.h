@@ -24,9 +24,9 @@ typedef struct hone_expr_term {
 
 struct hone_expr {
   hone_expr_kind_t kind;
-  int id;           /* order of making; sorts the terms of a sum */
+  int id; /* order of making; sorts the terms of a sum */
   uint64_t hash;
-  int64_t min, max; /* range; INT64_MIN and INT64_MAX stand for unbounded */
+  int64_t min, max;        /* range; INT64_MIN and INT64_MAX stand for unbounded */
   const hone_expr_t* next; /* in its bucket */
   hone_symbol_t symbol;    /* SYMBOL */
   hone_dim_t args[4];      /* of the other atoms */

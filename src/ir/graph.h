@@ -41,8 +41,8 @@ struct hone_type {
 /* A symbol that gets its value when this value has been produced. */
 typedef struct hone_bind {
   struct hone_bind* next;
-  int symbol;    /* its id */
-  bool is_dim;   /* dims[index] of the value, else its element `index` */
+  int symbol;  /* its id */
+  bool is_dim; /* dims[index] of the value, else its element `index` */
   int64_t index;
 } hone_bind_t;
 

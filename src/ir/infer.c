@@ -90,8 +90,7 @@ static hone_status_t rule_dims(rule_t* r) {
 
 /* ---- elementwise ---- */
 
-static hone_status_t check_same_shape(const rule_t* r, const hone_type_t* a,
-                                      const hone_type_t* b) {
+static hone_status_t check_same_shape(const rule_t* r, const hone_type_t* a, const hone_type_t* b) {
   if (a->rank != b->rank) return wrong(r, "operands of different rank");
   for (int i = 0; i < a->rank; i++)
     if (!may_equal(a->dims[i], b->dims[i])) return wrong(r, "operands of different shape");
@@ -232,8 +231,10 @@ static hone_status_t rule_concat(rule_t* r) {
     const hone_type_t* part = &node->inputs[i]->type;
     HONE_TRY(check_concat_part(r, part, axis));
     for (int k = 0; k < part->rank; k++)
-      if (k == axis) dims[k] = hone_dim_add(r->graph->dims, dims[k], part->dims[k]);
-      else if (!hone_dim_is_int(dims[k])) dims[k] = part->dims[k];
+      if (k == axis)
+        dims[k] = hone_dim_add(r->graph->dims, dims[k], part->dims[k]);
+      else if (!hone_dim_is_int(dims[k]))
+        dims[k] = part->dims[k];
   }
   return finish(r);
 }
@@ -355,10 +356,10 @@ static hone_status_t rule_none(rule_t* r) {
 
 /* A family's rule unless the primitive has one of its own. */
 static const rule_fn family_rules[] = {
-    [HONE_FAMILY_SOURCE] = rule_none,     [HONE_FAMILY_UNARY] = rule_unary,
-    [HONE_FAMILY_BINARY] = rule_binary,   [HONE_FAMILY_SELECT] = rule_select,
-    [HONE_FAMILY_CAST] = rule_cast,       [HONE_FAMILY_MOVEMENT] = rule_none,
-    [HONE_FAMILY_WHOLE] = rule_none,      [HONE_FAMILY_CONTROL] = rule_none,
+    [HONE_FAMILY_SOURCE] = rule_none,   [HONE_FAMILY_UNARY] = rule_unary,
+    [HONE_FAMILY_BINARY] = rule_binary, [HONE_FAMILY_SELECT] = rule_select,
+    [HONE_FAMILY_CAST] = rule_cast,     [HONE_FAMILY_MOVEMENT] = rule_none,
+    [HONE_FAMILY_WHOLE] = rule_none,    [HONE_FAMILY_CONTROL] = rule_none,
 };
 
 static const rule_fn prim_rules[HONE_PRIM_COUNT] = {

@@ -87,10 +87,10 @@ typedef struct hone_op_family {
   int count;
 } hone_op_family_t;
 
-#define HONE_OP_FAMILY(file, rows)                             \
-  extern const hone_op_family_t hone_ops_##file;               \
-  const hone_op_family_t hone_ops_##file = {                   \
-      .ops = (rows), .count = (int)(sizeof(rows) / sizeof *(rows))};
+#define HONE_OP_FAMILY(file, rows)                         \
+  extern const hone_op_family_t hone_ops_##file;           \
+  const hone_op_family_t hone_ops_##file = {.ops = (rows), \
+                                            .count = (int)(sizeof(rows) / sizeof *(rows))};
 
 /* ---- inputs and outputs ---- */
 
@@ -124,8 +124,7 @@ bool hone_attr_has(const hone_onnx_node_t* node, const char* name);
 int64_t hone_attr_int(const hone_onnx_node_t* node, const char* name, int64_t fallback);
 double hone_attr_float(const hone_onnx_node_t* node, const char* name, double fallback);
 /* Ends in 0; lives as long as the model. */
-const char* hone_attr_string(const hone_onnx_node_t* node, const char* name,
-                             const char* fallback);
+const char* hone_attr_string(const hone_onnx_node_t* node, const char* name, const char* fallback);
 /* NULL and count 0 when absent. Borrowed. */
 const int64_t* hone_attr_ints(const hone_onnx_node_t* node, const char* name, int* out_count);
 const float* hone_attr_floats(const hone_onnx_node_t* node, const char* name, int* out_count);
@@ -156,8 +155,7 @@ void hone_op_subgraph(hone_lower_t* l, const hone_onnx_graph_t* graph, hone_buil
 
 /* The row for an operator at an opset of its domain; NULL when there is none.
  * *out_known (may be NULL) tells whether another opset has it. */
-const hone_op_t* hone_op_find(const char* domain, const char* name, int64_t opset,
-                              bool* out_known);
+const hone_op_t* hone_op_find(const char* domain, const char* name, int64_t opset, bool* out_known);
 extern const hone_op_family_t* const hone_op_families[];
 extern const int hone_op_family_count;
 

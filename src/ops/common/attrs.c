@@ -22,8 +22,7 @@ double hone_attr_float(const hone_onnx_node_t* node, const char* name, double fa
   return attr ? (double)attr->floats[0] : fallback;
 }
 
-const char* hone_attr_string(const hone_onnx_node_t* node, const char* name,
-                             const char* fallback) {
+const char* hone_attr_string(const hone_onnx_node_t* node, const char* name, const char* fallback) {
   const hone_onnx_attr_t* attr = find(node, name, HONE_ATTR_STRING, HONE_ATTR_STRING);
   return attr ? attr->strings[0].data : fallback;
 }

@@ -94,8 +94,7 @@ static hone_type_t declared_type(const hone_scope_t* scope, const char* name) {
   return hone_type_any();
 }
 
-static hone_host_t* make_host(hone_lower_t* l, const char* reason,
-                              const free_names_t* free_names) {
+static hone_host_t* make_host(hone_lower_t* l, const char* reason, const free_names_t* free_names) {
   hone_host_t* host = hone_arena_alloc(l->b->graph->arena, sizeof *host);
   if (!host) return NULL;
   *host = (hone_host_t){.op = l->op,

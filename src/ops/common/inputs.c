@@ -88,8 +88,7 @@ static void bind_outputs(hone_builder_t* b, hone_node_t* node, int first_symbol)
 }
 
 hone_node_t* hone_host_emit(hone_builder_t* b, const hone_host_t* host, int n_inputs,
-                            hone_value_t** inputs, int n_outputs,
-                            const hone_type_t* output_types) {
+                            hone_value_t** inputs, int n_outputs, const hone_type_t* output_types) {
   hone_arena_t* arena = b->graph->arena;
   hone_type_t* types = hone_arena_array(arena, (size_t)n_outputs, sizeof *types);
   hone_value_t** resolved = hone_arena_array(arena, (size_t)n_inputs, sizeof *resolved);

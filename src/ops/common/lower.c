@@ -95,8 +95,7 @@ static bool check_form(hone_lower_t* l) {
       return false;
     }
   if (op->max_inputs >= 0 && l->n_inputs > op->max_inputs) {
-    hone_op_fail(l, "%d inputs given; %s takes at most %d", l->n_inputs, op->name,
-                 op->max_inputs);
+    hone_op_fail(l, "%d inputs given; %s takes at most %d", l->n_inputs, op->name, op->max_inputs);
     return false;
   }
   for (int i = 0; i < l->node->n_attrs; i++)
@@ -116,8 +115,7 @@ static bool inputs_known(const hone_lower_t* l) {
 
 /* A host operator without a lowering: nothing is known of its outputs. */
 static void lower_as_host(hone_lower_t* l) {
-  hone_type_t* types =
-      hone_arena_array(l->b->graph->arena, (size_t)l->n_outputs, sizeof *types);
+  hone_type_t* types = hone_arena_array(l->b->graph->arena, (size_t)l->n_outputs, sizeof *types);
   if (!types) {
     hone_fail_status(l->b, hone_oom());
     return;
@@ -129,9 +127,12 @@ static void lower_as_host(hone_lower_t* l) {
 static void run_lowering(hone_lower_t* l) {
   mark_t mark = take_mark(l->b);
   bool any_type = l->op->flags & HONE_OP_ANY_TYPE;
-  if (!l->op->lower) lower_as_host(l);
-  else if (any_type || inputs_known(l)) l->op->lower(l);
-  else hone_defer(l->b, "the rank or dtype of an input is not known");
+  if (!l->op->lower)
+    lower_as_host(l);
+  else if (any_type || inputs_known(l))
+    l->op->lower(l);
+  else
+    hone_defer(l->b, "the rank or dtype of an input is not known");
   if (!l->b->deferred || l->b->status) return;
   const char* reason = l->b->deferred;
   l->b->deferred = NULL;
@@ -282,10 +283,12 @@ static void lower_node(hone_scope_t* scope, const hone_onnx_node_t* node) {
   const char* label = node_label(scope, node);
   const char* before = b->origin;
   b->origin = label;
-  const hone_onnx_function_t* function = hone_model_function(
-      scope->lowering->model, node->domain, node->op_type, node->overload);
-  if (function) lower_call(scope, node, function, label);
-  else lower_operator(scope, node);
+  const hone_onnx_function_t* function =
+      hone_model_function(scope->lowering->model, node->domain, node->op_type, node->overload);
+  if (function)
+    lower_call(scope, node, function, label);
+  else
+    lower_operator(scope, node);
   if (b->status && !function) b->status = hone_status_annotate(b->status, "node %s", label);
   record_gap(scope, node, label);
   if (scope->lowering->options && scope->lowering->options->gaps && hone_builder_ok(b))
@@ -330,8 +333,7 @@ void hone_op_subgraph(hone_lower_t* l, const hone_onnx_graph_t* graph, hone_buil
   inner.n_value_infos = graph->n_value_infos;
   inner.value_infos = graph->value_infos;
   if (enter(&inner)) {
-    for (int i = 0; i < n_params; i++)
-      hone_scope_set(&inner, graph->inputs[i].name, params[i]);
+    for (int i = 0; i < n_params; i++) hone_scope_set(&inner, graph->inputs[i].name, params[i]);
     hone_lower_initializers(&inner, graph);
     hone_lower_nodes(&inner, graph->n_nodes, graph->nodes);
     for (int64_t i = 0; i < graph->n_outputs && hone_builder_ok(body); i++)

@@ -21,8 +21,8 @@ static hone_dim_t input_dim(hone_scope_t* scope, const char* input, int axis,
   if (!name) return hone_d(-1);
   const hone_dim_binding_t* binding = find_binding(scope->lowering, name);
   if (binding && binding->min == binding->max) return hone_d(binding->min);
-  return hone_dim_symbol(scope->b->graph->dims, name, HONE_SYMBOL_INPUT,
-                         binding ? binding->min : 0, binding ? binding->max : INT32_MAX);
+  return hone_dim_symbol(scope->b->graph->dims, name, HONE_SYMBOL_INPUT, binding ? binding->min : 0,
+                         binding ? binding->max : INT32_MAX);
 }
 
 static hone_type_t input_type(hone_scope_t* scope, const char* input,
@@ -31,7 +31,7 @@ static hone_type_t input_type(hone_scope_t* scope, const char* input,
 static hone_type_t container_type(hone_scope_t* scope, const char* input,
                                   const hone_onnx_type_t* declared) {
   static const hone_type_kind_t kinds[] = {
-      [HONE_ONNX_TYPE_NONE] = HONE_TYPE_ANY,         [HONE_ONNX_TYPE_TENSOR] = HONE_TYPE_TENSOR,
+      [HONE_ONNX_TYPE_NONE] = HONE_TYPE_ANY,          [HONE_ONNX_TYPE_TENSOR] = HONE_TYPE_TENSOR,
       [HONE_ONNX_TYPE_SEQUENCE] = HONE_TYPE_SEQUENCE, [HONE_ONNX_TYPE_MAP] = HONE_TYPE_MAP,
       [HONE_ONNX_TYPE_OPTIONAL] = HONE_TYPE_OPTIONAL, [HONE_ONNX_TYPE_SPARSE] = HONE_TYPE_ANY,
   };
@@ -54,14 +54,12 @@ static hone_type_t input_type(hone_scope_t* scope, const char* input,
               declared->rank, HONE_MAX_RANK);
     return type;
   }
-  hone_dim_t* dims =
-      hone_arena_array(scope->b->graph->arena, (size_t)declared->rank, sizeof *dims);
+  hone_dim_t* dims = hone_arena_array(scope->b->graph->arena, (size_t)declared->rank, sizeof *dims);
   if (!dims) {
     hone_fail_status(scope->b, hone_oom());
     return type;
   }
-  for (int i = 0; i < declared->rank; i++)
-    dims[i] = input_dim(scope, input, i, &declared->dims[i]);
+  for (int i = 0; i < declared->rank; i++) dims[i] = input_dim(scope, input, i, &declared->dims[i]);
   type.dims = dims;
   return type;
 }
@@ -130,8 +128,7 @@ hone_status_t hone_lower_model(const hone_model_t* model, const hone_lower_optio
   lower_inputs(&scope, model->graph);
   hone_lower_nodes(&scope, model->graph->n_nodes, model->graph->nodes);
   if (hone_builder_ok(&b)) lower_outputs(&scope, model->graph);
-  if (!b.status && b.deferred)
-    hone_fail(&b, HONE_INTERNAL, "lowering stopped: %s", b.deferred);
+  if (!b.status && b.deferred) hone_fail(&b, HONE_INTERNAL, "lowering stopped: %s", b.deferred);
   if (b.status) {
     hone_graph_destroy(graph);
     return b.status;

@@ -23,8 +23,7 @@ static hone_scope_entry_t* find_entry(const hone_scope_t* scope, const char* nam
 static bool grow(hone_scope_t* scope) {
   hone_scope_t bigger = *scope;
   bigger.room = scope->room ? scope->room * 2 : 16;
-  bigger.entries =
-      hone_arena_array(scope->b->graph->arena, bigger.room, sizeof *bigger.entries);
+  bigger.entries = hone_arena_array(scope->b->graph->arena, bigger.room, sizeof *bigger.entries);
   if (!bigger.entries) return false;
   for (size_t i = 0; i < scope->room; i++)
     if (scope->entries[i].name) *find_entry(&bigger, scope->entries[i].name) = scope->entries[i];

@@ -56,7 +56,6 @@ void hone_lower_defer_node(hone_lower_t* l, const char* reason);
 
 /* Emits a host node; extents of -1 become symbols bound when it has run. */
 hone_node_t* hone_host_emit(hone_builder_t* b, const hone_host_t* host, int n_inputs,
-                            hone_value_t** inputs, int n_outputs,
-                            const hone_type_t* output_types);
+                            hone_value_t** inputs, int n_outputs, const hone_type_t* output_types);
 
 #endif
