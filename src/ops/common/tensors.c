@@ -59,7 +59,7 @@ static hone_status_t densify(const hone_allocator_t* allocator, const hone_onnx_
       !hone_i64_mul(values->count, per_element, &needed) || needed > sparse->indices.count)
     return hone_status_make(HONE_INVALID_MODEL, "sparse tensor '%s': indices do not fit its values",
                             values->name);
-  hone_tensor_t* dense;
+  hone_tensor_t* dense = NULL;
   HONE_TRY(hone_tensor_create(allocator, values->dtype, sparse->rank, sparse->dims, &dense));
   char* data = hone_tensor_data(dense);
   for (int64_t i = 0; i < values->count; i++) {
@@ -77,7 +77,7 @@ static hone_status_t densify(const hone_allocator_t* allocator, const hone_onnx_
 
 hone_value_t* hone_onnx_sparse_constant(hone_builder_t* b, const hone_onnx_sparse_t* sparse) {
   if (!sparse || !hone_builder_ok(b)) return NULL;
-  hone_tensor_t* dense;
+  hone_tensor_t* dense = NULL;
   hone_status_t status = densify(b->graph->allocator, sparse, &dense);
   if (status) return hone_fail_status(b, status);
   return hone_constant(b, dense);
