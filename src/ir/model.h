@@ -8,6 +8,9 @@
  * copies that end in 0. Tensor contents point into the mapped file where that
  * is possible; the model keeps the mapping alive.
  *
+ * Texts that a file does not have are "", never NULL, unless a member says
+ * otherwise.
+ *
  * Thread-safety: immutable once loaded, so it may be shared. */
 #ifndef HONE_IR_MODEL_H
 #define HONE_IR_MODEL_H
