@@ -13,6 +13,18 @@
 
 #include "hone/status.h"
 
+/* 1 under ThreadSanitizer, which does not follow threads made after a fork. */
+#if defined(__SANITIZE_THREAD__)
+#define TEST_UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_UNDER_TSAN 1
+#endif
+#endif
+#ifndef TEST_UNDER_TSAN
+#define TEST_UNDER_TSAN 0
+#endif
+
 #define TEST_COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* Fails the test, with the message, when `expr` is not success. */

@@ -1,0 +1,39 @@
+/* Thread pool: splits a range of independent work among threads.
+ *
+ * The calling thread works too. Workers that run out of work spin for a
+ * moment, since the next call often follows at once, and then sleep. A call
+ * from inside a pool's work, or while another thread is using the pool, runs
+ * inline on its caller: nothing ever waits for a worker to become free. */
+#ifndef HONE_BASE_THREAD_POOL_H
+#define HONE_BASE_THREAD_POOL_H
+
+#include "hone/allocator.h"
+
+typedef struct hone_thread_pool hone_thread_pool_t;
+
+/* A pool of `threads` threads, the caller's among them; 0: as many as there
+ * are usable CPUs. Threads that cannot be started are done without.
+ * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_thread_pool_create(const hone_allocator_t* allocator, int threads,
+                                                    hone_thread_pool_t** out_pool);
+/* No work may be running. Joins all workers. NULL is allowed. */
+void hone_thread_pool_destroy(hone_thread_pool_t* pool);
+
+/* The pool of the process, made at first use and ended with the process; a
+ * forked child makes its own. NULL when there is no memory for one.
+ * Thread-safe. */
+hone_thread_pool_t* hone_thread_pool_shared(void);
+
+/* Threads that work on a call, the caller's included; 1 for NULL. */
+int hone_thread_pool_size(const hone_thread_pool_t* pool);
+
+/* Does the items begin … end - 1. */
+typedef void (*hone_parallel_fn_t)(void* context, int64_t begin, int64_t end);
+
+/* Calls fn on ranges that cover 0 … n - 1 exactly once, each of at least
+ * `grain` items (but the last), and returns when all are done. `pool` NULL runs
+ * inline. What fn wrote can be seen by the caller. Thread-safe. */
+void hone_parallel_for(hone_thread_pool_t* pool, int64_t n, int64_t grain, hone_parallel_fn_t fn,
+                       void* context);
+
+#endif

@@ -1,0 +1,207 @@
+#include "base/thread_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/testing/fault.h"
+
+enum { MOST_ITEMS = 5000 };
+
+typedef struct tally {
+  unsigned char hits[MOST_ITEMS]; /* plain: a range must belong to one thread alone */
+  int64_t smallest;               /* range seen that is not the last */
+  int64_t n;
+  hone_thread_pool_t* pool;
+  atomic_int nested;
+} tally_t;
+
+static void count_hits(void* context, int64_t begin, int64_t end) {
+  tally_t* tally = context;
+  for (int64_t i = begin; i < end; i++) tally->hits[i]++;
+}
+
+static void assert_each_once(const tally_t* tally, int64_t n) {
+  for (int64_t i = 0; i < MOST_ITEMS; i++) assert_int_equal(tally->hits[i], i < n);
+}
+
+static void every_item_is_done_once(void** state) {
+  (void)state;
+  static const int64_t sizes[] = {0, 1, 2, 3, 7, 64, 999, MOST_ITEMS};
+  static const int64_t grains[] = {0, 1, 3, 100, INT64_MAX};
+  for (int threads = 1; threads <= 4; threads++) {
+    hone_thread_pool_t* pool;
+    assert_ok(hone_thread_pool_create(NULL, threads, &pool));
+    assert_int_equal(hone_thread_pool_size(pool), threads);
+    for (size_t i = 0; i < TEST_COUNT(sizes); i++)
+      for (size_t j = 0; j < TEST_COUNT(grains); j++) {
+        tally_t tally = {0};
+        hone_parallel_for(pool, sizes[i], grains[j], count_hits, &tally);
+        assert_each_once(&tally, sizes[i]);
+      }
+    hone_thread_pool_destroy(pool);
+  }
+}
+
+static void no_pool_runs_inline(void** state) {
+  (void)state;
+  tally_t tally = {0};
+  hone_parallel_for(NULL, 10, 1, count_hits, &tally);
+  assert_each_once(&tally, 10);
+  hone_parallel_for(NULL, -3, 1, count_hits, &tally);
+  assert_each_once(&tally, 10);
+  assert_int_equal(hone_thread_pool_size(NULL), 1);
+  hone_thread_pool_destroy(NULL);
+}
+
+static void check_grain(void* context, int64_t begin, int64_t end) {
+  tally_t* tally = context;
+  if (end - begin < 7 && end != 1000) tally->hits[0] = 1;
+}
+
+static void ranges_are_at_least_a_grain(void** state) {
+  (void)state;
+  tally_t tally = {0};
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 4, &pool));
+  hone_parallel_for(pool, 1000, 7, check_grain, &tally);
+  assert_int_equal(tally.hits[0], 0);
+  hone_thread_pool_destroy(pool);
+}
+
+static void inner(void* context, int64_t begin, int64_t end) {
+  atomic_fetch_add((atomic_int*)context, (int)(end - begin));
+}
+
+static void outer(void* context, int64_t begin, int64_t end) {
+  tally_t* tally = context;
+  for (int64_t i = begin; i < end; i++)
+    hone_parallel_for(tally->pool, 10, 1, inner, &tally->nested);
+}
+
+static void nested_calls_run_inline(void** state) {
+  (void)state;
+  tally_t tally = {0};
+  assert_ok(hone_thread_pool_create(NULL, 3, &tally.pool));
+  hone_parallel_for(tally.pool, 100, 1, outer, &tally);
+  assert_int_equal(atomic_load(&tally.nested), 1000);
+  hone_thread_pool_destroy(tally.pool);
+}
+
+static void* call_often(void* argument) {
+  hone_thread_pool_t* pool = argument;
+  for (int i = 0; i < 200; i++) {
+    tally_t tally = {0};
+    hone_parallel_for(pool, 50, 1, count_hits, &tally);
+    for (int j = 0; j < 50; j++)
+      if (tally.hits[j] != 1) return "an item was not done once";
+  }
+  return NULL;
+}
+
+static void many_callers_share_a_pool(void** state) {
+  (void)state;
+  enum { CALLERS = 4 };
+  pthread_t callers[CALLERS];
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 3, &pool));
+  for (int i = 0; i < CALLERS; i++)
+    assert_int_equal(pthread_create(&callers[i], NULL, call_often, pool), 0);
+  for (int i = 0; i < CALLERS; i++) {
+    void* complaint = NULL;
+    pthread_join(callers[i], &complaint);
+    assert_null(complaint);
+  }
+  hone_thread_pool_destroy(pool);
+}
+
+/* Workers that have gone to sleep between two calls must still be woken. */
+static void sleepers_wake_up(void** state) {
+  (void)state;
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 2, &pool));
+  for (int i = 0; i < 5; i++) {
+    tally_t tally = {0};
+    usleep(2000);
+    hone_parallel_for(pool, 1000, 1, count_hits, &tally);
+    assert_each_once(&tally, 1000);
+  }
+  hone_thread_pool_destroy(pool);
+}
+
+static void pools_come_and_go(void** state) {
+  (void)state;
+  for (int i = 0; i < 50; i++) {
+    hone_thread_pool_t* pool;
+    assert_ok(hone_thread_pool_create(NULL, 4, &pool));
+    hone_thread_pool_destroy(pool);
+  }
+}
+
+static void absurd_sizes_are_refused(void** state) {
+  (void)state;
+  hone_thread_pool_t* pool;
+  assert_code(hone_thread_pool_create(NULL, -1, &pool), HONE_INVALID_ARGUMENT);
+  assert_null(pool);
+  assert_code(hone_thread_pool_create(NULL, 1 << 20, &pool), HONE_INVALID_ARGUMENT);
+}
+
+static void there_is_one_shared_pool(void** state) {
+  (void)state;
+  tally_t tally = {0};
+  hone_thread_pool_t* pool = hone_thread_pool_shared();
+  assert_non_null(pool);
+  assert_ptr_equal(pool, hone_thread_pool_shared());
+  hone_parallel_for(pool, MOST_ITEMS, 1, count_hits, &tally);
+  assert_each_once(&tally, MOST_ITEMS);
+}
+
+static void a_forked_child_gets_its_own_pool(void** state) {
+  (void)state;
+  if (TEST_UNDER_TSAN) skip();
+  assert_non_null(hone_thread_pool_shared());
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    tally_t tally = {0};
+    alarm(20); /* a hang must not outlive the test */
+    hone_parallel_for(hone_thread_pool_shared(), 100, 1, count_hits, &tally);
+    _exit(tally.hits[0] == 1 && tally.hits[99] == 1 ? 0 : 1);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+static hone_status_t use_a_pool(const hone_allocator_t* allocator, void* context) {
+  hone_thread_pool_t* pool;
+  HONE_TRY(hone_thread_pool_create(allocator, 2, &pool));
+  hone_parallel_for(pool, 100, 1, count_hits, context);
+  hone_thread_pool_destroy(pool);
+  return NULL;
+}
+
+static void survives_running_out_of_memory(void** state) {
+  (void)state;
+  tally_t tally = {0};
+  assert_int_equal(assert_survives_faults(use_a_pool, &tally), 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_item_is_done_once),
+      cmocka_unit_test(no_pool_runs_inline),
+      cmocka_unit_test(ranges_are_at_least_a_grain),
+      cmocka_unit_test(nested_calls_run_inline),
+      cmocka_unit_test(many_callers_share_a_pool),
+      cmocka_unit_test(sleepers_wake_up),
+      cmocka_unit_test(pools_come_and_go),
+      cmocka_unit_test(absurd_sizes_are_refused),
+      cmocka_unit_test(there_is_one_shared_pool),
+      cmocka_unit_test(a_forked_child_gets_its_own_pool),
+      cmocka_unit_test(survives_running_out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
