@@ -53,7 +53,7 @@ void hone_log_set_sink(hone_log_sink_t sink, void* context) {
   pthread_mutex_unlock(&mutex);
 }
 
-void hone_log(hone_log_level_t level, const char* format, ...) {
+void hone_log_write(hone_log_level_t level, const char* format, ...) {
   if (level == HONE_LOG_OFF || level > hone_log_level()) return;
   char message[MESSAGE_SIZE];
   va_list args;

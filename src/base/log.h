@@ -24,7 +24,7 @@ void hone_log_set_level(hone_log_level_t level);
 /* NULL: stderr. When it returns, the sink before is no longer being called. */
 void hone_log_set_sink(hone_log_sink_t sink, void* context);
 /* Writes a message, cut at 1023 bytes, when `level` is in force. */
-void hone_log(hone_log_level_t level, const char* format, ...) HONE_PRINTF(2, 3);
+void hone_log_write(hone_log_level_t level, const char* format, ...) HONE_PRINTF(2, 3);
 
 /* "error" and so on; HONE_LOG_OFF ("off") for a name that is none. */
 const char* hone_log_level_name(hone_log_level_t level);
