@@ -10,7 +10,6 @@ first in line the next time.
 import concurrent.futures
 import hashlib
 import os
-import re
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import time
 import tree
 
 CACHE = "build/tidy"
+REPORT = "build/tidy_report.txt"
 PRELUDE = "scripts/tidy_prelude.h"
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", '-DHONE_VERSION="0"', "-Iinclude", "-Isrc", "-Itools/hone"]
 LIMIT_S = float(os.environ.get("TIDY_SECONDS", 900))
@@ -59,7 +59,13 @@ def examine(path, stamp, deadline):
     if done.returncode == 0:
         open(stamp, "w").close()
         return "passed"
-    return re.sub(rf"^{re.escape(str(tree.ROOT))}/", "", done.stdout + done.stderr, flags=re.MULTILINE)
+    return (done.stdout or done.stderr).replace(f"{tree.ROOT}/", "").rstrip()
+
+
+def heads(text):
+    """The lines that name a finding, without how it comes about."""
+    return [line.replace(",-warnings-as-errors", "") for line in text.splitlines()
+            if ": error: " in line] or [text]
 
 
 def main():
@@ -75,7 +81,12 @@ def main():
         if not named:
             os.remove(f"{CACHE}/{old}")
     left = results.count("left")
-    problems = [text.rstrip() for text in results if text not in ("left", "passed")]
+    findings = [text for text in results if text not in ("left", "passed")]
+    with open(REPORT, "w", encoding="utf-8") as file:
+        file.write("\n\n".join(findings))
+    problems = [line for text in findings for line in heads(text)]
+    if problems:
+        print(f"clang-tidy: how each comes about is in {REPORT}")
     summary = f"{len(paths)} files clean, {len(paths) - len(to_do)} of them from the cache"
     if left:
         summary = f"{len(paths) - left} files clean, {left} left for the next run (out of time)"

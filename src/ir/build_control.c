@@ -181,7 +181,7 @@ static hone_type_t stacked_type(hone_builder_t* b, const hone_builder_t* body,
     return hone_type_any();
   }
   dims[0] = rounds;
-  memcpy(dims + 1, inner.dims, (size_t)inner.rank * sizeof *dims);
+  if (inner.rank) memcpy(dims + 1, inner.dims, (size_t)inner.rank * sizeof *dims);
   return hone_type_tensor(inner.dtype, inner.rank + 1, dims);
 }
 
