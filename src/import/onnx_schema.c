@@ -86,12 +86,12 @@ static const hone_proto_row_t sparse_rows[] = {
     LIST(3, INTS, dims, rank),
 };
 #undef ROW_STRUCT
-static const hone_proto_message_t sparse_message = {.name = "SparseTensorProto",
-                                                    .noun = "sparse tensor",
-                                                    ROWS(sparse_rows),
-                                                    SAME(hone_onnx_sparse_t),
-                                                    .finish = hone_finish_sparse,
-                                                    .prepare = hone_prepare_sparse};
+const hone_proto_message_t hone_proto_sparse = {.name = "SparseTensorProto",
+                                                .noun = "sparse tensor",
+                                                ROWS(sparse_rows),
+                                                SAME(hone_onnx_sparse_t),
+                                                .finish = hone_finish_sparse,
+                                                .prepare = hone_prepare_sparse};
 
 #define ROW_STRUCT hone_proto_dim_t
 static const hone_proto_row_t dim_rows[] = {
@@ -185,8 +185,8 @@ static const hone_proto_row_t attr_rows[] = {
     ATTR_LIST_OF(15, MESSAGES, VALUES(TYPES), type_message),
     ONE(20, INT, kind),
     ONE(21, TEXT_OR_NULL, ref),
-    ATTR_MAYBE_OF(22, MESSAGES, VALUES(SPARSE_TENSOR), sparse_message),
-    ATTR_LIST_OF(23, MESSAGES, VALUES(SPARSE_TENSORS), sparse_message),
+    ATTR_MAYBE_OF(22, MESSAGES, VALUES(SPARSE_TENSOR), hone_proto_sparse),
+    ATTR_LIST_OF(23, MESSAGES, VALUES(SPARSE_TENSORS), hone_proto_sparse),
 };
 #undef ROW_STRUCT
 static const hone_proto_message_t attr_message = {.name = "AttributeProto",
@@ -221,7 +221,7 @@ static const hone_proto_row_t graph_rows[] = {
     LIST_OF(11, MESSAGES, inputs, n_inputs, value_info_message),
     LIST_OF(12, MESSAGES, outputs, n_outputs, value_info_message),
     LIST_OF(13, MESSAGES, value_infos, n_value_infos, value_info_message),
-    LIST_OF(15, MESSAGES, sparse, n_sparse, sparse_message),
+    LIST_OF(15, MESSAGES, sparse, n_sparse, hone_proto_sparse),
 };
 #undef ROW_STRUCT
 static const hone_proto_message_t graph_message = {
@@ -270,7 +270,7 @@ const hone_proto_message_t hone_proto_model = {
 static const hone_proto_row_t sequence_rows[] = {
     ONE(2, INT, element),
     ATTR_LIST_OF(3, MESSAGES, ITEMS(TENSOR), hone_proto_tensor),
-    ATTR_LIST_OF(4, MESSAGES, ITEMS(SPARSE), sparse_message),
+    ATTR_LIST_OF(4, MESSAGES, ITEMS(SPARSE), hone_proto_sparse),
     ATTR_LIST_OF(5, MESSAGES, ITEMS(SEQUENCE), hone_proto_sequence),
     ATTR_LIST_OF(6, MESSAGES, ITEMS(MAP), hone_proto_map),
     ATTR_LIST_OF(7, MESSAGES, ITEMS(OPTIONAL), hone_proto_optional),
@@ -278,7 +278,7 @@ static const hone_proto_row_t sequence_rows[] = {
 static const hone_proto_row_t optional_rows[] = {
     ONE(2, INT, element),
     ATTR_MAYBE_OF(3, MESSAGES, ITEMS(TENSOR), hone_proto_tensor),
-    ATTR_MAYBE_OF(4, MESSAGES, ITEMS(SPARSE), sparse_message),
+    ATTR_MAYBE_OF(4, MESSAGES, ITEMS(SPARSE), hone_proto_sparse),
     ATTR_MAYBE_OF(5, MESSAGES, ITEMS(SEQUENCE), hone_proto_sequence),
     ATTR_MAYBE_OF(6, MESSAGES, ITEMS(MAP), hone_proto_map),
     ATTR_MAYBE_OF(7, MESSAGES, ITEMS(OPTIONAL), hone_proto_optional),

@@ -141,16 +141,15 @@ typedef struct hone_proto_type {
 } hone_proto_type_t;
 
 /* A value of a data file (onnx-data.proto): TensorProto, SequenceProto,
- * MapProto or OptionalProto, whichever `kind` it was read as. */
-typedef struct hone_proto_value hone_proto_value_t;
-struct hone_proto_value {
+ * MapProto or OptionalProto, whichever it was read as. */
+typedef struct hone_proto_value {
   int64_t element;            /* hone_proto_element_t; of a map: the keys' type */
   hone_proto_list_t lists[6]; /* by hone_proto_element_t */
   int64_t* keys;
   int64_t n_keys;
   hone_string_t* string_keys;
   int64_t n_string_keys;
-};
+} hone_proto_value_t;
 
 typedef enum hone_proto_element {
   HONE_ELEMENT_NONE,
@@ -163,6 +162,7 @@ typedef enum hone_proto_element {
 
 extern const hone_proto_message_t hone_proto_model;
 extern const hone_proto_message_t hone_proto_tensor;
+extern const hone_proto_message_t hone_proto_sparse;
 extern const hone_proto_message_t hone_proto_sequence;
 extern const hone_proto_message_t hone_proto_optional;
 extern const hone_proto_message_t hone_proto_map;

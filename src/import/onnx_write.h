@@ -8,7 +8,7 @@
 
 #include "import/onnx_schema.h"
 
-/* Takes `size` bytes; the writer makes no larger pieces than they lie in memory. */
+/* Takes `size` bytes. */
 typedef hone_status_t (*hone_onnx_sink_t)(void* self, const void* data, size_t size);
 
 struct hone_onnx_writer {
@@ -24,7 +24,8 @@ struct hone_onnx_writer {
 };
 
 /* Writes the struct `model` as `message`: first `measure`, which sets
- * `*out_size`, then `emit` with a sink. `end` frees. */
+ * `*out_size`, then `emit` with a sink. `end` frees, after a failure
+ * as well. */
 HONE_MUST_USE hone_status_t hone_onnx_writer_measure(hone_onnx_writer_t* writer,
                                                      const hone_allocator_t* allocator,
                                                      const hone_proto_message_t* message,
@@ -34,5 +35,11 @@ HONE_MUST_USE hone_status_t hone_onnx_writer_emit(hone_onnx_writer_t* writer,
                                                   const void* model, hone_onnx_sink_t sink,
                                                   void* sink_self);
 void hone_onnx_writer_end(hone_onnx_writer_t* writer);
+
+/* The three in one, to memory that the caller frees with hone_free. */
+HONE_MUST_USE hone_status_t hone_onnx_write_memory(const hone_allocator_t* allocator,
+                                                   const hone_proto_message_t* message,
+                                                   const void* model, void** out_data,
+                                                   size_t* out_size);
 
 #endif
