@@ -41,6 +41,8 @@ hone_value_t* hone_scalar(hone_builder_t* b, hone_dtype_t dtype, double value) {
     memcpy(element, &(float){(float)value}, sizeof(float));
   } else if (dtype == HONE_C128) {
     memcpy(element, &value, sizeof value);
+  } else if (dtype == HONE_STRING) { /* the empty one */
+    return hone_constant_data(b, dtype, 0, NULL, &(hone_string_t){NULL, 0});
   } else {
     return hone_scalar_i64(b, dtype, (int64_t)value);
   }

@@ -145,9 +145,20 @@ hone_value_t* hone_gather(hone_builder_t* b, hone_value_t* x, hone_value_t* inde
   return hone_emit(b, &node);
 }
 
+/* True when every element is known not to be negative. */
+static bool counts_from_front(const hone_value_t* index) {
+  if (!index->content || !hone_type_is_static(&index->type)) return false;
+  int64_t count = 1;
+  for (int i = 0; i < index->type.rank; i++) count *= index->type.dims[i].k;
+  for (int64_t i = 0; i < count; i++)
+    if (hone_dim_min_value(index->content[i]) < 0) return false;
+  return true;
+}
+
 hone_value_t* hone_wrap_index(hone_builder_t* b, hone_value_t* index, hone_dim_t extent) {
   if (!hone_is_known(b, index)) return NULL;
   index = hone_cast(b, index, HONE_I64);
+  if (!index || counts_from_front(index)) return index;
   hone_value_t* wrapped = hone_add(b, index, hone_dim_scalar(b, HONE_I64, extent));
   return hone_select(b, hone_lt_number(b, index, 0), wrapped, index);
 }
@@ -186,8 +197,23 @@ hone_value_t* hone_take_along(hone_builder_t* b, hone_value_t* x, hone_value_t* 
   if (x->type.rank != index->type.rank)
     return hone_fail(b, HONE_INVALID_MODEL, "data and indices have different ranks");
   int at = hone_axis(b, axis, x->type.rank);
+  if (!hone_builder_ok(b)) return NULL;
   index = hone_wrap_index(b, index, hone_dim(x, at));
   return hone_gather(b, hone_ravel(b, x), index ? linear_index(b, x, index, at) : NULL);
+}
+
+hone_value_t* hone_scatter_along(hone_builder_t* b, hone_combine_t combine, hone_value_t* x,
+                                 hone_value_t* index, hone_value_t* updates, int axis) {
+  if (!hone_is_known(b, x) || !hone_is_known(b, index)) return NULL;
+  if (x->type.rank != index->type.rank)
+    return hone_fail(b, HONE_INVALID_MODEL, "data and indices have different ranks");
+  int at = hone_axis(b, axis, x->type.rank);
+  if (!hone_builder_ok(b)) return NULL;
+  index = hone_wrap_index(b, index, hone_dim(x, at));
+  if (!index) return NULL;
+  hone_value_t* out =
+      hone_scatter(b, combine, hone_ravel(b, x), linear_index(b, x, index, at), updates);
+  return hone_reshape_like(b, out, x);
 }
 
 hone_value_t* hone_scatter(hone_builder_t* b, hone_combine_t combine, hone_value_t* x,

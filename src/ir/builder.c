@@ -192,9 +192,9 @@ const hone_tensor_t* hone_known_tensor(hone_builder_t* b, hone_value_t* v) {
   return v->content ? content_tensor(b, v) : NULL;
 }
 
-static hone_dim_t bind_element(hone_builder_t* b, hone_value_t* v, int64_t index) {
-  hone_dim_t symbol =
-      hone_dim_symbol(b->graph->dims, NULL, HONE_SYMBOL_ELEMENT, INT64_MIN / 4, INT64_MAX / 4);
+static hone_dim_t bind_element(hone_builder_t* b, hone_value_t* v, int64_t index, int64_t min,
+                               int64_t max) {
+  hone_dim_t symbol = hone_dim_symbol(b->graph->dims, NULL, HONE_SYMBOL_ELEMENT, min, max);
   const hone_symbol_t* made = hone_dim_as_symbol(symbol);
   hone_status_t status = made ? hone_value_bind(b->graph, v, made->id, false, index) : hone_oom();
   if (status) hone_fail_status(b, status);
@@ -214,9 +214,23 @@ const hone_dim_t* hone_known_dims(hone_builder_t* b, hone_value_t* v, int* out_c
   if (v->content) return v->content;
   hone_dim_t* dims = hone_arena_array(b->graph->arena, (size_t)count, sizeof *dims);
   if (!dims) return (void*)hone_fail_status(b, hone_oom());
-  for (int64_t i = 0; i < count; i++) dims[i] = bind_element(b, v, i);
+  for (int64_t i = 0; i < count; i++) dims[i] = bind_element(b, v, i, INT64_MIN / 4, INT64_MAX / 4);
   v->content = dims; /* the symbols are its content from now on */
   return dims;
+}
+
+hone_dim_t hone_d_scalar(hone_builder_t* b, hone_value_t* value, int64_t min, int64_t max) {
+  if (!hone_is_known(b, value)) return hone_d(0);
+  if (!value->content) {
+    hone_dim_t* dims = hone_arena_array(b->graph->arena, 1, sizeof *dims);
+    if (!dims) {
+      hone_fail_status(b, hone_oom());
+      return hone_d(0);
+    }
+    dims[0] = bind_element(b, value, 0, min, max);
+    value->content = dims;
+  }
+  return value->content[0];
 }
 
 /* ---- dimensions ---- */

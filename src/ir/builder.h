@@ -216,6 +216,9 @@ hone_value_t* hone_take_along(hone_builder_t* b, hone_value_t* x, hone_value_t* 
 hone_value_t* hone_wrap_index(hone_builder_t* b, hone_value_t* index, hone_dim_t extent);
 hone_value_t* hone_scatter(hone_builder_t* b, hone_combine_t combine, hone_value_t* x,
                            hone_value_t* index, hone_value_t* updates);
+/* NumPy's put_along_axis with a way to combine: ONNX ScatterElements. */
+hone_value_t* hone_scatter_along(hone_builder_t* b, hone_combine_t combine, hone_value_t* x,
+                                 hone_value_t* index, hone_value_t* updates, int axis);
 hone_value_t* hone_scan(hone_builder_t* b, hone_combine_t combine, hone_value_t* x, int axis,
                         bool exclusive);
 /* `out_index` may be NULL; i64. */
@@ -265,5 +268,8 @@ hone_dim_t hone_d_min(hone_builder_t* b, hone_dim_t x, hone_dim_t y);
 hone_dim_t hone_d_max(hone_builder_t* b, hone_dim_t x, hone_dim_t y);
 /* A fresh symbol for an extent of `value`, bound when that has been produced. */
 hone_dim_t hone_d_result(hone_builder_t* b, int64_t min, int64_t max);
+/* An integer scalar of the graph as an expression: its content where known,
+ * else a fresh symbol of that range, bound when the value has been produced. */
+hone_dim_t hone_d_scalar(hone_builder_t* b, hone_value_t* value, int64_t min, int64_t max);
 
 #endif

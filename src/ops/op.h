@@ -106,6 +106,15 @@ const hone_tensor_t* hone_op_known(hone_lower_t* l, int index);
 /* The elements of an integer input as dimension expressions (see
  * hone_known_dims); NULL when it was left out. */
 const hone_dim_t* hone_op_known_dims(hone_lower_t* l, int index, int* out_count);
+/* Integers that are an attribute in some opsets and an input in others:
+ * attribute `attr` when it is there, else input `index` (-1: there is none),
+ * as dimension expressions or as numbers, which defers when they are not known.
+ * NULL when neither is given. */
+const hone_dim_t* hone_op_list(hone_lower_t* l, const char* attr, int index, int* out_count);
+const int64_t* hone_op_ints(hone_lower_t* l, const char* attr, int index, int* out_count);
+/* The same for axes of a tensor of `rank`: each is made 0 <= axis < rank, and
+ * none may be there twice. */
+const int64_t* hone_op_axes(hone_lower_t* l, const char* attr, int index, int rank, int* out_count);
 /* An INVALID_MODEL error of this node; for the end of a lowering. */
 void hone_op_fail(hone_lower_t* l, const char* format, ...) HONE_PRINTF(2, 3);
 
