@@ -62,31 +62,74 @@ static bool is_inner(hone_dim_t dim, int first_symbol) {
   return check.inner;
 }
 
-/* The type of a result seen from outside: extents that only exist inside, and
- * those where `other` (of the other branch) differs, become fresh symbols. */
-static hone_type_t outside_type(hone_builder_t* b, int first_symbol, const hone_type_t* type,
-                                const hone_type_t* other) {
-  if (type->kind != HONE_TYPE_TENSOR || other->kind != HONE_TYPE_TENSOR)
-    return type->kind == other->kind ? *type : hone_type_any();
-  hone_type_t out = *type;
-  if (type->dtype != other->dtype) out.dtype = HONE_UNKNOWN;
-  if (type->rank != other->rank || type->rank < 0) {
-    out.rank = -1;
-    out.dims = NULL;
-    return out;
+/* Elements of sequences and optionals may differ from one to the next, so of
+ * their extents nothing is said. */
+static const hone_type_t* cover_elements(hone_builder_t* b, const hone_type_t* x,
+                                         const hone_type_t* y) {
+  if (!x || !y) return NULL;
+  hone_type_t bare_x = *x, bare_y = *y;
+  bare_x.dims = bare_y.dims = NULL;
+  hone_type_t cover = hone_type_cover(b, &bare_x, &bare_y, 0);
+  hone_type_t* element = hone_arena_memdup(b->graph->arena, &cover, sizeof cover);
+  if (!element) hone_fail_status(b, hone_oom());
+  return element;
+}
+
+static void cover_dims(hone_builder_t* b, const hone_type_t* x, const hone_type_t* y,
+                       int first_symbol, hone_type_t* out) {
+  out->dims = NULL;
+  if (x->rank != y->rank || x->rank < 0) {
+    out->rank = -1;
+    return;
   }
+  if (!x->dims || !y->dims) return;
+  hone_dim_t* dims = hone_arena_array(b->graph->arena, (size_t)x->rank, sizeof *dims);
+  if (!dims) {
+    hone_fail_status(b, hone_oom());
+    *out = hone_type_any();
+    return;
+  }
+  for (int i = 0; i < x->rank; i++) {
+    bool keep = hone_dim_same(x->dims[i], y->dims[i]) && !is_inner(x->dims[i], first_symbol);
+    dims[i] = keep ? x->dims[i] : hone_d(-1);
+  }
+  out->dims = dims;
+}
+
+hone_type_t hone_type_cover(hone_builder_t* b, const hone_type_t* x, const hone_type_t* y,
+                            int first_symbol) {
+  if (x->kind != y->kind || x->kind == HONE_TYPE_ANY) return hone_type_any();
+  hone_type_t out = *x;
+  if (x->dtype != y->dtype) out.dtype = HONE_UNKNOWN;
+  if (x->kind == HONE_TYPE_TENSOR)
+    cover_dims(b, x, y, first_symbol, &out);
+  else
+    out.element = cover_elements(b, x->element, y->element);
+  return out;
+}
+
+/* Extents given as -1, or not at all, become fresh symbols. */
+static hone_type_t fresh_extents(hone_builder_t* b, const hone_type_t* type) {
+  hone_type_t out = *type;
+  if (type->kind != HONE_TYPE_TENSOR || type->rank <= 0) return out;
   hone_dim_t* dims = hone_arena_array(b->graph->arena, (size_t)type->rank, sizeof *dims);
   if (!dims) {
     hone_fail_status(b, hone_oom());
     return hone_type_any();
   }
   for (int i = 0; i < type->rank; i++) {
-    bool keep =
-        hone_dim_same(type->dims[i], other->dims[i]) && !is_inner(type->dims[i], first_symbol);
-    dims[i] = keep ? type->dims[i] : hone_d_result(b, 0, INT32_MAX);
+    bool open = !type->dims || hone_dim_is(type->dims[i], -1);
+    dims[i] = open ? hone_d_result(b, 0, INT32_MAX) : type->dims[i];
   }
   out.dims = dims;
   return out;
+}
+
+/* The type of a result seen from outside, where it may come from either body. */
+static hone_type_t outside_type(hone_builder_t* b, int first_symbol, const hone_type_t* x,
+                                const hone_type_t* y) {
+  hone_type_t cover = hone_type_cover(b, x, y, first_symbol);
+  return fresh_extents(b, &cover);
 }
 
 /* Binds the extents of `value` that are fresh symbols to what it turns out to be. */
@@ -107,6 +150,20 @@ static void collect_outputs(hone_builder_t* b, hone_node_t* node, int first_symb
   }
 }
 
+/* The condition, then what each branch captures. */
+static hone_value_t** if_inputs(hone_builder_t* b, hone_value_t* condition,
+                                const hone_builder_t* then_body, const hone_builder_t* else_body,
+                                int* out_count) {
+  size_t total = (size_t)(1 + then_body->n_captures + else_body->n_captures);
+  hone_value_t** inputs = hone_arena_array(b->graph->arena, total, sizeof *inputs);
+  if (!inputs) return (void*)hone_fail_status(b, hone_oom());
+  inputs[0] = condition;
+  *out_count = 1;
+  append_captures(then_body, inputs, out_count);
+  append_captures(else_body, inputs, out_count);
+  return inputs;
+}
+
 void hone_if(hone_builder_t* b, hone_value_t* condition, hone_builder_t* then_body,
              hone_value_t* const* then_outputs, hone_builder_t* else_body,
              hone_value_t* const* else_outputs, int n_outputs, hone_value_t** outputs) {
@@ -117,43 +174,22 @@ void hone_if(hone_builder_t* b, hone_value_t* condition, hone_builder_t* then_bo
   adopt_errors(b, else_body);
   condition = hone_resolve(b, condition);
   if (!hone_builder_ok(b) || !condition) return;
-  int n = 0, total = 1 + then_body->n_captures + else_body->n_captures;
-  hone_value_t** inputs = hone_arena_array(b->graph->arena, (size_t)total, sizeof *inputs);
+  int n_inputs = 0;
+  hone_value_t** inputs = if_inputs(b, condition, then_body, else_body, &n_inputs);
   hone_type_t* types = hone_arena_array(b->graph->arena, (size_t)n_outputs, sizeof *types);
-  if (!inputs || !types) {
-    hone_fail_status(b, hone_oom());
-    return;
-  }
-  inputs[n++] = condition;
-  append_captures(then_body, inputs, &n);
-  append_captures(else_body, inputs, &n);
+  if (!types) hone_fail_status(b, hone_oom());
+  if (!inputs || !types) return;
   int first = then_body->first_symbol, now = hone_dims_symbol_count(b->graph->dims);
   for (int i = 0; i < n_outputs; i++)
     types[i] = outside_type(b, first, &then_body->graph->outputs[i]->type,
                             &else_body->graph->outputs[i]->type);
   hone_node_t node = {.prim = HONE_PRIM_IF,
-                      .n_inputs = n,
+                      .n_inputs = n_inputs,
                       .inputs = inputs,
                       .n_outputs = n_outputs,
                       .n_regions = 2,
                       .regions = {then_body->graph, else_body->graph}};
   collect_outputs(b, hone_emit_typed(b, &node, types), now, outputs);
-}
-
-/* Extents given as -1 become symbols that are bound anew each round. */
-static hone_type_t varying_type(hone_builder_t* body, const hone_type_t* type) {
-  hone_type_t out = *type;
-  if (!hone_type_is_known(type) || type->rank == 0) return out;
-  hone_dim_t* dims =
-      hone_arena_memdup(body->graph->arena, type->dims, (size_t)type->rank * sizeof *dims);
-  if (!dims) {
-    hone_fail_status(body, hone_oom());
-    return hone_type_any();
-  }
-  for (int i = 0; i < type->rank; i++)
-    if (hone_dim_is(dims[i], -1)) dims[i] = hone_d_result(body, 0, INT32_MAX);
-  out.dims = dims;
-  return out;
 }
 
 void hone_loop_open(hone_builder_t* b, const char* name, int n_carried, const hone_type_t* types,
@@ -164,7 +200,7 @@ void hone_loop_open(hone_builder_t* b, const char* name, int n_carried, const ho
   *out_round = hone_param(body, &round);
   hone_param(body, &condition);
   for (int i = 0; i < n_carried; i++) {
-    hone_type_t type = varying_type(body, &types[i]);
+    hone_type_t type = fresh_extents(body, &types[i]);
     out_carried[i] = hone_param(body, &type);
     if (out_carried[i]) bind_results(body, out_carried[i], body->first_symbol);
   }
@@ -194,45 +230,74 @@ static hone_dim_t round_count(hone_builder_t* b, const hone_value_t* trip_count,
   return hone_d_result(b, 0, INT32_MAX);
 }
 
-void hone_loop_close(hone_builder_t* b, hone_builder_t* body, hone_value_t* trip_count,
-                     hone_value_t* condition, int n_carried, hone_value_t* const* initial,
-                     hone_value_t* next_condition, hone_value_t* const* next, int n_stacked,
-                     hone_value_t* const* stacked, hone_value_t** outputs) {
-  int n_outputs = n_carried + n_stacked, n = 0;
-  for (int i = 0; i < n_outputs; i++) outputs[i] = NULL;
-  hone_arena_t* arena = b->graph->arena;
-  bool unconditional = !condition && !next_condition;
-  if (!trip_count) trip_count = hone_scalar_i64(b, HONE_I64, INT64_MAX);
-  if (!condition) condition = hone_scalar_i64(b, HONE_BOOL, 1);
-  if (!next_condition && hone_builder_ok(body))
-    next_condition = hone_scalar_i64(body, HONE_BOOL, 1);
-  hone_value_t** results = hone_arena_array(arena, (size_t)n_outputs + 1, sizeof *results);
-  hone_type_t* types = hone_arena_array(arena, (size_t)n_outputs, sizeof *types);
-  if (!results || !types) {
-    hone_fail_status(b, hone_oom());
+/* What the body yields: condition, carried values, stacked ones. */
+static void set_loop_results(hone_builder_t* body, hone_value_t* next_condition, int n_carried,
+                             hone_value_t* const* next, int n_stacked,
+                             hone_value_t* const* stacked) {
+  if (!hone_builder_ok(body)) return;
+  if (!next_condition) next_condition = hone_scalar_i64(body, HONE_BOOL, 1);
+  size_t count = (size_t)(1 + n_carried + n_stacked);
+  hone_value_t** results = hone_arena_array(body->graph->arena, count, sizeof *results);
+  if (!results) {
+    hone_fail_status(body, hone_oom());
     return;
   }
   results[0] = next_condition;
   for (int i = 0; i < n_carried; i++) results[1 + i] = next[i];
   for (int i = 0; i < n_stacked; i++) results[1 + n_carried + i] = stacked[i];
-  if (hone_builder_ok(body)) set_results(body, n_outputs + 1, results);
-  adopt_errors(b, body);
-  if (!hone_builder_ok(b)) return;
+  set_results(body, (int)count, results);
+}
+
+/* What the loop reads: trip count, condition, carried values, captures. */
+static hone_value_t** loop_inputs(hone_builder_t* b, const hone_builder_t* body,
+                                  hone_value_t* trip_count, hone_value_t* condition, int n_carried,
+                                  hone_value_t* const* initial, int* out_count) {
   size_t total = (size_t)(2 + n_carried + body->n_captures);
-  hone_value_t** inputs = hone_arena_array(arena, total, sizeof *inputs);
-  if (!inputs) {
-    hone_fail_status(b, hone_oom());
-    return;
-  }
+  hone_value_t** inputs = hone_arena_array(b->graph->arena, total, sizeof *inputs);
+  if (!inputs) return (void*)hone_fail_status(b, hone_oom());
+  int n = 0;
   inputs[n++] = hone_resolve(b, trip_count);
   inputs[n++] = hone_resolve(b, condition);
   for (int i = 0; i < n_carried; i++) inputs[n++] = hone_resolve(b, initial[i]);
   append_captures(body, inputs, &n);
   for (int i = 0; i < n; i++)
-    if (!inputs[i]) {
-      hone_fail(b, HONE_INTERNAL, "an operand of a loop is missing");
-      return;
-    }
+    if (!inputs[i]) return (void*)hone_fail(b, HONE_INTERNAL, "an operand of a loop is missing");
+  *out_count = n;
+  return inputs;
+}
+
+/* Refuses a carried value that changes its element type. */
+static bool carried_fit(hone_builder_t* b, const hone_graph_t* region, int n_carried) {
+  for (int i = 0; i < n_carried; i++) {
+    const hone_type_t* param = &region->inputs[2 + i]->type;
+    const hone_type_t* next = &region->outputs[1 + i]->type;
+    if (param->kind != HONE_TYPE_TENSOR || next->kind != HONE_TYPE_TENSOR) continue;
+    if (param->dtype == next->dtype || !param->dtype || !next->dtype) continue;
+    hone_fail(b, HONE_INVALID_MODEL,
+              "value %d that the loop carries starts as %s, but its body makes it %s", i,
+              hone_dtype_name(param->dtype), hone_dtype_name(next->dtype));
+    return false;
+  }
+  return true;
+}
+
+void hone_loop_close(hone_builder_t* b, hone_builder_t* body, hone_value_t* trip_count,
+                     hone_value_t* condition, int n_carried, hone_value_t* const* initial,
+                     hone_value_t* next_condition, hone_value_t* const* next, int n_stacked,
+                     hone_value_t* const* stacked, hone_value_t** outputs) {
+  int n_outputs = n_carried + n_stacked, n_inputs = 0;
+  for (int i = 0; i < n_outputs; i++) outputs[i] = NULL;
+  bool unconditional = !condition && !next_condition;
+  if (!trip_count) trip_count = hone_scalar_i64(b, HONE_I64, INT64_MAX);
+  if (!condition) condition = hone_scalar_i64(b, HONE_BOOL, 1);
+  set_loop_results(body, next_condition, n_carried, next, n_stacked, stacked);
+  adopt_errors(b, body);
+  if (!hone_builder_ok(b) || !carried_fit(b, body->graph, n_carried)) return;
+  hone_value_t** inputs =
+      loop_inputs(b, body, trip_count, condition, n_carried, initial, &n_inputs);
+  hone_type_t* types = hone_arena_array(b->graph->arena, (size_t)n_outputs, sizeof *types);
+  if (!types) hone_fail_status(b, hone_oom());
+  if (!inputs || !types) return;
   int now = hone_dims_symbol_count(b->graph->dims);
   for (int i = 0; i < n_carried; i++) {
     const hone_type_t* param = &body->graph->inputs[2 + i]->type;
@@ -243,7 +308,7 @@ void hone_loop_close(hone_builder_t* b, hone_builder_t* body, hone_value_t* trip
     types[n_carried + i] =
         stacked_type(b, body, &body->graph->outputs[1 + n_carried + i]->type, rounds);
   hone_node_t node = {.prim = HONE_PRIM_LOOP,
-                      .n_inputs = n,
+                      .n_inputs = n_inputs,
                       .inputs = inputs,
                       .n_outputs = n_outputs,
                       .n_carried = n_carried,

@@ -239,6 +239,11 @@ hone_value_t* hone_mean(hone_builder_t* b, hone_value_t* x, int n_axes, const in
 void hone_region_open(hone_builder_t* b, const char* name, hone_builder_t* body);
 /* A parameter of the region; must come before any capture. */
 hone_value_t* hone_param(hone_builder_t* body, const hone_type_t* type);
+/* The type that covers both `x` and `y`, as it is seen from outside of a region
+ * whose own symbols begin with first_symbol: extents that differ, or exist only
+ * inside, are -1; a rank that differs is -1; of kinds that differ nothing is known. */
+hone_type_t hone_type_cover(hone_builder_t* b, const hone_type_t* x, const hone_type_t* y,
+                            int first_symbol);
 /* Ends two regions with the same number of outputs; `outputs` gets n_outputs
  * results. Errors of the bodies are handed on to b. */
 void hone_if(hone_builder_t* b, hone_value_t* condition, hone_builder_t* then_body,
@@ -246,7 +251,8 @@ void hone_if(hone_builder_t* b, hone_value_t* condition, hone_builder_t* then_bo
              hone_value_t* const* else_outputs, int n_outputs, hone_value_t** outputs);
 /* A loop. Before using the body, declare its parameters with hone_loop_open:
  * `round` is the i64 round number, carried[i] the carried values, typed as
- * `types` says; an extent of -1 there may change from round to round. */
+ * `types` says; an extent of -1 there may change from round to round, and so
+ * may anything that the type leaves open. */
 void hone_loop_open(hone_builder_t* b, const char* name, int n_carried, const hone_type_t* types,
                     hone_builder_t* body, hone_value_t** out_round, hone_value_t** out_carried);
 /* `trip_count` NULL: no bound; `condition` NULL: true; `next_condition` NULL:

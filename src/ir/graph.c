@@ -245,7 +245,8 @@ bool hone_type_same(const hone_type_t* a, const hone_type_t* b) {
     return a->element == b->element ||
            (a->element && b->element && hone_type_same(a->element, b->element));
   if (a->dtype != b->dtype || a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
+  if (!a->dims != !b->dims) return a->rank == 0;
+  for (int i = 0; a->dims && i < a->rank; i++)
     if (!hone_dim_same(a->dims[i], b->dims[i])) return false;
   return true;
 }

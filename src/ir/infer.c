@@ -57,9 +57,45 @@ static bool axes_ok(const hone_node_t* node, int rank) {
 
 /* ---- sources ---- */
 
+/* What all items of a sequence have in common; their extents may differ. */
+static hone_type_t item_type(const hone_tensor_t* sequence) {
+  static const hone_type_kind_t kinds[] = {
+      [HONE_KIND_TENSOR] = HONE_TYPE_TENSOR,
+      [HONE_KIND_SEQUENCE] = HONE_TYPE_SEQUENCE,
+      [HONE_KIND_MAP] = HONE_TYPE_MAP,
+      [HONE_KIND_NONE] = HONE_TYPE_OPTIONAL,
+  };
+  hone_type_t type = {.kind = HONE_TYPE_TENSOR, .dtype = hone_tensor_dtype(sequence), .rank = -1};
+  for (int64_t i = 0; i < hone_tensor_count(sequence); i++) {
+    const hone_tensor_t* item = hone_sequence_item(sequence, i);
+    hone_type_t own = {.kind = kinds[hone_tensor_kind(item)],
+                       .dtype = hone_tensor_dtype(item),
+                       .rank = hone_tensor_rank(item)};
+    if (i == 0) type = own;
+    if (own.kind != type.kind) return hone_type_any();
+    if (own.dtype != type.dtype) type.dtype = HONE_UNKNOWN;
+    if (own.rank != type.rank) type.rank = -1;
+  }
+  return type;
+}
+
+/* Constants of other kinds turn up when a node that was kept whole is built. */
+static hone_status_t container_constant(rule_t* r, const hone_tensor_t* constant) {
+  r->out[0] = hone_type_any();
+  r->out[0].kind = HONE_TYPE_OPTIONAL;
+  if (hone_tensor_kind(constant) == HONE_KIND_NONE) return NULL;
+  r->out[0].kind = HONE_TYPE_MAP;
+  if (hone_tensor_kind(constant) == HONE_KIND_MAP) return NULL;
+  r->out[0].kind = HONE_TYPE_SEQUENCE;
+  hone_type_t item = item_type(constant);
+  r->out[0].element = hone_arena_memdup(r->graph->arena, &item, sizeof item);
+  return r->out[0].element ? NULL : hone_oom();
+}
+
 static hone_status_t rule_constant(rule_t* r) {
   const hone_tensor_t* constant = r->node->constant;
   if (!constant) return wrong(r, "has no content");
+  if (hone_tensor_kind(constant) != HONE_KIND_TENSOR) return container_constant(r, constant);
   int rank = hone_tensor_rank(constant);
   hone_dim_t* dims = make_out(r, 0, hone_tensor_dtype(constant), rank);
   if (!dims) return hone_oom();

@@ -113,6 +113,27 @@ static bool inputs_known(const hone_lower_t* l) {
   return true;
 }
 
+/* What is known to be no tensor cannot become one: an error now, not a deferral. */
+static bool inputs_are_tensors(hone_lower_t* l) {
+  static const char* const kinds[] = {
+      [HONE_TYPE_ANY] = "not known",
+      [HONE_TYPE_TENSOR] = "a tensor",
+      [HONE_TYPE_SEQUENCE] = "a sequence",
+      [HONE_TYPE_MAP] = "a map",
+      [HONE_TYPE_OPTIONAL] = "an optional without content",
+  };
+  for (int i = 0; i < l->n_inputs; i++) {
+    hone_type_kind_t kind = l->inputs[i] ? l->inputs[i]->type.kind : HONE_TYPE_TENSOR;
+    bool never = kind == HONE_TYPE_SEQUENCE || kind == HONE_TYPE_MAP ||
+                 (kind == HONE_TYPE_OPTIONAL && l->scope->at_run_time);
+    if (!never) continue;
+    hone_op_fail(l, "input %d ('%s') is %s; %s takes tensors", i, l->node->inputs[i], kinds[kind],
+                 l->op->name);
+    return false;
+  }
+  return true;
+}
+
 /* A host operator without a lowering: nothing is known of its outputs. */
 static void lower_as_host(hone_lower_t* l) {
   hone_type_t* types = hone_arena_array(l->b->graph->arena, (size_t)l->n_outputs, sizeof *types);
@@ -131,7 +152,7 @@ static void run_lowering(hone_lower_t* l) {
     lower_as_host(l);
   else if (any_type || inputs_known(l))
     l->op->lower(l);
-  else
+  else if (inputs_are_tensors(l))
     hone_defer(l->b, "the rank or dtype of an input is not known");
   if (!l->b->deferred || l->b->status) return;
   const char* reason = l->b->deferred;
