@@ -1,0 +1,17 @@
+/* GatherElements: one element for each index, along an axis. */
+#include "ops/op.h"
+
+static void lower_gather_elements(hone_lower_t* l) {
+  int64_t axis = hone_attr_int(l->node, "axis", 0);
+  hone_op_out(l, 0, hone_take_along(l->b, hone_op_in(l, 0), hone_op_in(l, 1), (int)axis));
+}
+
+static const hone_op_t ops[] = {
+    {.name = "GatherElements",
+     .min_opset = 11,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .attrs = "axis",
+     .lower = lower_gather_elements},
+};
+HONE_OP_FAMILY(gather_elements, ops)
