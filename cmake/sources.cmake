@@ -23,3 +23,4 @@ file(GLOB_RECURSE hone_test_sources CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/tests/*_test.c)
 file(GLOB_RECURSE hone_fuzz_sources CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/src/*_fuzz.c ${CMAKE_SOURCE_DIR}/tools/*_fuzz.c)
+file(GLOB hone_test_tools CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/tools/*.c)

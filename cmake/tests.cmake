@@ -62,3 +62,8 @@ foreach(source IN LISTS hone_fuzz_sources)
     hone_test_register(${name} ${target} quick ${CMAKE_SOURCE_DIR}/tests/fuzz_corpus/${stem})
   endif()
 endforeach()
+
+# Programs that Python tests drive: tests/tools/x.c is BUILD/tests/tests_tools_x.
+foreach(source IN LISTS hone_test_tools)
+  hone_test_program(${source} target name)
+endforeach()

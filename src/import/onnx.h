@@ -8,6 +8,8 @@
  * at where they are, whatever their alignment: read them with memcpy. 4- and
  * 2-bit elements are unpacked to one byte each.
  *
+ * Texts come out as UTF-8: bytes in a file that are none become '?'.
+ *
  * Not kept: metadata of anything but the model, training information,
  * quantization annotations, sharding.
  *

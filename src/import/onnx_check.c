@@ -7,6 +7,7 @@
 #include "import/names.h"
 #include "import/onnx.h"
 #include "import/onnx_order.h"
+#include "import/utf8.h"
 
 /* Where the walk is, innermost first; the text is made when something is wrong. */
 typedef struct place {
@@ -49,7 +50,7 @@ static const char* place_text(hone_arena_t* arena, const place_t* place) {
                            place->op);
 }
 
-static hone_status_t report(checker_t* checker, const place_t* place, const char* message) {
+static hone_status_t report(checker_t* checker, const place_t* place, char* message) {
   hone_onnx_problems_t* problems = checker->problems;
   if (!message) return hone_oom();
   if (problems->count == HONE_ONNX_MAX_PROBLEMS) return NULL;
@@ -58,8 +59,11 @@ static hone_status_t report(checker_t* checker, const place_t* place, const char
         hone_arena_array(problems->arena, HONE_ONNX_MAX_PROBLEMS, sizeof *problems->items);
     if (!problems->items) return hone_oom();
   }
-  const char* where = place_text(problems->arena, place);
+  const char* text = place_text(problems->arena, place);
+  char* where = text ? hone_arena_strdup(problems->arena, text) : NULL;
   if (!where) return hone_oom();
+  hone_utf8_repair(where, strlen(where), true);
+  hone_utf8_repair(message, strlen(message), true);
   problems->items[problems->count++] = (hone_onnx_problem_t){.where = where, .message = message};
   return NULL;
 }

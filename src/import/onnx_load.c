@@ -113,7 +113,7 @@ hone_status_t hone_onnx_load_file(const hone_allocator_t* allocator, const char*
   if (!options) options = &no_options;
   hone_model_t* model;
   HONE_TRY(hone_model_create(allocator, &model));
-  source_t source;
+  source_t source = {0};
   hone_status_t status = map_model(model, path, &source);
   if (!status) status = hone_status_annotate(read_model(model, &source, options), "%s", path);
   if (status)

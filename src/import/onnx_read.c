@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "import/utf8.h"
 
 /* Counts in the first pass, entries filled so far in the second; by row. */
 typedef int64_t counts_t[HONE_PROTO_MAX_ROWS];
@@ -128,16 +129,20 @@ static hone_status_t read_text(const hone_onnx_reader_t* reader,
                                const hone_proto_message_t* message, const hone_proto_row_t* row,
                                hone_string_t bytes, void* member) {
   if (bytes.size && memchr(bytes.data, 0, bytes.size)) {
-    return hone_status_make(
-        HONE_INVALID_MODEL, "field %" PRIu32 " of %s is a text with a zero byte in it: '%.*s'",
-        row->number, message->name, (int)(bytes.size < 80 ? bytes.size : 80), bytes.data);
+    return hone_status_make(HONE_INVALID_MODEL,
+                            "field %" PRIu32
+                            " of %s is a text with a zero byte in it; the file is "
+                            "damaged, or made to deceive",
+                            row->number, message->name);
   }
   if (row->kind == HONE_PROTO_DOMAIN && bytes.size == 7 && !memcmp(bytes.data, "ai.onnx", 7)) {
     bytes.size = 0;
   }
-  const char* text = "";
-  if (bytes.size) text = hone_arena_strndup(reader->arena, bytes.data, bytes.size);
+  store_pointer(member, "");
+  if (!bytes.size) return NULL;
+  char* text = hone_arena_strndup(reader->arena, bytes.data, bytes.size);
   if (!text) return hone_oom();
+  hone_utf8_repair(text, bytes.size, false);
   store_pointer(member, text);
   return NULL;
 }
@@ -290,9 +295,10 @@ static hone_status_t read_and_finish(hone_onnx_reader_t* reader,
   return message->finish(reader, proto, body, out);
 }
 
-/* The text in field `number` of a message that may be damaged. */
-static hone_string_t peek_text(const hone_onnx_reader_t* reader, hone_string_t body,
-                               uint32_t number) {
+/* The text in field `number` of a message that may be damaged, for a message;
+ * "" without it. */
+static const char* peek_text(const hone_onnx_reader_t* reader, hone_string_t body,
+                             uint32_t number) {
   hone_wire_t wire = hone_wire_over(body, reader->start);
   hone_wire_field_t field;
   hone_string_t text = {.data = "", .size = 0};
@@ -305,19 +311,20 @@ static hone_string_t peek_text(const hone_onnx_reader_t* reader, hone_string_t b
     if (field.number == number && field.type == HONE_WIRE_BYTES) text = field.bytes;
   }
   if (text.size > 200) text.size = 200;
-  return text;
+  char* copy = hone_arena_strndup(reader->arena, text.data, text.size);
+  if (copy) hone_utf8_repair(copy, text.size, true);
+  return copy ? copy : "";
 }
 
 /* Says in front of the message which part of the model it is about. */
 static hone_status_t locate(const hone_onnx_reader_t* reader, const hone_proto_message_t* message,
                             hone_string_t body, hone_status_t status) {
   if (!message->noun) return status;
-  hone_string_t label = peek_text(reader, body, message->label);
-  hone_string_t op = {.data = "", .size = 0};
+  const char* label = peek_text(reader, body, message->label);
+  const char* op = "";
   if (!strcmp(message->name, "NodeProto")) op = peek_text(reader, body, HONE_FIELD_NODE_OP_TYPE);
-  return hone_status_annotate(status, "%s '%.*s'%s%.*s%s", message->noun, (int)label.size,
-                              label.data, op.size ? " (" : "", (int)op.size, op.data,
-                              op.size ? ")" : "");
+  return hone_status_annotate(status, "%s '%s'%s%s%s", message->noun, label, *op ? " (" : "", op,
+                              *op ? ")" : "");
 }
 
 hone_status_t hone_onnx_read_message(hone_onnx_reader_t* reader,

@@ -64,7 +64,7 @@ static hone_status_t write_nested(hone_onnx_writer_t* writer, const hone_proto_r
     HONE_TRY(open_message(writer, row->number, writer->sizes[writer->next_size++], even_empty));
     return write_message(writer, row->message, model);
   }
-  size_t slot;
+  size_t slot = 0;
   HONE_TRY(reserve_size(writer, &slot));
   uint64_t before = writer->total;
   HONE_TRY(write_message(writer, row->message, model));
