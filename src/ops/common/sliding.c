@@ -69,6 +69,13 @@ static hone_dim_t at_least_0(hone_builder_t* b, hone_dim_t d) {
   return hone_d_max(b, d, hone_d(0));
 }
 
+void hone_sliding_share_pad(hone_builder_t* b, hone_sliding_t* s, int axis, hone_dim_t total,
+                            bool upper) {
+  hone_dim_t half = hone_d_floordiv(b, total, hone_d(2)), rest = hone_d_sub(b, total, half);
+  s->lo[axis] = upper ? half : rest;
+  s->hi[axis] = upper ? rest : half;
+}
+
 /* As many windows as ceil(extent / stride); an odd pad goes to the end (upper)
  * or to the start (lower). */
 static void pad_same(hone_builder_t* b, hone_sliding_t* s, int i, hone_dim_t extent, bool upper) {
@@ -76,9 +83,7 @@ static void pad_same(hone_builder_t* b, hone_sliding_t* s, int i, hone_dim_t ext
   hone_dim_t used = hone_d_mul(b, hone_d_sub(b, count, hone_d(1)), s->stride[i]);
   used = hone_d_add(b, used, hone_sliding_reach(b, s, i));
   hone_dim_t total = at_least_0(b, hone_d_sub(b, used, extent));
-  hone_dim_t half = hone_d_floordiv(b, total, hone_d(2));
-  s->lo[i] = upper ? half : hone_d_sub(b, total, half);
-  s->hi[i] = upper ? hone_d_sub(b, total, half) : half;
+  hone_sliding_share_pad(b, s, i, total, upper);
 }
 
 /* Room for one more window where the division leaves a rest, unless that
@@ -95,39 +100,51 @@ static void round_up(hone_builder_t* b, hone_sliding_t* s, int i, hone_dim_t ext
   s->extra[i] = at_least_0(b, hone_d_sub(b, end, padded));
 }
 
-static bool read_pads(hone_lower_t* l, const hone_value_t* x, hone_sliding_t* s) {
+hone_auto_pad_t hone_sliding_auto_pad(hone_lower_t* l) {
+  static const char* const names[] = {"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
   const char* mode = hone_attr_string(l->node, "auto_pad", "NOTSET");
-  bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
-  bool explicit_pads = strcmp(mode, "NOTSET") == 0 || !mode[0];
-  int64_t pads[2 * HONE_MAX_RANK];
-  if (!upper && !lower && !explicit_pads && strcmp(mode, "VALID") != 0) {
-    hone_op_fail(l, "auto_pad is '%s'; it must be NOTSET, SAME_UPPER, SAME_LOWER or VALID", mode);
+  if (!mode[0]) return HONE_AUTO_PAD_EXPLICIT;
+  for (int i = HONE_AUTO_PAD_EXPLICIT; i <= HONE_AUTO_PAD_SAME_LOWER; i++)
+    if (strcmp(mode, names[i]) == 0) return (hone_auto_pad_t)i;
+  hone_op_fail(l, "auto_pad is '%s'; it must be NOTSET, SAME_UPPER, SAME_LOWER or VALID", mode);
+  return HONE_AUTO_PAD_BAD;
+}
+
+static bool read_pads(hone_lower_t* l, const hone_value_t* x, hone_sliding_t* s) {
+  hone_auto_pad_t mode = hone_sliding_auto_pad(l);
+  bool same = mode == HONE_AUTO_PAD_SAME_UPPER || mode == HONE_AUTO_PAD_SAME_LOWER;
+  int64_t pads[2 * HONE_MAX_RANK] = {0};
+  if (mode == HONE_AUTO_PAD_BAD) return false;
+  if (mode == HONE_AUTO_PAD_EXPLICIT && !hone_sliding_list(l, "pads", 2 * s->n, 0, 0, pads))
     return false;
-  }
-  if (explicit_pads && !hone_sliding_list(l, "pads", 2 * s->n, 0, 0, pads)) return false;
   bool ceil_mode = hone_attr_int(l->node, "ceil_mode", 0) != 0;
   for (int i = 0; i < s->n; i++) {
     hone_dim_t extent = hone_dim(x, FIRST_SPATIAL + i);
-    s->lo[i] = hone_d(explicit_pads ? pads[i] : 0);
-    s->hi[i] = hone_d(explicit_pads ? pads[s->n + i] : 0);
-    s->extra[i] = hone_d(0);
-    if (upper || lower)
-      pad_same(l->b, s, i, extent, upper);
+    s->lo[i] = hone_d(pads[i]);
+    s->hi[i] = hone_d(pads[s->n + i]);
+    if (same)
+      pad_same(l->b, s, i, extent, mode == HONE_AUTO_PAD_SAME_UPPER);
     else if (ceil_mode)
       round_up(l->b, s, i, extent);
   }
   return true;
 }
 
-bool hone_sliding_read(hone_lower_t* l, const hone_value_t* x, const hone_dim_t* sizes,
-                       hone_sliding_t* out) {
+bool hone_sliding_read_kernel(hone_lower_t* l, const hone_value_t* x, const hone_dim_t* sizes,
+                              hone_sliding_t* out) {
   out->n = hone_rank(x) - FIRST_SPATIAL;
   if (out->n < 1 || FIRST_SPATIAL + 2 * out->n > HONE_MAX_RANK - 1) {
     hone_op_fail(l, "the input has rank %d; it must be batch, channels and 1 to 6 spatial axes",
                  hone_rank(x));
     return false;
   }
-  return read_sizes(l, sizes, out) && read_steps(l, out) && read_pads(l, x, out);
+  for (int i = 0; i < out->n; i++) out->lo[i] = out->hi[i] = out->extra[i] = hone_d(0);
+  return read_sizes(l, sizes, out) && read_steps(l, out);
+}
+
+bool hone_sliding_read(hone_lower_t* l, const hone_value_t* x, const hone_dim_t* sizes,
+                       hone_sliding_t* out) {
+  return hone_sliding_read_kernel(l, x, sizes, out) && read_pads(l, x, out);
 }
 
 /* ---- views ---- */
@@ -174,8 +191,7 @@ int64_t hone_sliding_groups(hone_lower_t* l, const hone_value_t* x, const hone_v
   return groups;
 }
 
-/* Splits `axis` into [parts, rest]. */
-static hone_value_t* split_axis(hone_builder_t* b, hone_value_t* x, int axis, int64_t parts) {
+hone_value_t* hone_sliding_split(hone_builder_t* b, hone_value_t* x, int axis, int64_t parts) {
   if (!hone_is_known(b, x)) return NULL;
   hone_dim_t shape[HONE_MAX_RANK + 1];
   int rank = hone_rank(x);
@@ -199,10 +215,10 @@ static int pair_axes(int n, int x_channel, int w_channel, int64_t (*pairs)[2]) {
 static hone_value_t* contract_grouped(hone_builder_t* b, const hone_sliding_t* s, hone_value_t* x,
                                       hone_value_t* weights, int64_t groups, hone_dtype_t dtype) {
   hone_dim_t outputs = hone_dim(weights, 0);
-  x = view(b, s, split_axis(b, x, 1, groups), 3, NULL);
+  x = view(b, s, hone_sliding_split(b, x, 1, groups), 3, NULL);
   int64_t pairs[HONE_MAX_RANK][2] = {{1, 0}};
   int n_pairs = 1 + pair_axes(s->n, 2, 2, pairs + 1);
-  hone_value_t* y = hone_contract(b, x, split_axis(b, weights, 0, groups), n_pairs,
+  hone_value_t* y = hone_contract(b, x, hone_sliding_split(b, weights, 0, groups), n_pairs,
                                   (const int64_t(*)[2])pairs, 1, dtype);
   /* [g, N, o…, M/g] becomes [N, g, M/g, o…]. */
   y = hone_move_axis(b, hone_move_axis(b, y, -1, 1), 2, 0);

@@ -22,6 +22,21 @@ bool hone_sliding_list(hone_lower_t* l, const char* name, int n, int64_t least, 
                        int64_t* out);
 /* Extent that a window covers: (size - 1) * dilation + 1. */
 hone_dim_t hone_sliding_reach(hone_builder_t* b, const hone_sliding_t* s, int axis);
+/* The attribute auto_pad. */
+typedef enum hone_auto_pad {
+  HONE_AUTO_PAD_BAD, /* an error was noted */
+  HONE_AUTO_PAD_EXPLICIT,
+  HONE_AUTO_PAD_VALID,
+  HONE_AUTO_PAD_SAME_UPPER,
+  HONE_AUTO_PAD_SAME_LOWER,
+} hone_auto_pad_t;
+hone_auto_pad_t hone_sliding_auto_pad(hone_lower_t* l);
+/* Splits `total` into lo and hi; when it is odd, hi gets more (`upper`) or lo. */
+void hone_sliding_share_pad(hone_builder_t* b, hone_sliding_t* s, int axis, hone_dim_t total,
+                            bool upper);
+/* Reads all but the pads, which become 0; see below. */
+bool hone_sliding_read_kernel(hone_lower_t* l, const hone_value_t* x, const hone_dim_t* sizes,
+                              hone_sliding_t* out);
 /* Reads strides, dilations, pads, auto_pad and ceil_mode of the node for
  * windows on `x`. `sizes` are the kernel's; NULL takes the attribute
  * kernel_shape. False after an error. */
@@ -36,6 +51,8 @@ hone_value_t* hone_sliding_view(hone_builder_t* b, const hone_sliding_t* s, hone
  * computed in `dtype`: [N, M, o1, …]. */
 hone_value_t* hone_sliding_contract(hone_builder_t* b, const hone_sliding_t* s, hone_value_t* x,
                                     hone_value_t* weights, int64_t groups, hone_dtype_t dtype);
+/* `axis` becomes two: [parts, extent / parts]. */
+hone_value_t* hone_sliding_split(hone_builder_t* b, hone_value_t* x, int axis, int64_t parts);
 /* The attribute `group`, checked against x [N, C, …] and weights [M, C / group, …];
  * 0 after an error. */
 int64_t hone_sliding_groups(hone_lower_t* l, const hone_value_t* x, const hone_value_t* weights);
