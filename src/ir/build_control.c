@@ -69,6 +69,10 @@ static const hone_type_t* cover_elements(hone_builder_t* b, const hone_type_t* x
   if (!x || !y) return NULL;
   hone_type_t bare_x = *x, bare_y = *y;
   bare_x.dims = bare_y.dims = NULL;
+  if (x->rank == HONE_RANK_NONE) bare_x.rank = y->rank;
+  if (y->rank == HONE_RANK_NONE) bare_y.rank = x->rank;
+  if (x->rank == HONE_RANK_NONE && !x->dtype) bare_x.dtype = y->dtype;
+  if (y->rank == HONE_RANK_NONE && !y->dtype) bare_y.dtype = x->dtype;
   hone_type_t cover = hone_type_cover(b, &bare_x, &bare_y, 0);
   hone_type_t* element = hone_arena_memdup(b->graph->arena, &cover, sizeof cover);
   if (!element) hone_fail_status(b, hone_oom());
@@ -78,10 +82,8 @@ static const hone_type_t* cover_elements(hone_builder_t* b, const hone_type_t* x
 static void cover_dims(hone_builder_t* b, const hone_type_t* x, const hone_type_t* y,
                        int first_symbol, hone_type_t* out) {
   out->dims = NULL;
-  if (x->rank != y->rank || x->rank < 0) {
-    out->rank = -1;
-    return;
-  }
+  if (x->rank != y->rank) out->rank = -1;
+  if (out->rank < 0) return;
   if (!x->dims || !y->dims) return;
   hone_dim_t* dims = hone_arena_array(b->graph->arena, (size_t)x->rank, sizeof *dims);
   if (!dims) {

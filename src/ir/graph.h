@@ -30,10 +30,13 @@ typedef enum hone_type_kind {
   HONE_TYPE_OPTIONAL,
 } hone_type_kind_t;
 
+/* The rank of the elements of a sequence that has none: it goes with any. */
+enum { HONE_RANK_NONE = -2 };
+
 struct hone_type {
   hone_type_kind_t kind;
   hone_dtype_t dtype;         /* of a tensor; HONE_UNKNOWN: not known before it runs */
-  int rank;                   /* -1: not known before it runs */
+  int rank;                   /* negative: not known before it runs */
   const hone_dim_t* dims;     /* rank entries; in an element type NULL where they vary */
   const hone_type_t* element; /* of a sequence or optional; NULL: not known */
 };

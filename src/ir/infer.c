@@ -65,7 +65,8 @@ static hone_type_t item_type(const hone_tensor_t* sequence) {
       [HONE_KIND_MAP] = HONE_TYPE_MAP,
       [HONE_KIND_NONE] = HONE_TYPE_OPTIONAL,
   };
-  hone_type_t type = {.kind = HONE_TYPE_TENSOR, .dtype = hone_tensor_dtype(sequence), .rank = -1};
+  hone_type_t type = {
+      .kind = HONE_TYPE_TENSOR, .dtype = hone_tensor_dtype(sequence), .rank = HONE_RANK_NONE};
   for (int64_t i = 0; i < hone_tensor_count(sequence); i++) {
     const hone_tensor_t* item = hone_sequence_item(sequence, i);
     hone_type_t own = {.kind = kinds[hone_tensor_kind(item)],

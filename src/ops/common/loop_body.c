@@ -26,6 +26,7 @@ static bool try_types(hone_loop_body_t* loop, const hone_type_t* types, hone_val
   loop->condition = body->graph->inputs[1];
   loop->make_params(loop, loop->round, loop->condition, carried, params);
   hone_op_subgraph(loop->l, loop->graph, body, loop->n_params, params, loop->results);
+  if (loop->finish && hone_builder_ok(body)) loop->finish(loop, carried);
   return hone_builder_ok(body);
 }
 

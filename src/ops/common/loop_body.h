@@ -18,6 +18,8 @@ typedef struct hone_loop_body {
   /* Makes the subgraph's parameters from the round and the carried values. */
   void (*make_params)(struct hone_loop_body* loop, hone_value_t* round, hone_value_t* condition,
                       hone_value_t* const* carried, hone_value_t** params);
+  /* May change the results of the subgraph, still inside the region; or NULL. */
+  void (*finish)(struct hone_loop_body* loop, hone_value_t* const* carried);
   void* context; /* for make_params */
   int n_params;
   int first_carried;       /* results[first_carried + i] becomes carried value i */
