@@ -1,0 +1,217 @@
+/* Contraction as a blocked matrix product in double (floats) or int64.
+ *
+ * Both operands become matrices through tables of byte offsets: row m of A and
+ * column n of B start at an offset each, and element k lies at a further
+ * offset, whatever views they came from (a convolution's window view is just
+ * another table). A block of B is packed into panels of four columns, four
+ * rows of A at a time, and a 4 x 4 tile of sums is kept in registers.
+ *
+ *   panel:  k0: b0 b1 b2 b3 | k1: b0 b1 b2 b3 | …      (columns side by side)
+ *   rows:   k0: a0 a1 a2 a3 | k1: …                    (rows side by side) */
+#include <string.h>
+
+#include "backends/ref/kernels.h"
+#include "base/float_convert.h"
+#include "base/memory.h"
+
+enum { TILE = 4, BLOCK_COLUMNS = 256 };
+
+/* Byte offsets of every combination of some axes of a view, row-major. */
+typedef struct offsets {
+  int64_t count;
+  int64_t* at;
+} offsets_t;
+
+typedef struct axis_list {
+  int n;
+  int64_t dims[HONE_MAX_RANK];
+  int64_t strides[HONE_MAX_RANK];
+} axis_list_t;
+
+typedef struct product {
+  const ref_call_t* call;
+  const ref_view_t *a, *b;
+  hone_dtype_t dtype;
+  ref_class_t class;
+  offsets_t batch_a, batch_b, rows, columns, k_a, k_b;
+  ref_number_t* panel;   /* BLOCK_COLUMNS columns of K numbers */
+  ref_number_t* packed_rows; /* TILE rows of K numbers */
+} product_t;
+
+static void add_axis(axis_list_t* list, const ref_view_t* view, int64_t axis) {
+  list->dims[list->n] = view->dims[axis];
+  list->strides[list->n++] = view->strides[axis];
+}
+
+static hone_status_t make_offsets(const hone_allocator_t* allocator, const axis_list_t* axes,
+                                  offsets_t* out) {
+  int64_t count, index[HONE_MAX_RANK] = {0};
+  if (!hone_dims_count(axes->n, axes->dims, &count)) return hone_oom();
+  out->at = hone_alloc(allocator, (size_t)count * sizeof *out->at);
+  if (!out->at) return hone_oom();
+  out->count = count;
+  for (int64_t i = 0, offset = 0; i < count; i++) {
+    out->at[i] = offset;
+    for (int d = axes->n - 1; d >= 0; d--) {
+      offset += axes->strides[d];
+      if (++index[d] < axes->dims[d]) break;
+      offset -= index[d] * axes->strides[d];
+      index[d] = 0;
+    }
+  }
+  return NULL;
+}
+
+/* Numbers at base + offsets[i], `spacing` numbers apart in `out`. */
+static void gather_numbers(const product_t* p, hone_dtype_t dtype, const char* base,
+                           const offsets_t* offsets, ref_number_t* out, int64_t spacing) {
+  if (dtype == HONE_F32 && p->class == REF_F64) {
+    for (int64_t i = 0; i < offsets->count; i++) {
+      float x;
+      memcpy(&x, base + offsets->at[i], sizeof x);
+      out[i * spacing].f = (double)x;
+    }
+    return;
+  }
+  bool from_float = hone_ref_class(dtype) == REF_F64;
+  for (int64_t i = 0; i < offsets->count; i++) {
+    ref_number_t* to = &out[i * spacing];
+    hone_ref_load(dtype, base + offsets->at[i], 0, 1, to);
+    if (p->class == REF_F64 && !from_float) to->f = (double)to->i;
+    else if (p->class != REF_F64 && from_float) to->i = hone_double_to_i64(to->f);
+  }
+}
+
+/* Packs `n` vectors side by side in groups of TILE; missing ones are zero. */
+static void pack(const product_t* p, const ref_view_t* view, int64_t batch, const int64_t* starts,
+                 int64_t n, const offsets_t* k, ref_number_t* out) {
+  for (int64_t i = 0; i < n; i++)
+    gather_numbers(p, view->dtype, view->data + batch + starts[i], k,
+                   out + i / TILE * TILE * k->count + i % TILE, TILE);
+  for (int64_t i = n; i % TILE; i++)
+    for (int64_t j = 0; j < k->count; j++)
+      out[i / TILE * TILE * k->count + i % TILE + j * TILE].u = 0;
+}
+
+static void tile_f64(int64_t k, const ref_number_t* a, const ref_number_t* b,
+                     ref_number_t sums[TILE][TILE]) {
+  double acc[TILE][TILE] = {{0}};
+  for (int64_t i = 0; i < k; i++, a += TILE, b += TILE)
+    for (int r = 0; r < TILE; r++)
+      for (int c = 0; c < TILE; c++) acc[r][c] += a[r].f * b[c].f;
+  memcpy(sums, acc, sizeof acc);
+}
+
+static void tile_i64(int64_t k, const ref_number_t* a, const ref_number_t* b,
+                     ref_number_t sums[TILE][TILE]) {
+  uint64_t acc[TILE][TILE] = {{0}};
+  for (int64_t i = 0; i < k; i++, a += TILE, b += TILE)
+    for (int r = 0; r < TILE; r++)
+      for (int c = 0; c < TILE; c++) acc[r][c] += a[r].u * b[c].u;
+  memcpy(sums, acc, sizeof acc);
+}
+
+static int64_t at_most(int64_t n, int64_t limit) { return n < limit ? n : limit; }
+
+/* TILE rows against a packed block of `n` columns; `out` is row `m`, column
+ * `first` of the batch's result. */
+static void multiply_rows(const product_t* p, int64_t m, int64_t n_rows, int64_t first, int64_t n,
+                          char* out) {
+  size_t size = hone_dtype_size(p->dtype);
+  ref_number_t sums[TILE][TILE];
+  for (int64_t c = 0; c < n; c += TILE) {
+    const ref_number_t* columns = p->panel + c * p->k_b.count;
+    if (p->class == REF_F64) tile_f64(p->k_a.count, p->packed_rows, columns, sums);
+    else tile_i64(p->k_a.count, p->packed_rows, columns, sums);
+    for (int64_t r = 0; r < n_rows; r++) {
+      size_t index = (size_t)((m + r) * p->columns.count + first + c);
+      hone_ref_store(p->dtype, sums[r], at_most(n - c, TILE), out + index * size);
+    }
+  }
+}
+
+static void multiply_batch(const product_t* p, int64_t batch, char* out) {
+  for (int64_t first = 0; first < p->columns.count; first += BLOCK_COLUMNS) {
+    int64_t n = at_most(p->columns.count - first, BLOCK_COLUMNS);
+    pack(p, p->b, p->batch_b.at[batch], p->columns.at + first, n, &p->k_b, p->panel);
+    for (int64_t m = 0; m < p->rows.count; m += TILE) {
+      int64_t n_rows = at_most(p->rows.count - m, TILE);
+      pack(p, p->a, p->batch_a.at[batch], p->rows.at + m, n_rows, &p->k_a, p->packed_rows);
+      multiply_rows(p, m, n_rows, first, n, out);
+    }
+  }
+}
+
+/* Sorts the axes of both operands into batch, free and summed ones, and makes
+ * their tables; writes the shape of the result. */
+static hone_status_t plan(product_t* p, const hone_node_t* node, int* rank, int64_t* dims) {
+  axis_list_t batch_a = {0}, batch_b = {0}, rows = {0}, columns = {0}, k_a = {0}, k_b = {0};
+  uint32_t used_a = 0, used_b = 0;
+  for (int i = 0; i < node->n_axes / 2; i++) {
+    int64_t x = node->axes[2 * i], y = node->axes[2 * i + 1];
+    if (p->a->dims[x] != p->b->dims[y])
+      return hone_status_make(HONE_INVALID_ARGUMENT,
+                              "contract: paired axes have extents %lld and %lld",
+                              (long long)p->a->dims[x], (long long)p->b->dims[y]);
+    add_axis(i < node->n_batch ? &batch_a : &k_a, p->a, x);
+    add_axis(i < node->n_batch ? &batch_b : &k_b, p->b, y);
+    used_a |= 1u << x;
+    used_b |= 1u << y;
+  }
+  for (int i = 0; i < p->a->rank; i++)
+    if (!(used_a & (1u << i))) add_axis(&rows, p->a, i);
+  for (int i = 0; i < p->b->rank; i++)
+    if (!(used_b & (1u << i))) add_axis(&columns, p->b, i);
+  *rank = 0;
+  const axis_list_t* results[] = {&batch_a, &rows, &columns};
+  for (int l = 0; l < 3; l++)
+    for (int i = 0; i < results[l]->n; i++) dims[(*rank)++] = results[l]->dims[i];
+  const axis_list_t* lists[] = {&batch_a, &batch_b, &rows, &columns, &k_a, &k_b};
+  offsets_t* tables[] = {&p->batch_a, &p->batch_b, &p->rows, &p->columns, &p->k_a, &p->k_b};
+  for (int i = 0; i < 6; i++) HONE_TRY(make_offsets(p->call->allocator, lists[i], tables[i]));
+  return NULL;
+}
+
+static size_t panel_bytes(const product_t* p) {
+  int64_t columns = at_most(p->columns.count + TILE, BLOCK_COLUMNS + TILE);
+  return (size_t)columns * (size_t)p->k_b.count * sizeof(ref_number_t);
+}
+
+static size_t rows_bytes(const product_t* p) {
+  return TILE * (size_t)p->k_a.count * sizeof(ref_number_t);
+}
+
+static hone_status_t multiply(product_t* p, ref_view_t* out) {
+  const hone_allocator_t* allocator = p->call->allocator;
+  int rank = 0;
+  int64_t dims[2 * HONE_MAX_RANK];
+  HONE_TRY(plan(p, p->call->node, &rank, dims));
+  HONE_TRY(hone_ref_make(allocator, p->dtype, rank, dims, out));
+  p->panel = hone_alloc(allocator, panel_bytes(p));
+  p->packed_rows = hone_alloc(allocator, rows_bytes(p));
+  if (!p->panel || !p->packed_rows) return hone_oom();
+  size_t step =
+      (size_t)(p->rows.count * p->columns.count) * hone_dtype_size(p->dtype);
+  for (int64_t i = 0; i < p->batch_a.count; i++)
+    multiply_batch(p, i, out->data + (size_t)i * step);
+  return NULL;
+}
+
+hone_status_t hone_ref_contract(ref_call_t* call) {
+  product_t p = {.call = call,
+                 .a = call->in[0],
+                 .b = call->in[1],
+                 .dtype = call->node->dtype,
+                 .class = hone_ref_class(call->node->dtype)};
+  if (p.class > REF_U64 || hone_ref_class(p.a->dtype) > REF_U64 ||
+      hone_ref_class(p.b->dtype) > REF_U64)
+    return hone_status_make(HONE_UNSUPPORTED, "contract of %s is not defined",
+                            hone_dtype_name(p.a->dtype));
+  hone_status_t status = multiply(&p, &call->out[0]);
+  offsets_t* tables[] = {&p.batch_a, &p.batch_b, &p.rows, &p.columns, &p.k_a, &p.k_b};
+  if (p.panel) hone_free(call->allocator, p.panel, panel_bytes(&p));
+  if (p.packed_rows) hone_free(call->allocator, p.packed_rows, rows_bytes(&p));
+  for (int i = 0; i < 6; i++)
+    hone_free(call->allocator, tables[i]->at, (size_t)tables[i]->count * sizeof *tables[i]->at);
+  return status;
+}
