@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-typedef struct hone_graph hone_graph_t; /* ir/graph.h */
+typedef struct hone_graph hone_graph_t;     /* ir/graph.h */
 typedef struct hone_program hone_program_t; /* the backend's own */
 
 enum { HONE_DEVICE_NAME_SIZE = 64, HONE_DEVICE_TEXT_SIZE = 160 };
@@ -34,11 +34,11 @@ typedef struct hone_device_info {
 /* Called after each node of a run that is profiled. Strings live until the
  * program is destroyed or the call returns, whichever is earlier. */
 typedef struct hone_profile_event {
-  const char* origin;     /* the model's node: "name (OpType)"; "" when there is none */
-  const char* primitive;  /* "contract" */
-  uint64_t start_ns;      /* of a monotonic clock */
+  const char* origin;    /* the model's node: "name (OpType)"; "" when there is none */
+  const char* primitive; /* "contract" */
+  uint64_t start_ns;     /* of a monotonic clock */
   uint64_t duration_ns;
-  uint64_t output_bytes;  /* of freshly made results; views count 0 */
+  uint64_t output_bytes; /* of freshly made results; views count 0 */
 } hone_profile_event_t;
 typedef void (*hone_profile_fn)(void* self, const hone_profile_event_t* event);
 

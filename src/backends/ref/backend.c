@@ -50,8 +50,7 @@ static hone_status_t take_outputs(const hone_allocator_t* allocator, int count, 
 }
 
 static hone_status_t run(hone_program_t* program, const hone_run_options_t* options, int n_inputs,
-                         hone_tensor_t* const* inputs, int n_outputs,
-                         hone_tensor_t** out_outputs) {
+                         hone_tensor_t* const* inputs, int n_outputs, hone_tensor_t** out_outputs) {
   ref_run_t state = {.allocator = program->allocator,
                      .seed = options->seed,
                      .profile = options->profile,

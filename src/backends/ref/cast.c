@@ -43,10 +43,14 @@ static hone_status_t to_string(const ref_view_t* x, const ref_view_t* out) {
     hone_ref_load(x->dtype, at[0], rows.row_stride[0], n, row);
     for (int64_t i = 0; i < n; i++, index++) {
       ref_class_t class = hone_ref_class(x->dtype);
-      if (class == REF_F64) print_float(x->dtype, row[i].f, text, sizeof text);
-      else if (x->dtype == HONE_BOOL) snprintf(text, sizeof text, row[i].i ? "True" : "False");
-      else if (class == REF_U64) snprintf(text, sizeof text, "%llu", (unsigned long long)row[i].u);
-      else snprintf(text, sizeof text, "%lld", (long long)row[i].i);
+      if (class == REF_F64)
+        print_float(x->dtype, row[i].f, text, sizeof text);
+      else if (x->dtype == HONE_BOOL)
+        snprintf(text, sizeof text, row[i].i ? "True" : "False");
+      else if (class == REF_U64)
+        snprintf(text, sizeof text, "%llu", (unsigned long long)row[i].u);
+      else
+        snprintf(text, sizeof text, "%lld", (long long)row[i].i);
       HONE_TRY(hone_tensor_set_string(out->base, index, text, strlen(text)));
     }
   }
@@ -62,9 +66,12 @@ static hone_status_t parse_number(const hone_string_t* string, hone_dtype_t dtyp
   char* end = text;
   ref_class_t class = hone_ref_class(dtype);
   errno = 0;
-  if (class == REF_F64) out->f = strtod(text, &end);
-  else if (class == REF_U64) out->u = strtoull(text, &end, 10);
-  else out->i = strtoll(text, &end, 10);
+  if (class == REF_F64)
+    out->f = strtod(text, &end);
+  else if (class == REF_U64)
+    out->u = strtoull(text, &end, 10);
+  else
+    out->i = strtoll(text, &end, 10);
   if (class != REF_F64 && (*end == '.' || *end == 'e' || *end == 'E'))
     out->i = hone_double_to_i64(strtod(text, &end));
   while (*end == ' ') end++;
@@ -108,7 +115,8 @@ static double int_to_double(const cast_t* cast, ref_number_t x) {
 static void store_float(const cast_t* cast, double value, char* to) {
   if (cast->to == HONE_F8E8M0)
     *(uint8_t*)to = hone_f8e8m0_from_double(value, cast->saturate, cast->e8m0_round);
-  else hone_from_double(cast->to, value, cast->saturate, to);
+  else
+    hone_from_double(cast->to, value, cast->saturate, to);
 }
 
 static void cast_row(const cast_t* cast, ref_number_t* row, int64_t n, char* to) {
@@ -116,14 +124,16 @@ static void cast_row(const cast_t* cast, ref_number_t* row, int64_t n, char* to)
   size_t size = hone_dtype_size(cast->to);
   if (hone_ref_class(cast->to) == REF_F64) {
     for (int64_t i = 0; i < n; i++)
-      store_float(cast, from_float ? row[i].f : int_to_double(cast, row[i]),
-                  to + (size_t)i * size);
+      store_float(cast, from_float ? row[i].f : int_to_double(cast, row[i]), to + (size_t)i * size);
     return;
   }
   for (int64_t i = 0; from_float && i < n; i++) {
-    if (cast->to == HONE_BOOL) row[i].i = row[i].f != 0;
-    else if (cast->to == HONE_U64 && row[i].f >= 0x1p63) row[i].u = (uint64_t)row[i].f;
-    else row[i].i = hone_double_to_i64(row[i].f);
+    if (cast->to == HONE_BOOL)
+      row[i].i = row[i].f != 0;
+    else if (cast->to == HONE_U64 && row[i].f >= 0x1p63)
+      row[i].u = (uint64_t)row[i].f;
+    else
+      row[i].i = hone_double_to_i64(row[i].f);
   }
   hone_ref_store(cast->to, row, n, to);
 }
@@ -159,9 +169,9 @@ static hone_status_t cast_numbers(const ref_call_t* call, const cast_t* cast) {
     hone_ref_load(cast->from, at[0], rows.row_stride[0], n, row);
     if (to_complex)
       for (int64_t i = 0; i < n; i++)
-        hone_from_double(cast->to, row[i].f, false,
-                         at[1] + (size_t)i * hone_dtype_size(cast->to));
-    else cast_row(cast, row, n, at[1]);
+        hone_from_double(cast->to, row[i].f, false, at[1] + (size_t)i * hone_dtype_size(cast->to));
+    else
+      cast_row(cast, row, n, at[1]);
   }
   return NULL;
 }

@@ -32,10 +32,14 @@ static double complex load(hone_dtype_t dtype, const char* at) {
 
 static void store(hone_dtype_t dtype, double complex value, char* at) {
   double parts[2] = {creal(value), cimag(value)};
-  if (dtype == HONE_BOOL) *at = parts[0] != 0;
-  else if (dtype == HONE_C64) hone_store_f64(HONE_F32, parts, 2, at);
-  else if (dtype == HONE_C128) hone_store_f64(HONE_F64, parts, 2, at);
-  else hone_store_f64(dtype, parts, 1, at);
+  if (dtype == HONE_BOOL)
+    *at = parts[0] != 0;
+  else if (dtype == HONE_C64)
+    hone_store_f64(HONE_F32, parts, 2, at);
+  else if (dtype == HONE_C128)
+    hone_store_f64(HONE_F64, parts, 2, at);
+  else
+    hone_store_f64(dtype, parts, 1, at);
 }
 
 hone_status_t hone_ref_complex(ref_call_t* call) {

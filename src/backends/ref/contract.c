@@ -34,7 +34,7 @@ typedef struct product {
   hone_dtype_t dtype;
   ref_class_t class;
   offsets_t batch_a, batch_b, rows, columns, k_a, k_b;
-  ref_number_t* panel;   /* BLOCK_COLUMNS columns of K numbers */
+  ref_number_t* panel;       /* BLOCK_COLUMNS columns of K numbers */
   ref_number_t* packed_rows; /* TILE rows of K numbers */
 } product_t;
 
@@ -77,8 +77,10 @@ static void gather_numbers(const product_t* p, hone_dtype_t dtype, const char* b
   for (int64_t i = 0; i < offsets->count; i++) {
     ref_number_t* to = &out[i * spacing];
     hone_ref_load(dtype, base + offsets->at[i], 0, 1, to);
-    if (p->class == REF_F64 && !from_float) to->f = (double)to->i;
-    else if (p->class != REF_F64 && from_float) to->i = hone_double_to_i64(to->f);
+    if (p->class == REF_F64 && !from_float)
+      to->f = (double)to->i;
+    else if (p->class != REF_F64 && from_float)
+      to->i = hone_double_to_i64(to->f);
   }
 }
 
@@ -121,8 +123,10 @@ static void multiply_rows(const product_t* p, int64_t m, int64_t n_rows, int64_t
   ref_number_t sums[TILE][TILE];
   for (int64_t c = 0; c < n; c += TILE) {
     const ref_number_t* columns = p->panel + c * p->k_b.count;
-    if (p->class == REF_F64) tile_f64(p->k_a.count, p->packed_rows, columns, sums);
-    else tile_i64(p->k_a.count, p->packed_rows, columns, sums);
+    if (p->class == REF_F64)
+      tile_f64(p->k_a.count, p->packed_rows, columns, sums);
+    else
+      tile_i64(p->k_a.count, p->packed_rows, columns, sums);
     for (int64_t r = 0; r < n_rows; r++) {
       size_t index = (size_t)((m + r) * p->columns.count + first + c);
       hone_ref_store(p->dtype, sums[r], at_most(n - c, TILE), out + index * size);
@@ -190,10 +194,8 @@ static hone_status_t multiply(product_t* p, ref_view_t* out) {
   p->panel = hone_alloc(allocator, panel_bytes(p));
   p->packed_rows = hone_alloc(allocator, rows_bytes(p));
   if (!p->panel || !p->packed_rows) return hone_oom();
-  size_t step =
-      (size_t)(p->rows.count * p->columns.count) * hone_dtype_size(p->dtype);
-  for (int64_t i = 0; i < p->batch_a.count; i++)
-    multiply_batch(p, i, out->data + (size_t)i * step);
+  size_t step = (size_t)(p->rows.count * p->columns.count) * hone_dtype_size(p->dtype);
+  for (int64_t i = 0; i < p->batch_a.count; i++) multiply_batch(p, i, out->data + (size_t)i * step);
   return NULL;
 }
 

@@ -47,10 +47,9 @@ static hone_status_t grow_stacks(loop_t* loop) {
   if (loop->rounds < loop->room) return NULL;
   int64_t room = loop->room ? loop->room * 2 : 16;
   for (int i = 0; i < loop->n_stacked; i++) {
-    ref_view_t* grown = hone_realloc(
-        loop->run->allocator, loop->stacks[i],
-        loop->stacks[i] ? (size_t)loop->room * sizeof(ref_view_t) : 0,
-        (size_t)room * sizeof(ref_view_t));
+    ref_view_t* grown = hone_realloc(loop->run->allocator, loop->stacks[i],
+                                     loop->stacks[i] ? (size_t)loop->room * sizeof(ref_view_t) : 0,
+                                     (size_t)room * sizeof(ref_view_t));
     if (!grown) return hone_oom();
     loop->stacks[i] = grown;
     if (i + 1 < loop->n_stacked) continue;
@@ -149,16 +148,13 @@ static hone_status_t run_rounds(loop_t* loop, int64_t limit, bool condition) {
 hone_status_t hone_ref_loop(ref_run_t* run, const hone_node_t* node, const ref_view_t* in,
                             ref_view_t* out) {
   const hone_graph_t* body = node->regions[0];
-  loop_t loop = {.run = run,
-                 .node = node,
-                 .body = body,
-                 .n_stacked = node->n_outputs - node->n_carried};
+  loop_t loop = {
+      .run = run, .node = node, .body = body, .n_stacked = node->n_outputs - node->n_carried};
   if (hone_ref_count(&in[0]) != 1 || hone_ref_count(&in[1]) != 1)
     return hone_status_make(HONE_INVALID_ARGUMENT,
                             "loop: trip count and condition must have one element");
   size_t views = (size_t)body->n_inputs + (size_t)body->n_outputs;
-  size_t bytes =
-      views * sizeof(ref_view_t) + (size_t)(loop.n_stacked + 1) * sizeof(ref_view_t*);
+  size_t bytes = views * sizeof(ref_view_t) + (size_t)(loop.n_stacked + 1) * sizeof(ref_view_t*);
   loop.params = hone_alloc(run->allocator, bytes);
   if (!loop.params) return hone_oom();
   loop.results = loop.params + body->n_inputs;
@@ -191,8 +187,10 @@ static hone_status_t call_host(ref_run_t* run, const hone_node_t* node, hone_ten
                            .outputs = outputs};
   hone_status_t status = node->host->op->host(&call);
   for (int i = 0; i < node->n_outputs; i++) {
-    if (status) hone_tensor_release(outputs[i]);
-    else if (outputs[i]) out[i] = hone_ref_view(outputs[i]);
+    if (status)
+      hone_tensor_release(outputs[i]);
+    else if (outputs[i])
+      out[i] = hone_ref_view(outputs[i]);
   }
   return status;
 }
@@ -204,8 +202,7 @@ static hone_status_t run_deferred(ref_run_t* run, const hone_node_t* node, hone_
   HONE_TRY(hone_lower_deferred(node->host, run->allocator, node->n_inputs, inputs, &graph));
   size_t bytes = (size_t)graph->n_outputs * sizeof(ref_view_t);
   ref_view_t* results = hone_alloc(run->allocator, bytes);
-  hone_status_t status =
-      results ? hone_ref_run_root(run, graph, 0, NULL, results) : hone_oom();
+  hone_status_t status = results ? hone_ref_run_root(run, graph, 0, NULL, results) : hone_oom();
   for (int i = 0, k = 0; !status && i < node->n_outputs; i++)
     if (node->host->node->outputs[i][0]) out[i] = results[k++];
   if (results) hone_free(run->allocator, results, bytes);
@@ -222,9 +219,8 @@ hone_status_t hone_ref_host(ref_run_t* run, const hone_node_t* node, const ref_v
   for (int i = 0; i < node->n_inputs && !status; i++)
     if (in[i].base) status = hone_ref_tensor(run->allocator, &in[i], &inputs[i]);
   if (!status)
-    status = node->host->deferred
-                 ? run_deferred(run, node, inputs, out)
-                 : call_host(run, node, inputs, inputs + node->n_inputs, out);
+    status = node->host->deferred ? run_deferred(run, node, inputs, out)
+                                  : call_host(run, node, inputs, inputs + node->n_inputs, out);
   release_all(node->n_inputs, inputs);
   hone_free(run->allocator, inputs, count * sizeof *inputs);
   return status;

@@ -47,14 +47,14 @@ static int64_t shr_i64(int64_t a, int64_t by, int bits) {
   return a >> by;
 }
 
-#define SCALAR2(name, field, value)                                     \
-  static ref_number_t name(ref_number_t a, ref_number_t b, int bits) {  \
-    (void)bits;                                                         \
-    return (ref_number_t){.field = value};                              \
+#define SCALAR2(name, field, value)                                    \
+  static ref_number_t name(ref_number_t a, ref_number_t b, int bits) { \
+    (void)bits;                                                        \
+    return (ref_number_t){.field = value};                             \
   }
 SCALAR2(add_f, f, a.f + b.f)
 SCALAR2(sub_f, f, a.f - b.f)
-SCALAR2(mul_f, f, a.f * b.f)
+SCALAR2(mul_f, f, a.f* b.f)
 SCALAR2(div_f, f, a.f / b.f)
 SCALAR2(rem_f, f, fmod(a.f, b.f))
 SCALAR2(pow_f, f, pow(a.f, b.f))
@@ -62,7 +62,7 @@ SCALAR2(eq_f, i, a.f == b.f)
 SCALAR2(lt_f, i, a.f < b.f)
 SCALAR2(add_u, u, a.u + b.u)
 SCALAR2(sub_u, u, a.u - b.u)
-SCALAR2(mul_u, u, a.u * b.u)
+SCALAR2(mul_u, u, a.u* b.u)
 SCALAR2(div_i, i, div_i64(a.i, b.i))
 SCALAR2(div_u, u, b.u ? a.u / b.u : 0)
 SCALAR2(rem_i, i, rem_i64(a.i, b.i))
@@ -72,7 +72,7 @@ SCALAR2(pow_u, u, pow_u64(a.u, b.u))
 SCALAR2(eq_u, i, a.u == b.u)
 SCALAR2(lt_i, i, a.i < b.i)
 SCALAR2(lt_u, i, a.u < b.u)
-SCALAR2(and_u, u, a.u & b.u)
+SCALAR2(and_u, u, a.u& b.u)
 SCALAR2(or_u, u, a.u | b.u)
 SCALAR2(xor_u, u, a.u ^ b.u)
 SCALAR2(shl_i, u, shl_u64(a.u, b.i, bits))
@@ -81,38 +81,35 @@ SCALAR2(shr_u, u, shr_u64(a.u, b.u, bits))
 #undef SCALAR2
 
 static ref_number_t min_any(ref_number_t a, ref_number_t b, int class) {
-  return hone_ref_combine(HONE_COMBINE_MIN, (ref_class_t)class)(a, b);
+  return hone_ref_combine(HONE_COMBINE_MIN, (ref_class_t) class)(a, b);
 }
 
 static ref_number_t max_any(ref_number_t a, ref_number_t b, int class) {
-  return hone_ref_combine(HONE_COMBINE_MAX, (ref_class_t)class)(a, b);
+  return hone_ref_combine(HONE_COMBINE_MAX, (ref_class_t) class)(a, b);
 }
 
 /* Columns: double, int64, uint64. */
 static const scalar2_fn scalars2[HONE_PRIM_COUNT][3] = {
-    [HONE_PRIM_ADD] = {add_f, add_u, add_u},    [HONE_PRIM_SUB] = {sub_f, sub_u, sub_u},
-    [HONE_PRIM_MUL] = {mul_f, mul_u, mul_u},    [HONE_PRIM_DIV] = {div_f, div_i, div_u},
-    [HONE_PRIM_REM] = {rem_f, rem_i, rem_u},    [HONE_PRIM_POW] = {pow_f, pow_i, pow_u},
-    [HONE_PRIM_MIN] = {min_any, min_any, min_any},
-    [HONE_PRIM_MAX] = {max_any, max_any, max_any},
-    [HONE_PRIM_EQ] = {eq_f, eq_u, eq_u},        [HONE_PRIM_LT] = {lt_f, lt_i, lt_u},
-    [HONE_PRIM_AND] = {NULL, and_u, and_u},     [HONE_PRIM_OR] = {NULL, or_u, or_u},
-    [HONE_PRIM_XOR] = {NULL, xor_u, xor_u},     [HONE_PRIM_SHL] = {NULL, shl_i, shl_i},
+    [HONE_PRIM_ADD] = {add_f, add_u, add_u},       [HONE_PRIM_SUB] = {sub_f, sub_u, sub_u},
+    [HONE_PRIM_MUL] = {mul_f, mul_u, mul_u},       [HONE_PRIM_DIV] = {div_f, div_i, div_u},
+    [HONE_PRIM_REM] = {rem_f, rem_i, rem_u},       [HONE_PRIM_POW] = {pow_f, pow_i, pow_u},
+    [HONE_PRIM_MIN] = {min_any, min_any, min_any}, [HONE_PRIM_MAX] = {max_any, max_any, max_any},
+    [HONE_PRIM_EQ] = {eq_f, eq_u, eq_u},           [HONE_PRIM_LT] = {lt_f, lt_i, lt_u},
+    [HONE_PRIM_AND] = {NULL, and_u, and_u},        [HONE_PRIM_OR] = {NULL, or_u, or_u},
+    [HONE_PRIM_XOR] = {NULL, xor_u, xor_u},        [HONE_PRIM_SHL] = {NULL, shl_i, shl_i},
     [HONE_PRIM_SHR] = {NULL, shr_i, shr_u},
 };
 
 /* Rows of the commonest functions, in loops of their own for speed. */
-typedef void (*row2_fn)(int64_t n, const ref_number_t* a, const ref_number_t* b,
-                        ref_number_t* out);
+typedef void (*row2_fn)(int64_t n, const ref_number_t* a, const ref_number_t* b, ref_number_t* out);
 
-#define ROW2(name, expression)                                                             \
-  static void name(int64_t n, const ref_number_t* a, const ref_number_t* b,                \
-                   ref_number_t* out) {                                                    \
-    for (int64_t i = 0; i < n; i++) out[i].f = expression;                                 \
+#define ROW2(name, expression)                                                                   \
+  static void name(int64_t n, const ref_number_t* a, const ref_number_t* b, ref_number_t* out) { \
+    for (int64_t i = 0; i < n; i++) out[i].f = expression;                                       \
   }
 ROW2(row_add, a[i].f + b[i].f)
 ROW2(row_sub, a[i].f - b[i].f)
-ROW2(row_mul, a[i].f * b[i].f)
+ROW2(row_mul, a[i].f* b[i].f)
 ROW2(row_div, a[i].f / b[i].f)
 #undef ROW2
 
@@ -134,8 +131,7 @@ static hone_status_t mismatch(const ref_call_t* call) {
 }
 
 static bool same_shape(const ref_view_t* a, const ref_view_t* b) {
-  return a->rank == b->rank &&
-         memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+  return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
 static bool equal_strings(const char* a, const char* b) {
@@ -172,7 +168,8 @@ static void binary_rows(const ref_call_t* call, ref_class_t class) {
   for (int64_t n; (n = hone_ref_rows_next(&rows, at)) > 0;) {
     hone_ref_load(dtype, at[0], rows.row_stride[0], n, a);
     hone_ref_load(dtype, at[1], rows.row_stride[1], n, b);
-    if (row) row(n, a, b, out);
+    if (row)
+      row(n, a, b, out);
     else
       for (int64_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i], extra);
     hone_ref_store(views[2]->dtype, out, n, at[2]);
@@ -199,10 +196,8 @@ typedef ref_number_t (*scalar1_fn)(ref_number_t a);
 
 static double round_even(double x) { return nearbyint(x); }
 
-#define SCALAR1(name, field, value)                     \
-  static ref_number_t name(ref_number_t a) {            \
-    return (ref_number_t){.field = value};              \
-  }
+#define SCALAR1(name, field, value) \
+  static ref_number_t name(ref_number_t a) { return (ref_number_t){.field = value}; }
 SCALAR1(neg_f, f, -a.f)
 SCALAR1(abs_f, f, fabs(a.f))
 SCALAR1(exp_f, f, exp(a.f))
@@ -221,11 +216,11 @@ SCALAR1(same, u, a.u)
 #undef SCALAR1
 
 static const scalar1_fn scalars1[HONE_PRIM_COUNT][3] = {
-    [HONE_PRIM_NEG] = {neg_f, neg_u, neg_u},  [HONE_PRIM_ABS] = {abs_f, abs_i, same},
-    [HONE_PRIM_EXP] = {exp_f, NULL, NULL},    [HONE_PRIM_LOG] = {log_f, NULL, NULL},
-    [HONE_PRIM_SQRT] = {sqrt_f, NULL, NULL},  [HONE_PRIM_SIN] = {sin_f, NULL, NULL},
-    [HONE_PRIM_COS] = {cos_f, NULL, NULL},    [HONE_PRIM_ATAN] = {atan_f, NULL, NULL},
-    [HONE_PRIM_TANH] = {tanh_f, NULL, NULL},  [HONE_PRIM_ERF] = {erf_f, NULL, NULL},
+    [HONE_PRIM_NEG] = {neg_f, neg_u, neg_u},   [HONE_PRIM_ABS] = {abs_f, abs_i, same},
+    [HONE_PRIM_EXP] = {exp_f, NULL, NULL},     [HONE_PRIM_LOG] = {log_f, NULL, NULL},
+    [HONE_PRIM_SQRT] = {sqrt_f, NULL, NULL},   [HONE_PRIM_SIN] = {sin_f, NULL, NULL},
+    [HONE_PRIM_COS] = {cos_f, NULL, NULL},     [HONE_PRIM_ATAN] = {atan_f, NULL, NULL},
+    [HONE_PRIM_TANH] = {tanh_f, NULL, NULL},   [HONE_PRIM_ERF] = {erf_f, NULL, NULL},
     [HONE_PRIM_FLOOR] = {floor_f, same, same}, [HONE_PRIM_ROUND] = {round_f, same, same},
 };
 

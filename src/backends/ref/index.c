@@ -50,8 +50,8 @@ hone_status_t hone_ref_gather(ref_call_t* call) {
   int64_t dims[2 * HONE_MAX_RANK], count = hone_ref_count(index);
   memcpy(dims, index->dims, (size_t)index->rank * sizeof *dims);
   memcpy(dims + index->rank, x->dims + 1, (size_t)(x->rank - 1) * sizeof *dims);
-  HONE_TRY(hone_ref_make(call->allocator, x->dtype, index->rank + x->rank - 1, dims,
-                         &call->out[0]));
+  HONE_TRY(
+      hone_ref_make(call->allocator, x->dtype, index->rank + x->rank - 1, dims, &call->out[0]));
   hone_tensor_t* indices;
   HONE_TRY(hone_ref_tensor(call->allocator, index, &indices));
   ref_view_t to = as_entries(&call->out[0], count, x);
@@ -71,12 +71,10 @@ hone_status_t hone_ref_gather(ref_call_t* call) {
 static hone_status_t combine_entry(const ref_call_t* call, const ref_view_t* update,
                                    const ref_view_t* target) {
   if (call->node->combine == HONE_COMBINE_SET) return hone_ref_copy(update, target);
-  ref_combine_fn combine =
-      hone_ref_combine(call->node->combine, hone_ref_class(target->dtype));
+  ref_combine_fn combine = hone_ref_combine(call->node->combine, hone_ref_class(target->dtype));
   if (!combine)
     return hone_status_make(HONE_UNSUPPORTED, "scatter by %s of %s is not defined",
-                            hone_combine_name(call->node->combine),
-                            hone_dtype_name(target->dtype));
+                            hone_combine_name(call->node->combine), hone_dtype_name(target->dtype));
   const ref_view_t* views[2] = {target, update};
   ref_number_t a[HONE_REF_ROW], b[HONE_REF_ROW];
   ref_rows_t rows;
@@ -141,16 +139,16 @@ static int order_f64(const sort_item_t* x, const sort_item_t* y) {
   return (a > b) - (a < b);
 }
 
-#define COMPARE(name, order)                                              \
-  static int name##_up(const void* p, const void* q) {                    \
-    const sort_item_t *x = p, *y = q;                                     \
-    int o = order;                                                        \
-    return o ? o : (x->index > y->index) - (x->index < y->index);         \
-  }                                                                       \
-  static int name##_down(const void* p, const void* q) {                  \
-    const sort_item_t *x = p, *y = q;                                     \
-    int o = order;                                                        \
-    return o ? -o : (x->index > y->index) - (x->index < y->index);        \
+#define COMPARE(name, order)                                       \
+  static int name##_up(const void* p, const void* q) {             \
+    const sort_item_t *x = p, *y = q;                              \
+    int o = order;                                                 \
+    return o ? o : (x->index > y->index) - (x->index < y->index);  \
+  }                                                                \
+  static int name##_down(const void* p, const void* q) {           \
+    const sort_item_t *x = p, *y = q;                              \
+    int o = order;                                                 \
+    return o ? -o : (x->index > y->index) - (x->index < y->index); \
   }
 COMPARE(f64, order_f64(x, y))
 COMPARE(i64, (x->key.i > y->key.i) - (x->key.i < y->key.i))

@@ -80,8 +80,8 @@ static hone_status_t check_promise(const hone_value_t* value, const ref_view_t* 
   if (ok) return NULL;
   return hone_status_make(HONE_INVALID_MODEL,
                           "result '%s' is %s of rank %d, but the model declares %s of rank %d",
-                          value->name ? value->name : "", hone_dtype_name(view->dtype),
-                          view->rank, hone_dtype_name(type->dtype), type->rank);
+                          value->name ? value->name : "", hone_dtype_name(view->dtype), view->rank,
+                          hone_dtype_name(type->dtype), type->rank);
 }
 
 /* ---- nodes ---- */
@@ -89,9 +89,12 @@ static hone_status_t check_promise(const hone_value_t* value, const ref_view_t* 
 static hone_status_t run_kernel(const frame_t* frame, const hone_node_t* node,
                                 const ref_view_t* const* in, ref_view_t* out) {
   const ref_run_t* run = frame->run;
-  ref_call_t call = {
-      .allocator = run->allocator, .node = node, .in = in, .out = out, .run_seed = run->seed,
-      .symbols = run->symbols};
+  ref_call_t call = {.allocator = run->allocator,
+                     .node = node,
+                     .in = in,
+                     .out = out,
+                     .run_seed = run->seed,
+                     .symbols = run->symbols};
   evaluate(run, node->n_dims, node->shape, call.shape);
   evaluate(run, node->n_dims, node->lo, call.lo);
   evaluate(run, node->n_dims, node->hi, call.hi);
@@ -99,8 +102,7 @@ static hone_status_t run_kernel(const frame_t* frame, const hone_node_t* node,
   return hone_ref_kernel(node->prim)(&call);
 }
 
-typedef hone_status_t (*control_fn)(ref_run_t*, const hone_node_t*, const ref_view_t*,
-                                    ref_view_t*);
+typedef hone_status_t (*control_fn)(ref_run_t*, const hone_node_t*, const ref_view_t*, ref_view_t*);
 
 static control_fn control(hone_prim_t prim) {
   if (prim == HONE_PRIM_IF) return hone_ref_if;

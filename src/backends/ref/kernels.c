@@ -7,20 +7,24 @@
 #include "base/float_convert.h"
 
 static const ref_kernel_fn family_kernels[] = {
-    [HONE_FAMILY_SOURCE] = hone_ref_source, [HONE_FAMILY_UNARY] = hone_ref_unary,
-    [HONE_FAMILY_BINARY] = hone_ref_binary, [HONE_FAMILY_SELECT] = hone_ref_select,
-    [HONE_FAMILY_CAST] = hone_ref_cast,     [HONE_FAMILY_MOVEMENT] = NULL,
-    [HONE_FAMILY_WHOLE] = NULL,             [HONE_FAMILY_CONTROL] = NULL,
+    [HONE_FAMILY_SOURCE] = hone_ref_source,
+    [HONE_FAMILY_UNARY] = hone_ref_unary,
+    [HONE_FAMILY_BINARY] = hone_ref_binary,
+    [HONE_FAMILY_SELECT] = hone_ref_select,
+    [HONE_FAMILY_CAST] = hone_ref_cast,
+    [HONE_FAMILY_MOVEMENT] = NULL,
+    [HONE_FAMILY_WHOLE] = NULL,
+    [HONE_FAMILY_CONTROL] = NULL,
 };
 
 static const ref_kernel_fn kernels[HONE_PRIM_COUNT] = {
-    [HONE_PRIM_BITCAST] = hone_ref_bitcast, [HONE_PRIM_RESHAPE] = hone_ref_reshape,
-    [HONE_PRIM_PERMUTE] = hone_ref_permute, [HONE_PRIM_EXPAND] = hone_ref_expand,
-    [HONE_PRIM_SLICE] = hone_ref_slice,     [HONE_PRIM_PAD] = hone_ref_pad,
-    [HONE_PRIM_FLIP] = hone_ref_flip,       [HONE_PRIM_CONCAT] = hone_ref_concat,
-    [HONE_PRIM_WINDOW] = hone_ref_window,   [HONE_PRIM_REDUCE] = hone_ref_reduce,
+    [HONE_PRIM_BITCAST] = hone_ref_bitcast,   [HONE_PRIM_RESHAPE] = hone_ref_reshape,
+    [HONE_PRIM_PERMUTE] = hone_ref_permute,   [HONE_PRIM_EXPAND] = hone_ref_expand,
+    [HONE_PRIM_SLICE] = hone_ref_slice,       [HONE_PRIM_PAD] = hone_ref_pad,
+    [HONE_PRIM_FLIP] = hone_ref_flip,         [HONE_PRIM_CONCAT] = hone_ref_concat,
+    [HONE_PRIM_WINDOW] = hone_ref_window,     [HONE_PRIM_REDUCE] = hone_ref_reduce,
     [HONE_PRIM_CONTRACT] = hone_ref_contract, [HONE_PRIM_GATHER] = hone_ref_gather,
-    [HONE_PRIM_SCATTER] = hone_ref_scatter, [HONE_PRIM_SCAN] = hone_ref_scan,
+    [HONE_PRIM_SCATTER] = hone_ref_scatter,   [HONE_PRIM_SCAN] = hone_ref_scan,
     [HONE_PRIM_SORT] = hone_ref_sort,
 };
 
@@ -37,13 +41,17 @@ ref_class_t hone_ref_class(hone_dtype_t dtype) {
 
 void hone_ref_load(hone_dtype_t dtype, const char* data, int64_t stride, int64_t n,
                    ref_number_t* out) {
-  if (hone_ref_class(dtype) == REF_F64) hone_load_f64(dtype, data, stride, n, &out->f);
-  else hone_load_i64(dtype, data, stride, n, &out->i);
+  if (hone_ref_class(dtype) == REF_F64)
+    hone_load_f64(dtype, data, stride, n, &out->f);
+  else
+    hone_load_i64(dtype, data, stride, n, &out->i);
 }
 
 void hone_ref_store(hone_dtype_t dtype, const ref_number_t* in, int64_t n, char* data) {
-  if (hone_ref_class(dtype) == REF_F64) hone_store_f64(dtype, &in->f, n, data);
-  else hone_store_i64(dtype, &in->i, n, data);
+  if (hone_ref_class(dtype) == REF_F64)
+    hone_store_f64(dtype, &in->f, n, data);
+  else
+    hone_store_i64(dtype, &in->i, n, data);
 }
 
 /* ---- combining ---- */
@@ -60,17 +68,17 @@ static double max_f64(double a, double b) {
   return a > b ? a : b;
 }
 
-#define COMBINE(name, field, value)                                      \
-  static ref_number_t name(ref_number_t a, ref_number_t b) {             \
-    return (ref_number_t){.field = value};                               \
+#define COMBINE(name, field, value)                          \
+  static ref_number_t name(ref_number_t a, ref_number_t b) { \
+    return (ref_number_t){.field = value};                   \
   }
 COMBINE(set_any, u, (a.u & 0) | b.u)
 COMBINE(add_f, f, a.f + b.f)
-COMBINE(mul_f, f, a.f * b.f)
+COMBINE(mul_f, f, a.f* b.f)
 COMBINE(min_f, f, min_f64(a.f, b.f))
 COMBINE(max_f, f, max_f64(a.f, b.f))
 COMBINE(add_u, u, a.u + b.u)
-COMBINE(mul_u, u, a.u * b.u)
+COMBINE(mul_u, u, a.u* b.u)
 COMBINE(min_i, i, a.i < b.i ? a.i : b.i)
 COMBINE(max_i, i, a.i > b.i ? a.i : b.i)
 COMBINE(min_u, u, a.u < b.u ? a.u : b.u)
@@ -79,10 +87,8 @@ COMBINE(max_u, u, a.u > b.u ? a.u : b.u)
 
 /* Columns: double, int64, uint64; wrapping sums are the same for both. */
 static const ref_combine_fn combines[HONE_COMBINE_COUNT][3] = {
-    [HONE_COMBINE_SET] = {set_any, set_any, set_any},
-    [HONE_COMBINE_ADD] = {add_f, add_u, add_u},
-    [HONE_COMBINE_MUL] = {mul_f, mul_u, mul_u},
-    [HONE_COMBINE_MIN] = {min_f, min_i, min_u},
+    [HONE_COMBINE_SET] = {set_any, set_any, set_any}, [HONE_COMBINE_ADD] = {add_f, add_u, add_u},
+    [HONE_COMBINE_MUL] = {mul_f, mul_u, mul_u},       [HONE_COMBINE_MIN] = {min_f, min_i, min_u},
     [HONE_COMBINE_MAX] = {max_f, max_i, max_u},
 };
 

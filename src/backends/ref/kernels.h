@@ -28,8 +28,8 @@ ref_kernel_fn hone_ref_kernel(hone_prim_t prim);
 
 /* How numbers of a dtype are computed with. */
 typedef enum ref_class {
-  REF_F64,     /* all float types */
-  REF_I64,     /* bool and integers but u64 */
+  REF_F64, /* all float types */
+  REF_I64, /* bool and integers but u64 */
   REF_U64,
   REF_COMPLEX, /* pairs of double */
   REF_STRING,

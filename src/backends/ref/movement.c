@@ -5,8 +5,8 @@
 #include "base/memory.h"
 
 static hone_status_t bad(const ref_call_t* call, const char* what) {
-  return hone_status_make(HONE_INVALID_ARGUMENT, "%s: %s",
-                          hone_prim_info(call->node->prim)->name, what);
+  return hone_status_make(HONE_INVALID_ARGUMENT, "%s: %s", hone_prim_info(call->node->prim)->name,
+                          what);
 }
 
 hone_status_t hone_ref_reshape(ref_call_t* call) {
@@ -152,8 +152,8 @@ hone_status_t hone_ref_concat(ref_call_t* call) {
         return bad(call, "parts of different shape");
     dims[axis] += call->in[i]->dims[axis];
   }
-  HONE_TRY(hone_ref_make(call->allocator, call->in[0]->dtype, call->in[0]->rank, dims,
-                         &call->out[0]));
+  HONE_TRY(
+      hone_ref_make(call->allocator, call->in[0]->dtype, call->in[0]->rank, dims, &call->out[0]));
   int64_t offset = 0;
   for (int i = 0; i < node->n_inputs; i++) {
     int64_t extent = call->in[i]->dims[axis];

@@ -5,10 +5,9 @@
 #include "base/float_convert.h"
 
 static hone_status_t no_such(const ref_call_t* call) {
-  return hone_status_make(HONE_UNSUPPORTED, "%s by %s of %s is not defined",
-                          hone_prim_info(call->node->prim)->name,
-                          hone_combine_name(call->node->combine),
-                          hone_dtype_name(call->in[0]->dtype));
+  return hone_status_make(
+      HONE_UNSUPPORTED, "%s by %s of %s is not defined", hone_prim_info(call->node->prim)->name,
+      hone_combine_name(call->node->combine), hone_dtype_name(call->in[0]->dtype));
 }
 
 /* Splits x into the axes that stay (a view of the first element of each
@@ -97,8 +96,8 @@ hone_status_t hone_ref_reduce(ref_call_t* call) {
 /* ---- scans ---- */
 
 /* One line of `n` elements; floats are rounded only when stored. */
-static void scan_line(const ref_call_t* call, const char* from, int64_t stride, int64_t n,
-                      char* to, int64_t to_stride) {
+static void scan_line(const ref_call_t* call, const char* from, int64_t stride, int64_t n, char* to,
+                      int64_t to_stride) {
   hone_dtype_t dtype = call->in[0]->dtype;
   ref_combine_fn combine = hone_ref_combine(call->node->combine, hone_ref_class(dtype));
   ref_number_t sum = hone_ref_neutral(call->node->combine, dtype), x;

@@ -32,8 +32,7 @@ static hone_status_t dims(ref_call_t* call) {
   int64_t count = call->node->n_dims;
   HONE_TRY(hone_ref_make(call->allocator, HONE_I64, 1, &count, &call->out[0]));
   int64_t* out = hone_tensor_data(call->out[0].base);
-  for (int64_t i = 0; i < count; i++)
-    out[i] = hone_dim_eval(call->node->shape[i], call->symbols);
+  for (int64_t i = 0; i < count; i++) out[i] = hone_dim_eval(call->node->shape[i], call->symbols);
   return NULL;
 }
 
@@ -59,10 +58,14 @@ static hone_status_t random_numbers(ref_call_t* call) {
 
 hone_status_t hone_ref_source(ref_call_t* call) {
   switch (call->node->prim) {
-    case HONE_PRIM_CONSTANT: return constant(call);
-    case HONE_PRIM_IOTA: return iota(call);
-    case HONE_PRIM_DIMS: return dims(call);
-    case HONE_PRIM_RANDOM: return random_numbers(call);
+    case HONE_PRIM_CONSTANT:
+      return constant(call);
+    case HONE_PRIM_IOTA:
+      return iota(call);
+    case HONE_PRIM_DIMS:
+      return dims(call);
+    case HONE_PRIM_RANDOM:
+      return random_numbers(call);
     default:
       return hone_status_make(HONE_INTERNAL, "%s cannot be computed",
                               hone_prim_info(call->node->prim)->name);

@@ -76,8 +76,10 @@ hone_status_t hone_ref_tensor(const hone_allocator_t* allocator, const ref_view_
   ref_view_t copy;
   HONE_TRY(hone_ref_make(allocator, view->dtype, view->rank, view->dims, &copy));
   hone_status_t status = hone_ref_copy(view, &copy);
-  if (status) hone_ref_drop(&copy);
-  else *out_tensor = copy.base;
+  if (status)
+    hone_ref_drop(&copy);
+  else
+    *out_tensor = copy.base;
   return status;
 }
 
@@ -150,10 +152,17 @@ static void copy_row(const char* from, int64_t from_stride, char* to, int64_t to
   }
   for (int64_t i = 0; i < n; i++) {
     switch (size) { /* constant sizes let the compiler use one move */
-      case 1: *to = *from; break;
-      case 2: memcpy(to, from, 2); break;
-      case 4: memcpy(to, from, 4); break;
-      default: memcpy(to, from, size);
+      case 1:
+        *to = *from;
+        break;
+      case 2:
+        memcpy(to, from, 2);
+        break;
+      case 4:
+        memcpy(to, from, 4);
+        break;
+      default:
+        memcpy(to, from, size);
     }
     from += from_stride;
     to += to_stride;
@@ -182,7 +191,8 @@ hone_status_t hone_ref_copy(const ref_view_t* from, const ref_view_t* to) {
   for (int64_t n; (n = hone_ref_rows_next(&rows, at)) > 0;) {
     if (from->dtype == HONE_STRING)
       HONE_TRY(copy_string_row(at[0], rows.row_stride[0], to, at[1], rows.row_stride[1], n));
-    else copy_row(at[0], rows.row_stride[0], at[1], rows.row_stride[1], n, size);
+    else
+      copy_row(at[0], rows.row_stride[0], at[1], rows.row_stride[1], n, size);
   }
   return NULL;
 }

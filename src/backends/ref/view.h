@@ -47,10 +47,10 @@ typedef struct ref_rows {
   int64_t dims[HONE_MAX_RANK];
   int64_t strides[HONE_REF_MAX_VIEWS][HONE_MAX_RANK];
   int64_t index[HONE_MAX_RANK];
-  char* data[HONE_REF_MAX_VIEWS];        /* of the current row */
+  char* data[HONE_REF_MAX_VIEWS];         /* of the current row */
   int64_t row_stride[HONE_REF_MAX_VIEWS]; /* bytes between its elements */
-  int64_t row_length;                    /* elements of a whole row */
-  int64_t row_done;                      /* of the current row, visited */
+  int64_t row_length;                     /* elements of a whole row */
+  int64_t row_done;                       /* of the current row, visited */
   bool ended;
 } ref_rows_t;
 

@@ -1,0 +1,18 @@
+/* All of hone's public interface.
+ *
+ * Ownership is in the verb: what create (load, make) gives, the caller destroys
+ * (frees); retain and release count; other functions lend. Results come last
+ * and are named out_…; on failure they are NULL or zero. */
+#ifndef HONE_H
+#define HONE_H
+
+#include "hone/allocator.h"
+#include "hone/backend.h"
+#include "hone/dtype.h"
+#include "hone/model.h"
+#include "hone/session.h"
+#include "hone/status.h"
+#include "hone/tensor.h"
+#include "hone/version.h"
+
+#endif

@@ -1,0 +1,65 @@
+/* Session: a model made ready on a device, to be run again and again.
+ *
+ * Thread-safety: several threads may run one session at once. */
+#ifndef HONE_SESSION_H
+#define HONE_SESSION_H
+
+#include "hone/backend.h"
+#include "hone/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hone_session hone_session_t;
+
+/* A number, or a range, for a named dimension of the model's inputs. */
+typedef struct hone_dim_option {
+  const char* name;
+  int64_t min, max; /* inclusive; equal: the dimension is fixed */
+} hone_dim_option_t;
+
+/* All zeros is the default. */
+typedef struct hone_session_options {
+  size_t struct_size;                /* sizeof(hone_session_options_t), or 0 */
+  const hone_allocator_t* allocator; /* NULL: the system's; must outlive all tensors made */
+  const char* device;                /* "ref", "ref:0"; NULL: "ref" */
+  int n_dims;
+  const hone_dim_option_t* dims;
+} hone_session_options_t;
+
+/* Lowers the model and compiles it for the device. A gap is an error that names
+ * the node. The model must outlive the session. `options` may be NULL. Errors:
+ * UNSUPPORTED, INVALID_MODEL, UNAVAILABLE, NOT_FOUND, OUT_OF_MEMORY. */
+HONE_API HONE_MUST_USE hone_status_t hone_session_create(const hone_model_t* model,
+                                                         const hone_session_options_t* options,
+                                                         hone_session_t** out_session);
+HONE_API void hone_session_destroy(hone_session_t* session); /* NULL is allowed */
+
+HONE_API int hone_session_input_count(const hone_session_t* session);
+HONE_API int hone_session_output_count(const hone_session_t* session);
+/* NULL out of range; valid as long as the session. */
+HONE_API const char* hone_session_input_name(const hone_session_t* session, int index);
+HONE_API const char* hone_session_output_name(const hone_session_t* session, int index);
+/* The type in text, "f32[batch, 3, 224, 224]"; writes at most `size` bytes
+ * with the 0 and gives the full length. */
+HONE_API size_t hone_session_input_type(const hone_session_t* session, int index, char* buffer,
+                                        size_t size);
+HONE_API size_t hone_session_output_type(const hone_session_t* session, int index, char* buffer,
+                                         size_t size);
+/* Element type of an input that is a tensor; HONE_UNKNOWN otherwise. */
+HONE_API hone_dtype_t hone_session_input_dtype(const hone_session_t* session, int index);
+
+/* Runs on borrowed inputs in the session's order. `out_outputs` gets a new
+ * reference for each output (NULL for all on failure). `options` may be NULL.
+ * Errors: INVALID_ARGUMENT for a wrong number, dtype or shape of inputs (names
+ * the input, what it is and what it should be), and what running meets. */
+HONE_API HONE_MUST_USE hone_status_t hone_session_run(hone_session_t* session,
+                                                      const hone_run_options_t* options,
+                                                      int n_inputs, hone_tensor_t* const* inputs,
+                                                      int n_outputs, hone_tensor_t** out_outputs);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+/* The backends of this build, found by the build's scan of src/backends. */
+#include <string.h>
+
+#include "hone/backend.h"
+
+extern const hone_backend_t* const hone_backends[];
+extern const int hone_backend_count;
+
+int hone_backend_total(void) { return hone_backend_count; }
+
+const hone_backend_t* hone_backend_at(int index) {
+  return index >= 0 && index < hone_backend_count ? hone_backends[index] : NULL;
+}
+
+const hone_backend_t* hone_backend_find(const char* device) {
+  size_t length = strcspn(device, ":");
+  for (int i = 0; i < hone_backend_count; i++) {
+    const char* name = hone_backends[i]->name;
+    if (strlen(name) == length && strncmp(name, device, length) == 0) return hone_backends[i];
+  }
+  return NULL;
+}
