@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "hone/dtype.h"
+#include "hone/model.h"
 #include "hone/tensor.h"
 
 typedef struct hone_onnx_graph hone_onnx_graph_t;
@@ -177,7 +178,7 @@ typedef struct hone_onnx_metadata {
   const char* value;
 } hone_onnx_metadata_t;
 
-typedef struct hone_model {
+struct hone_model {
   hone_arena_t* arena;
   const hone_allocator_t* allocator;
   const char* path; /* "" when loaded from memory */
@@ -196,7 +197,7 @@ typedef struct hone_model {
   hone_onnx_metadata_t* metadata;
   /* What must live as long as the model (mapped files); run by destroy. */
   struct hone_model_cleanup* cleanups;
-} hone_model_t;
+};
 
 typedef struct hone_model_cleanup {
   struct hone_model_cleanup* next;
@@ -211,7 +212,6 @@ HONE_MUST_USE hone_status_t hone_model_create(const hone_allocator_t* allocator,
  * and `run` is not called. */
 HONE_MUST_USE hone_status_t hone_model_on_destroy(hone_model_t* model, void (*run)(void*),
                                                   void* argument);
-void hone_model_destroy(hone_model_t* model); /* NULL is allowed */
 
 /* The model's opset for `domain`; 0 when it does not import it. */
 int64_t hone_model_opset(const hone_model_t* model, const char* domain);
