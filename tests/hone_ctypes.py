@@ -58,6 +58,9 @@ NUMBERS = {np.dtype(v): k for k, v in DTYPES.items()}
 class HoneError(Exception):
     pass
 
+# NumPy leaves the high bits of these open; hone extends the sign into them.
+SIGN_EXTENDED = [np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.int2)]
+
 
 def check(status):
     if status:
@@ -102,6 +105,8 @@ def _array_to_tensor(value):
         return out
     check(lib.hone_tensor_create(None, NUMBERS[value.dtype], value.ndim, dims, C.byref(out)))
     value = np.ascontiguousarray(value)
+    if value.dtype in SIGN_EXTENDED:
+        value = value.astype(np.int8)
     if value.nbytes:
         C.memmove(lib.hone_tensor_data(out), value.ctypes.data, value.nbytes)
     return out

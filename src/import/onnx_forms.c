@@ -47,6 +47,18 @@ static hone_status_t attr_default(hone_onnx_reader_t* reader, hone_onnx_attr_t* 
   return NULL;
 }
 
+/* Strings that end in 0: in the file they do not. */
+static hone_status_t attr_end_strings(hone_onnx_reader_t* reader, hone_onnx_attr_t* attr) {
+  if (attr->kind != HONE_ATTR_STRING && attr->kind != HONE_ATTR_STRINGS) return NULL;
+  for (int64_t i = 0; i < attr->count; i++) {
+    hone_string_t* string = &attr->strings[i];
+    string->data =
+        string->size ? hone_arena_strndup(reader->arena, string->data, string->size) : "";
+    if (!string->data) return hone_oom();
+  }
+  return NULL;
+}
+
 hone_status_t hone_finish_attr(hone_onnx_reader_t* reader, const void* proto_struct,
                                hone_string_t body, void* out_model) {
   const hone_proto_attr_t* proto = proto_struct;
@@ -67,6 +79,7 @@ hone_status_t hone_finish_attr(hone_onnx_reader_t* reader, const void* proto_str
   if (is_ref) return NULL;
   attr->count = proto->values[kind].count;
   attr_set_items(attr, proto->values[kind].items);
+  HONE_TRY(attr_end_strings(reader, attr));
   return attr->count || attr_is_list(kind) ? NULL : attr_default(reader, attr);
 }
 
