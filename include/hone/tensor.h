@@ -35,7 +35,8 @@ HONE_API HONE_MUST_USE hone_status_t hone_tensor_create(const hone_allocator_t* 
                                                         const int64_t* dims,
                                                         hone_tensor_t** out_tensor);
 /* The same over memory of the caller, which is not copied. `free_data` (may
- * be NULL) is called with `owner` when the last reference goes. */
+ * be NULL) is called with `owner` when the last reference goes; not when this
+ * call fails. */
 HONE_API HONE_MUST_USE hone_status_t hone_tensor_wrap(const hone_allocator_t* allocator,
                                                       hone_dtype_t dtype, int rank,
                                                       const int64_t* dims, void* data,

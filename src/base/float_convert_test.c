@@ -8,22 +8,22 @@
 
 /* What the formats are, said again in the words of their definitions. */
 typedef struct format {
+  double largest_value;
+  uint32_t largest; /* its code */
   hone_dtype_t dtype;
   int exponent, mantissa, bias;
-  uint32_t largest; /* code of the largest finite value */
-  double largest_value;
   bool has_infinity, saturates;
   bool unsigned_zero; /* the code of -0 is the only NaN */
 } format_t;
 
 static const format_t formats[] = {
-    {HONE_F16, 5, 10, 15, 0x7bff, 65504, true, false, false},
-    {HONE_BF16, 8, 7, 127, 0x7f7f, 0x1.fep127, true, false, false},
-    {HONE_F8E4M3FN, 4, 3, 7, 0x7e, 448, false, true, false},
-    {HONE_F8E4M3FNUZ, 4, 3, 8, 0x7f, 240, false, true, true},
-    {HONE_F8E5M2, 5, 2, 15, 0x7b, 57344, true, true, false},
-    {HONE_F8E5M2FNUZ, 5, 2, 16, 0x7f, 57344, false, true, true},
-    {HONE_F4E2M1, 2, 1, 1, 0x7, 6, false, true, false},
+    {65504, 0x7bff, HONE_F16, 5, 10, 15, true, false, false},
+    {0x1.fep127, 0x7f7f, HONE_BF16, 8, 7, 127, true, false, false},
+    {448, 0x7e, HONE_F8E4M3FN, 4, 3, 7, false, true, false},
+    {240, 0x7f, HONE_F8E4M3FNUZ, 4, 3, 8, false, true, true},
+    {57344, 0x7b, HONE_F8E5M2, 5, 2, 15, true, true, false},
+    {57344, 0x7f, HONE_F8E5M2FNUZ, 5, 2, 16, false, true, true},
+    {6, 0x7, HONE_F4E2M1, 2, 1, 1, false, true, false},
 };
 
 static uint32_t sign_of(const format_t* f) { return 1u << (f->exponent + f->mantissa); }

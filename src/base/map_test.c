@@ -104,7 +104,7 @@ static void random_changes_match_an_array(void** state) {
 static void many_names_are_kept_apart(void** state) {
   (void)state;
   enum { NAMES = 3000 };
-  static char names[NAMES][16];
+  static char names[NAMES][24];
   hone_map_t map = {0};
   for (int i = 0; i < NAMES; i++) {
     snprintf(names[i], sizeof names[i], "layer.%d", i);

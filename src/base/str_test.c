@@ -49,7 +49,7 @@ static void long_texts_keep_every_byte(void** state) {
   for (int i = 0; i < 1000; i++) {
     char number[5] = {0};
     memcpy(number, hone_str_text(&str) + 4 * i, 4);
-    assert_int_equal(atoi(number), i);
+    assert_int_equal(strtol(number, NULL, 10), i);
   }
   hone_str_free(&str);
 }
