@@ -1,0 +1,119 @@
+/* Command: what one subcommand of `hone` is. Each lives in a file cmd_NAME.c
+ * and exports `const hone_command_t hone_command_NAME`; the build finds it.
+ *
+ * From this one table come parsing, --help, the man page and the completions
+ * of the shell, so that they cannot differ. */
+#ifndef HONE_TOOLS_COMMAND_H
+#define HONE_TOOLS_COMMAND_H
+
+#include "hone/hone.h"
+
+typedef struct hone_cli hone_cli_t;
+
+/* What a shell can complete after an option or as an argument. */
+typedef enum hone_complete {
+  HONE_COMPLETE_NOTHING,
+  HONE_COMPLETE_FILE,
+  HONE_COMPLETE_FOLDER,
+  HONE_COMPLETE_DEVICE,
+  HONE_COMPLETE_CHOICE, /* of `choices` */
+} hone_complete_t;
+
+typedef struct hone_option {
+  const char* name;     /* without the dashes: "device" */
+  char letter;          /* 0: no short form */
+  const char* argument; /* name of its argument in the help; NULL: a flag */
+  bool repeats;         /* may be given several times */
+  const char* help;     /* one or two sentences without a period at the end */
+  hone_complete_t complete;
+  const char* choices; /* words separated by blanks; also checked when parsing */
+} hone_option_t;
+
+typedef struct hone_command {
+  const char* name;
+  const char* summary;              /* one line */
+  const char* arguments;            /* "MODEL [OTHER]"; "" when it takes none */
+  int min_arguments, max_arguments; /* max -1: any number */
+  hone_complete_t complete;         /* its arguments */
+  const char* description;          /* paragraphs for the man page; NULL: the summary */
+  const char* examples;             /* lines "COMMAND   # what it does"; NULL: none */
+  int n_options;
+  const hone_option_t* options;
+  /* Gives the exit code through hone_cli_fail, or 0, or one of its own. */
+  int (*run)(hone_cli_t* cli);
+} hone_command_t;
+
+/* Made by the build's scan. */
+extern const hone_command_t* const hone_commands[];
+extern const int hone_command_count;
+
+enum {
+  HONE_EXIT_OK = 0,
+  HONE_EXIT_FAILED = 1, /* the work failed, or found a difference */
+  HONE_EXIT_USAGE = 2,  /* the command line is wrong */
+  HONE_EXIT_GAPS = 3,   /* `check`: the model cannot run there */
+};
+
+/* ---- the parsed command line ---- */
+
+int hone_cli_argument_count(const hone_cli_t* cli);
+const char* hone_cli_argument(const hone_cli_t* cli, int index); /* NULL out of range */
+/* Whether the option was given. */
+bool hone_cli_has(const hone_cli_t* cli, const char* option);
+/* Its (last) argument; `fallback` when it was not given. */
+const char* hone_cli_text(const hone_cli_t* cli, const char* option, const char* fallback);
+/* How often it was given, and the argument of each. */
+int hone_cli_count(const hone_cli_t* cli, const char* option);
+const char* hone_cli_text_at(const hone_cli_t* cli, const char* option, int index);
+/* Its argument as a number; a usage error (noted, see hone_cli_usage) when it is none. */
+int64_t hone_cli_int(hone_cli_t* cli, const char* option, int64_t fallback);
+/* Bytes: "512", "64K", "1.5M", "2G" (powers of 1024). */
+size_t hone_cli_bytes(hone_cli_t* cli, const char* option, size_t fallback);
+/* False once a usage error has been noted. */
+bool hone_cli_ok(const hone_cli_t* cli);
+
+/* ---- saying things ---- */
+
+/* Prints "hone: COMMAND: message" and the advice for its code to stderr (as a
+ * JSON object with --json), frees the status, and gives the exit code. */
+int hone_cli_fail(hone_cli_t* cli, hone_status_t status);
+/* Notes and prints a usage error; gives HONE_EXIT_USAGE. */
+int hone_cli_usage(hone_cli_t* cli, const char* format, ...) HONE_PRINTF(2, 3);
+/* Whether standard output (error) is a terminal that takes colours. */
+bool hone_cli_is_terminal(const hone_cli_t* cli);
+
+/* ---- what several commands share (common_options.c) ---- */
+
+/* Rows for tables of options. */
+#define HONE_OPTION_JSON \
+  { .name = "json", .help = "print one JSON document for machines" }
+#define HONE_OPTION_DEVICE                                                                        \
+  {                                                                                               \
+    .name = "device", .letter = 'd', .argument = "DEVICE",                                        \
+    .help = "where to run, for example ref; see `hone devices`", .complete = HONE_COMPLETE_DEVICE \
+  }
+#define HONE_OPTION_DIM                                                 \
+  {                                                                     \
+    .name = "dim", .argument = "NAME=SIZE", .repeats = true,            \
+    .help = "fix a named dimension, or give its range as NAME=MIN..MAX" \
+  }
+#define HONE_OPTION_MEM_LIMIT                                                                   \
+  {                                                                                             \
+    .name = "mem-limit", .argument = "BYTES",                                                   \
+    .help = "fail rather than take more memory for the model than this; K, M, G are understood" \
+  }
+
+/* The allocator that --mem-limit asks for; the system's without it. Lives as
+ * long as `cli`. */
+HONE_MUST_USE hone_status_t hone_cli_allocator(hone_cli_t* cli,
+                                               const hone_allocator_t** out_allocator);
+/* The --dim options. `out_dims` is owned by cli. */
+HONE_MUST_USE hone_status_t hone_cli_dims(hone_cli_t* cli, int* out_count,
+                                          const hone_dim_option_t** out_dims);
+/* Loads argument `index` as a model with the allocator of --mem-limit. */
+HONE_MUST_USE hone_status_t hone_cli_load(hone_cli_t* cli, int index, hone_model_t** out_model);
+/* A session of it on --device (default "ref") with --dim. */
+HONE_MUST_USE hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model,
+                                             hone_session_t** out_session);
+
+#endif

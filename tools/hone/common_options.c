@@ -1,0 +1,71 @@
+/* What several commands do with their options: memory limit, sizes, models. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+hone_status_t hone_cli_allocator(hone_cli_t* cli, const hone_allocator_t** out_allocator) {
+  *out_allocator = hone_allocator_system();
+  size_t limit = hone_cli_bytes(cli, "mem-limit", 0);
+  if (!limit) return NULL;
+  if (!cli->limit) HONE_TRY(hone_limit_allocator_create(NULL, limit, &cli->limit));
+  *out_allocator = hone_limit_allocator_get(cli->limit);
+  return NULL;
+}
+
+/* "NAME=SIZE" or "NAME=MIN..MAX". */
+static hone_status_t parse_dim(const char* text, hone_dim_option_t* dim, char** name) {
+  const char* equals = strrchr(text, '=');
+  int length = 0;
+  bool ok = equals && equals > text;
+  if (ok && sscanf(equals + 1, "%" SCNd64 "..%" SCNd64 "%n", &dim->min, &dim->max, &length) == 2)
+    ok = equals[1 + length] == 0;
+  else if (ok && sscanf(equals + 1, "%" SCNd64 "%n", &dim->min, &length) == 1) {
+    dim->max = dim->min;
+    ok = equals[1 + length] == 0;
+  } else {
+    ok = false;
+  }
+  if (!ok || dim->min < 0 || dim->max < dim->min)
+    return hone_status_make(HONE_INVALID_ARGUMENT,
+                            "--dim '%s': expected NAME=SIZE or NAME=MIN..MAX", text);
+  *name = strndup(text, (size_t)(equals - text));
+  if (!*name) return hone_status_make(HONE_OUT_OF_MEMORY, "no memory for --dim");
+  dim->name = *name;
+  return NULL;
+}
+
+hone_status_t hone_cli_dims(hone_cli_t* cli, int* out_count, const hone_dim_option_t** out_dims) {
+  int count = hone_cli_count(cli, "dim");
+  if (!cli->dims) {
+    cli->dims = calloc((size_t)count + 1, sizeof *cli->dims);
+    cli->dim_names = calloc((size_t)count + 1, sizeof *cli->dim_names);
+    if (!cli->dims || !cli->dim_names)
+      return hone_status_make(HONE_OUT_OF_MEMORY, "no memory for --dim");
+    cli->n_dims = count;
+    for (int i = 0; i < count; i++)
+      HONE_TRY(parse_dim(hone_cli_text_at(cli, "dim", i), &cli->dims[i], &cli->dim_names[i]));
+  }
+  *out_count = count;
+  *out_dims = cli->dims;
+  return NULL;
+}
+
+hone_status_t hone_cli_load(hone_cli_t* cli, int index, hone_model_t** out_model) {
+  *out_model = NULL;
+  hone_model_options_t options = {.struct_size = sizeof options};
+  HONE_TRY(hone_cli_allocator(cli, &options.allocator));
+  return hone_model_load(hone_cli_argument(cli, index), &options, out_model);
+}
+
+hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model,
+                               hone_session_t** out_session) {
+  *out_session = NULL;
+  hone_session_options_t options = {.struct_size = sizeof options,
+                                    .device = hone_cli_text(cli, "device", "ref")};
+  HONE_TRY(hone_cli_allocator(cli, &options.allocator));
+  HONE_TRY(hone_cli_dims(cli, &options.n_dims, &options.dims));
+  return hone_session_create(model, &options, out_session);
+}
