@@ -41,7 +41,7 @@ static int file_bits(hone_dtype_t dtype) {
   return bits < 8 ? bits : (int)(8 * hone_dtype_size(dtype));
 }
 
-static bool is_packed(hone_dtype_t dtype) { return file_bits(dtype) < 8; }
+static bool is_packed(hone_dtype_t dtype) { return file_bits(dtype) == 4 || file_bits(dtype) == 2; }
 
 /* Bytes of all elements in a file. The sum cannot overflow where the size in
  * memory does not. */

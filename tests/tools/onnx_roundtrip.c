@@ -24,7 +24,7 @@ static hone_status_t copy_model(const char* in, const char* out) {
 }
 
 static hone_status_t copy_value(const char* kind_text, const char* in, const char* out) {
-  hone_onnx_type_kind_t kind = (hone_onnx_type_kind_t)atoi(kind_text);
+  hone_onnx_type_kind_t kind = (hone_onnx_type_kind_t)(*kind_text - '0');
   hone_tensor_t* tensor;
   void* data;
   size_t size;
