@@ -105,6 +105,17 @@ ALWAYS_INLINE uint32_t encode(const float_format_t* format, double value, bool s
   return format->nan | sign;
 }
 
+/* A double that rounds to any small float as `value` itself does: where
+ * `value` has more bits than a double, what is beyond them only says that they
+ * are not all, so that rounding happens once. */
+static double sticky_double(int64_t value) {
+  enum { DROPPED = 0x7ff };
+  uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  if (magnitude >> (F64_MANTISSA + 1) && (magnitude & DROPPED))
+    magnitude = (magnitude & ~(uint64_t)DROPPED) | (DROPPED + 1);
+  return value < 0 ? -(double)magnitude : (double)magnitude;
+}
+
 static double decode_f8e8m0(uint8_t code) {
   return code == 0xff ? (double)NAN : power_of_two(code - 127);
 }
@@ -209,7 +220,7 @@ typedef struct convert_ops {
   CONVERT_OPS(name, type, decode(&format_##name, x),         \
               (type)encode(&format_##name, value, saturate), \
               hone_double_to_i64(decode(&format_##name, x)), \
-              (type)encode(&format_##name, (double)value, saturate))
+              (type)encode(&format_##name, sticky_double(value), saturate))
 
 #define INTEGER_OPS(name, type, of_f64) \
   CONVERT_OPS(name, type, (double)x, (type)of_f64(value), (int64_t)x, (type)value)
@@ -227,7 +238,7 @@ CONVERT_OPS(f32, float, (double)x, (float)value, hone_double_to_i64((double)x), 
 CONVERT_OPS(f8e8m0, uint8_t, decode_f8e8m0(x),
             hone_f8e8m0_from_double(value, saturate, HONE_ROUND_UP),
             hone_double_to_i64(decode_f8e8m0(x)),
-            hone_f8e8m0_from_double((double)value, saturate, HONE_ROUND_UP))
+            hone_f8e8m0_from_double(sticky_double(value), saturate, HONE_ROUND_UP))
 CONVERT_OPS(c64, complex64_t, (double)x.real, ((complex64_t){(float)value, 0}),
             hone_double_to_i64((double)x.real), ((complex64_t){(float)value, 0}))
 CONVERT_OPS(c128, complex128_t, x.real, ((complex128_t){value, 0}), hone_double_to_i64(x.real),

@@ -36,7 +36,7 @@ void hone_load_f64(hone_dtype_t dtype, const void* src, int64_t stride_bytes, in
 /* Into a dense row; float8 saturates. */
 void hone_store_f64(hone_dtype_t dtype, const double* in, int64_t n, void* dst);
 /* The same through int64: exact for all integers and bool (u64 keeps its
- * bits); stores wrap around (two's complement), bool stores != 0. */
+ * bits); stores wrap around (two's complement), bool stores != 0, floats round once. */
 void hone_load_i64(hone_dtype_t dtype, const void* src, int64_t stride_bytes, int64_t n,
                    int64_t* out);
 void hone_store_i64(hone_dtype_t dtype, const int64_t* in, int64_t n, void* dst);

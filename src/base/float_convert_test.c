@@ -286,6 +286,24 @@ static void stored_integers_wrap_around(void** state) {
   }
 }
 
+/* An integer has more bits than a double: going through one must not round twice. */
+static void large_integers_round_once(void** state) {
+  (void)state;
+  const int64_t base = 1ll << 60, half = 1ll << 52; /* bf16 steps by 2^53 from 2^60 on */
+  const int64_t values[] = {base + half,         base + half + 1, base + half - 1, -base - half - 1,
+                            base + 3 * half - 1, INT64_MIN,       INT64_MAX};
+  const double expected[] = {0x1p60,          0x1p60 + 0x1p53, 0x1p60, -0x1p60 - 0x1p53,
+                             0x1p60 + 0x1p53, -0x1p63,         0x1p63};
+  uint16_t codes[TEST_COUNT(values)];
+  hone_store_i64(HONE_BF16, values, TEST_COUNT(values), codes);
+  for (size_t i = 0; i < TEST_COUNT(values); i++)
+    assert_true(hone_to_double(HONE_BF16, &codes[i]) == expected[i]);
+  const int64_t odd = base + 1;
+  uint8_t scale;
+  hone_store_i64(HONE_F8E8M0, &odd, 1, &scale);
+  assert_int_equal(scale, 127 + 61);
+}
+
 /* Rows at any stride and alignment equal their elements taken one by one. */
 static void rows_equal_their_elements(void** state) {
   (void)state;
@@ -361,6 +379,7 @@ int main(void) {
       cmocka_unit_test(scales_round_by_mode),
       cmocka_unit_test(floats_become_integers_toward_zero),
       cmocka_unit_test(stored_integers_wrap_around),
+      cmocka_unit_test(large_integers_round_once),
       cmocka_unit_test(rows_equal_their_elements),
       cmocka_unit_test(wide_floats_pass_through),
       cmocka_unit_test(strings_read_as_zero),
