@@ -15,7 +15,9 @@ static const hone_dim_binding_t* find_binding(const hone_lowering_t* lowering, c
 static hone_dim_t input_dim(hone_scope_t* scope, const char* input, int axis,
                             const hone_onnx_dim_t* dim) {
   if (dim->value >= 0) return hone_d(dim->value);
-  const char* name = dim->symbol && dim->symbol[0]
+  /* "?" and the like are how some exporters say that they have no name. */
+  bool is_named = dim->symbol && dim->symbol[0] && strcmp(dim->symbol, "?") != 0;
+  const char* name = is_named
                          ? dim->symbol
                          : hone_arena_format(scope->b->graph->arena, "%s.%d", input, axis);
   if (!name) return hone_d(-1);
