@@ -22,7 +22,8 @@ add_compile_options(
   -Wno-unused-parameter -Wno-missing-field-initializers
   -Werror=implicit-function-declaration -Werror=implicit-int -Werror=int-conversion
   -Werror=incompatible-pointer-types -Werror=return-type -Werror=format -Werror=unused-result
-  -Werror=strict-prototypes -Werror=vla)
+  -Werror=strict-prototypes -Werror=vla
+  -Wno-format-truncation -Wno-format-overflow)
 add_link_options(-Wl,--as-needed)
 
 if(HONE_SANITIZE)
