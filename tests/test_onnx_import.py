@@ -94,6 +94,8 @@ def plain(message):
                     plain(child)
             if not many and (kind, field.name) == ("ValueInfoProto", "type") and not value.ByteSize():
                 message.ClearField(field.name)
+        elif kind == "Dimension" and value in ("?", "-1", -1):
+            message.ClearField(field.name)  # says that nothing is known
         elif not many and value == field.default_value and not keeps_zero(message, field.name):
             message.ClearField(field.name)
         elif field.name == "domain" and value == "ai.onnx":

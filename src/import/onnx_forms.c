@@ -104,8 +104,11 @@ hone_status_t hone_finish_dim(hone_onnx_reader_t* reader, const void* proto_stru
   if (value < -1) {
     return hone_status_make(HONE_INVALID_MODEL, "a dimension is negative (%" PRId64 ")", value);
   }
-  bool has_symbol = proto->symbol && *proto->symbol;
-  *dim = (hone_onnx_dim_t){.value = value, .symbol = has_symbol ? proto->symbol : NULL};
+  /* Some exporters write "?" and "-1" for what they do not know: these are not
+   * one dimension, as dimensions of one name are. */
+  const char* symbol = proto->symbol ? proto->symbol : "";
+  bool has_symbol = *symbol && strcmp(symbol, "?") != 0 && strcmp(symbol, "-1") != 0;
+  *dim = (hone_onnx_dim_t){.value = value, .symbol = has_symbol ? symbol : NULL};
   return NULL;
 }
 
