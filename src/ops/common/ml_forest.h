@@ -1,0 +1,80 @@
+/* A forest of decision trees, the form to which the three TreeEnsemble
+ * operators bring their attributes, and its evaluation as primitives.
+ *
+ * All trees share one list of entries; a leaf is an entry whose two branches
+ * are itself. Where each row of x stands in each tree is a tensor [rows,
+ * trees] that starts at the roots and takes one step towards the leaves in
+ * each round of a loop; rows that arrived early stay where they are. */
+#ifndef HONE_OPS_COMMON_ML_FOREST_H
+#define HONE_OPS_COMMON_ML_FOREST_H
+
+#include "ops/common/ml.h"
+
+/* The numbers are those of TreeEnsemble's nodes_modes. */
+typedef enum hone_branch {
+  HONE_BRANCH_LEQ,
+  HONE_BRANCH_LT,
+  HONE_BRANCH_GTE,
+  HONE_BRANCH_GT,
+  HONE_BRANCH_EQ,
+  HONE_BRANCH_NEQ,
+  HONE_BRANCH_MEMBER,
+  HONE_BRANCH_COUNT,
+  HONE_BRANCH_LEAF = HONE_BRANCH_COUNT,
+} hone_branch_t;
+
+typedef enum hone_aggregate {
+  HONE_AGGREGATE_AVERAGE,
+  HONE_AGGREGATE_SUM,
+  HONE_AGGREGATE_MIN,
+  HONE_AGGREGATE_MAX,
+} hone_aggregate_t;
+
+typedef struct hone_forest {
+  hone_lower_t* l;
+  hone_dtype_t dtype; /* of the arithmetic: f32 or f64 */
+  int n_entries;
+  int64_t* feature;
+  double* split;
+  int64_t* mode; /* HONE_BRANCH_… */
+  int64_t* yes;  /* entry to go to when the test holds */
+  int64_t* no;
+  bool* missing_is_yes; /* NaN passes the test */
+  int n_trees;
+  int64_t* roots;
+  int n_targets;
+  double* weights; /* [n_entries, n_targets], of leaves */
+  bool* scores;    /* same shape: the leaf says something about the target */
+  int n_members;   /* of the largest set */
+  double* members; /* [n_entries, n_members], filled up with NaN */
+} hone_forest_t;
+
+/* Room for everything but members; false when memory is out or the sizes are absurd. */
+bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int64_t n_targets);
+/* Entry of the leaf that each row [n, features] reaches in each tree: i64 [n, trees].
+ * Branches to entries that are not there and cycles are errors. */
+hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x);
+/* Weights of the leaves over all trees: [n, targets]; where none counts 0. */
+hone_value_t* hone_forest_total(hone_forest_t* f, hone_value_t* leaves, hone_aggregate_t how);
+/* bool [n, targets]: some leaf says something about the target. */
+hone_value_t* hone_forest_has_score(hone_forest_t* f, hone_value_t* leaves);
+
+/* ---- the attributes of opsets 1 and 3 ---- */
+
+/* Which attributes hold the leaves' weights. */
+typedef struct hone_forest_names {
+  const char *ids, *node_ids, *tree_ids, *weights, *weights_as_tensor;
+} hone_forest_names_t;
+
+/* Fills `f` from nodes_… and the weights; false after an error. */
+bool hone_forest_read(hone_forest_t* f, hone_lower_t* l, const hone_forest_names_t* names,
+                      int64_t n_targets);
+/* A list of numbers given as floats or, under `tensor_name`, as a tensor of
+ * f32 or f64; NULL and 0 when there is none. */
+const double* hone_forest_numbers(hone_lower_t* l, const char* name, const char* tensor_name,
+                                  int* out_count);
+/* Adds base_values[i] to column i where there is one for each, or the only one
+ * to the only column. */
+hone_value_t* hone_forest_add_base(hone_forest_t* f, hone_value_t* totals);
+
+#endif
