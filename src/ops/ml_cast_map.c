@@ -90,11 +90,9 @@ static int64_t position(const hone_tensor_t* keys, int64_t index, bool sparse) {
 static hone_status_t fill(hone_host_call_t* call, const hone_tensor_t* keys,
                           const hone_tensor_t* values, bool sparse) {
   int64_t width = hone_tensor_dims(call->outputs[0])[1];
-  if (hone_tensor_dtype(call->outputs[0]) == HONE_STRING && sparse) {
-    double zero = 0; /* numbers become texts, and so does what is filled in */
-    for (int64_t i = 0; i < width && hone_tensor_dtype(values) != HONE_STRING; i++)
-      HONE_TRY(store_text(call->outputs[0], i, zero));
-  }
+  bool text = hone_tensor_dtype(call->outputs[0]) == HONE_STRING;
+  for (int64_t i = 0; i < width && sparse && text; i++) /* as onnxruntime fills it up */
+    HONE_TRY(hone_tensor_set_string(call->outputs[0], i, "0.f", 3));
   for (int64_t i = 0; i < hone_tensor_count(keys); i++) {
     int64_t at = position(keys, i, sparse);
     if (at < 0)

@@ -32,7 +32,7 @@ static void lower_category_mapper(hone_lower_t* l) {
   else if (from_string)
     hone_ml_host_like(l, x, HONE_I64);
   else
-    hone_op_out(l, 0, hone_ml_lookup(l, x, &table));
+    hone_op_out(l, 0, hone_ml_lookup(l, x, &table, false));
   hone_ml_table_release(&table);
 }
 

@@ -97,7 +97,7 @@ static void lower_label_encoder(hone_lower_t* l) {
   } else if (from_string) {
     hone_ml_host_like(l, x, hone_tensor_dtype(table.values));
   } else {
-    hone_op_out(l, 0, hone_ml_lookup(l, x, &table));
+    hone_op_out(l, 0, hone_ml_lookup(l, x, &table, l->opset >= 4));
   }
   hone_ml_table_release(&table);
 }

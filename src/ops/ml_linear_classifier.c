@@ -49,10 +49,9 @@ static void lower_linear_classifier(hone_lower_t* l) {
   }
   hone_value_t* positive = hone_squeeze(b, hone_gt_number(b, scores, 0), 1);
   hone_op_out(l, 0, hone_ml_binary_label(l, &labels, positive));
-  if (post == HONE_ML_PROBIT) scores = hone_ml_post(b, scores, post);
-  hone_value_t* one = hone_scalar(b, HONE_F32, 1);
-  if (labels.count == 2) scores = hone_ml_pair(b, hone_sub(b, one, scores), scores);
-  hone_op_out(l, 1, scores);
+  hone_op_out(l, 1,
+              labels.count == 2 ? hone_ml_two_scores(b, scores, post, false)
+                                : hone_ml_post_rows(b, scores, post));
 }
 
 static const hone_op_t ops[] = {

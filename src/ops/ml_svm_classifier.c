@@ -217,10 +217,7 @@ static void lower_libsvm(svm_t* svm, hone_value_t* x, hone_ml_post_t post) {
     hone_op_out(l, 1, hone_ml_post(b, scores, post));
     return;
   }
-  scores = hone_ml_post_rows(b, scores, post);
-  hone_value_t* other =
-      post == HONE_ML_NONE ? hone_neg(b, scores) : hone_sub(b, hone_scalar(b, HONE_F32, 1), scores);
-  hone_op_out(l, 1, hone_ml_pair(b, other, scores));
+  hone_op_out(l, 1, hone_ml_two_scores(b, scores, post, post == HONE_ML_NONE));
 }
 
 /* Two classes without probabilities: the second also wins where the largest

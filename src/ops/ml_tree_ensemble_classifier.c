@@ -6,6 +6,7 @@
  * the sign of the second decides. */
 #include <math.h>
 
+#include "base/memory.h"
 #include "ops/common/ml_forest.h"
 
 typedef struct classifier {
@@ -36,57 +37,73 @@ static hone_value_t* column(hone_builder_t* b, hone_value_t* x, int index) {
 
 /* ---- three classes or more ---- */
 
+/* The base values, with zeros for the classes that have none, and which have. */
+static hone_value_t* base_constant(classifier_t* c, bool* has) {
+  double* base = hone_arena_array(c->l->b->graph->arena, (size_t)c->labels.count, sizeof *base);
+  if (!base) return hone_fail_status(c->l->b, hone_oom());
+  for (int i = 0; i < c->labels.count && i < c->n_base; i++) {
+    base[i] = c->base[i];
+    has[i] = true;
+  }
+  return hone_constant_data(c->l->b, HONE_F64, 1, &(int64_t){c->labels.count}, base);
+}
+
 static void write_many(classifier_t* c, hone_value_t* leaves, hone_value_t* totals) {
   hone_lower_t* l = c->l;
   hone_builder_t* b = l->b;
-  hone_value_t* ranked = totals;
-  if (c->n_base != c->labels.count) {
-    hone_value_t* never = hone_scalar(b, c->forest.dtype, -(double)INFINITY);
-    ranked = hone_select(b, hone_forest_has_score(&c->forest, leaves), totals, never);
+  int64_t n = c->labels.count;
+  bool* has_base = hone_arena_array(b->graph->arena, (size_t)n, sizeof *has_base);
+  if (!has_base) {
+    hone_fail_status(b, hone_oom());
+    return;
   }
-  hone_value_t* best = hone_arg_max(b, ranked, 1, false, false, false);
+  hone_value_t* base = hone_cast(b, base_constant(c, has_base), c->forest.dtype);
+  hone_value_t* has = hone_or(b, hone_forest_has_score(&c->forest, leaves),
+                              hone_constant_data(b, HONE_BOOL, 1, &n, has_base));
+  totals = hone_add(b, totals, base);
+  hone_value_t* never = hone_scalar(b, c->forest.dtype, -(double)INFINITY);
+  hone_value_t* best = hone_arg_max(b, hone_select(b, has, totals, never), 1, false, false, false);
   hone_op_out(l, 0, hone_gather(b, c->labels.values, best));
+  totals = hone_select(b, has, totals, hone_scalar(b, c->forest.dtype, 0));
   hone_op_out(l, 1, hone_cast(b, hone_ml_post(b, totals, c->post), HONE_F32));
 }
 
 /* ---- two classes ---- */
 
-/* Both scores out of one. */
+/* Both scores out of the first, where the second class has none. */
 static hone_value_t* expand_one(classifier_t* c, hone_value_t* s) {
   hone_builder_t* b = c->l->b;
-  hone_value_t* zero = hone_mul_number(b, s, 0);
-  if (c->post == HONE_ML_PROBIT) return hone_ml_pair(b, hone_ml_post(b, s, c->post), zero);
-  if (!c->one_class_id && c->n_base > 0) return hone_ml_pair(b, s, zero);
-  if (c->one_class_id && c->all_positive)
-    return hone_ml_pair(b, hone_sub(b, hone_scalar(b, c->forest.dtype, 1), s), s);
-  hone_value_t* other = hone_neg(b, s);
-  if (c->post != HONE_ML_LOGISTIC) return hone_ml_pair(b, other, s);
-  return hone_ml_pair(b, hone_ml_logistic(b, other), hone_ml_logistic(b, s));
+  if (!c->one_class_id && c->n_base > 0)
+    return hone_ml_pair(b, hone_ml_post_rows(b, s, c->post), hone_mul_number(b, s, 0));
+  return hone_ml_two_scores(b, s, c->post, !c->one_class_id || !c->all_positive);
 }
 
-/* Scores with base values: two of them count only where the second class has
- * a score of its own. */
 typedef struct two {
   hone_value_t *first, *second;
 } two_t;
 
+/* One base value goes to the first class. Of two, the second counts for both
+ * where the second class has a score of its own. */
 static two_t with_base(classifier_t* c, two_t s, hone_value_t* has_second) {
   hone_builder_t* b = c->l->b;
   if (c->n_base == 1) s.first = hone_add_number(b, s.first, c->base[0]);
   if (c->n_base != 2) return s;
   hone_value_t* merged = hone_add_number(b, s.first, c->base[1]);
+  hone_value_t* alone = hone_add_number(b, s.first, c->base[0]);
   return (two_t){
-      .first =
-          hone_select(b, has_second, hone_neg(b, merged), hone_add_number(b, s.first, c->base[0])),
-      .second = hone_select(b, has_second, merged, hone_add_number(b, s.second, c->base[1])),
+      .first = hone_select(b, has_second, hone_neg(b, merged), alone),
+      .second = hone_select(b, has_second, merged, s.second),
   };
 }
 
 static void write_two(classifier_t* c, hone_value_t* leaves, hone_value_t* totals) {
   hone_lower_t* l = c->l;
   hone_builder_t* b = l->b;
-  hone_value_t* has_second = column(b, hone_forest_has_score(&c->forest, leaves), 1);
+  hone_value_t* has = hone_forest_has_score(&c->forest, leaves);
+  hone_value_t *has_first = column(b, has, 0), *has_second = column(b, has, 1);
+  hone_value_t* zero = hone_scalar(b, c->forest.dtype, 0);
   two_t s = with_base(c, (two_t){column(b, totals, 0), column(b, totals, 1)}, has_second);
+  s.first = hone_select(b, has_first, s.first, zero);
   hone_value_t* decides = hone_select(b, has_second, s.second, s.first);
   double limit = c->one_class_id && c->all_positive ? 0.5 : 0;
   hone_value_t* positive = hone_squeeze(b, hone_gt_number(b, decides, limit), 1);
@@ -123,7 +140,7 @@ static void lower_tree_ensemble_classifier(hone_lower_t* l) {
   hone_value_t* leaves = hone_forest_walk(&c.forest, x);
   hone_value_t* totals = hone_forest_total(&c.forest, leaves, HONE_AGGREGATE_SUM);
   if (c.labels.count > 2)
-    write_many(&c, leaves, hone_forest_add_base(&c.forest, totals));
+    write_many(&c, leaves, totals);
   else if (c.labels.count == 2)
     write_two(&c, leaves, totals);
   else

@@ -23,6 +23,7 @@ static void lower_tree_ensemble_regressor(hone_lower_t* l) {
   if (!hone_forest_read(&f, l, &names, hone_attr_int(l->node, "n_targets", 1))) return;
   hone_value_t* leaves = hone_forest_walk(&f, hone_ml_rows(l, hone_op_in(l, 0), f.dtype));
   hone_value_t* y = hone_forest_add_base(&f, hone_forest_total(&f, leaves, how));
+  if (f.n_targets > 1) y = hone_forest_mask(&f, leaves, y);
   y = f.n_targets == 1 ? hone_ml_post_rows(b, y, post) : hone_ml_post(b, y, post);
   hone_op_out(l, 0, hone_cast(b, y, HONE_F32));
 }

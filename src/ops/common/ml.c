@@ -75,6 +75,17 @@ hone_value_t* hone_ml_post_rows(hone_builder_t* b, hone_value_t* scores, hone_ml
   return post == HONE_ML_PROBIT ? probit(b, scores) : scores;
 }
 
+/* Of the transforms, only these two apply to a single score. */
+hone_value_t* hone_ml_two_scores(hone_builder_t* b, hone_value_t* s, hone_ml_post_t post,
+                                 bool mixed) {
+  if (!s) return NULL;
+  if (post == HONE_ML_PROBIT) return hone_ml_pair(b, probit(b, s), hone_mul_number(b, s, 0));
+  hone_value_t* minus = hone_neg(b, s);
+  if (post == HONE_ML_LOGISTIC)
+    return hone_ml_pair(b, hone_ml_logistic(b, minus), hone_ml_logistic(b, s));
+  return hone_ml_pair(b, mixed ? minus : hone_add_number(b, minus, 1), s);
+}
+
 /* ---- shapes ---- */
 
 hone_value_t* hone_ml_rows(hone_lower_t* l, hone_value_t* x, hone_dtype_t dtype) {

@@ -24,6 +24,11 @@ hone_value_t* hone_ml_logistic(hone_builder_t* b, hone_value_t* x);
 /* Scores of one column: only PROBIT does something to them. */
 hone_value_t* hone_ml_post_rows(hone_builder_t* b, hone_value_t* scores, hone_ml_post_t post);
 
+/* Scores of one column that stand for two classes, [n, 1], as [n, 2]: s counts
+ * against -s when `mixed`, otherwise against 1 - s. */
+hone_value_t* hone_ml_two_scores(hone_builder_t* b, hone_value_t* s, hone_ml_post_t post,
+                                 bool mixed);
+
 /* x as [rows, features] of `dtype`; a single row may come without its axis. */
 hone_value_t* hone_ml_rows(hone_lower_t* l, hone_value_t* x, hone_dtype_t dtype);
 /* [n, 1] and [n, 1] as [n, 2]. */

@@ -246,3 +246,13 @@ hone_value_t* hone_forest_total(hone_forest_t* f, hone_value_t* leaves, hone_agg
                                    hone_gather(b, weights, leaves), 1, trees, false);
   return hone_select(b, hone_forest_has_score(f, leaves), best, hone_scalar(b, f->dtype, 0));
 }
+
+hone_value_t* hone_forest_mask(hone_forest_t* f, hone_value_t* leaves, hone_value_t* totals) {
+  hone_builder_t* b = f->l->b;
+  bool all = true; /* every leaf speaks of every target */
+  for (int64_t i = 0; i < f->n_entries; i++)
+    for (int k = 0; k < f->n_targets && f->mode[i] == HONE_BRANCH_LEAF; k++)
+      all &= f->scores[i * f->n_targets + k];
+  if (all) return totals;
+  return hone_select(b, hone_forest_has_score(f, leaves), totals, hone_scalar(b, f->dtype, 0));
+}

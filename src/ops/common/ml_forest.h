@@ -73,8 +73,9 @@ bool hone_forest_read(hone_forest_t* f, hone_lower_t* l, const hone_forest_names
  * f32 or f64; NULL and 0 when there is none. */
 const double* hone_forest_numbers(hone_lower_t* l, const char* name, const char* tensor_name,
                                   int* out_count);
-/* Adds base_values[i] to column i where there is one for each, or the only one
- * to the only column. */
+/* Adds base_values[i] to column i where there is one for each column. */
 hone_value_t* hone_forest_add_base(hone_forest_t* f, hone_value_t* totals);
+/* 0 for the targets of which no leaf says something. */
+hone_value_t* hone_forest_mask(hone_forest_t* f, hone_value_t* leaves, hone_value_t* totals);
 
 #endif

@@ -199,7 +199,8 @@ static hone_value_t* search(hone_builder_t* b, hone_value_t* keys, int64_t count
   return at;
 }
 
-hone_value_t* hone_ml_lookup(hone_lower_t* l, hone_value_t* x, const hone_ml_table_t* table) {
+hone_value_t* hone_ml_lookup(hone_lower_t* l, hone_value_t* x, const hone_ml_table_t* table,
+                             bool finds_nan) {
   hone_builder_t* b = l->b;
   sorted_t sorted;
   if (!hone_is_known(b, x) || !sort_keys(b, table->keys, &sorted)) return NULL;
@@ -213,7 +214,7 @@ hone_value_t* hone_ml_lookup(hone_lower_t* l, hone_value_t* x, const hone_ml_tab
     hone_value_t* values = value_constant(b, &sorted, table->values);
     out = hone_select(b, found, hone_gather(b, values, at), out);
   }
-  if (sorted.nan_index < 0) return out;
+  if (sorted.nan_index < 0 || !finds_nan) return out;
   hone_value_t* of_nan = element_constant(b, table->values, sorted.nan_index);
   return hone_select(b, hone_is_nan(b, wide), of_nan, out);
 }

@@ -31,8 +31,10 @@ HONE_MUST_USE hone_status_t hone_ml_one_string(const hone_allocator_t* allocator
 HONE_MUST_USE hone_status_t hone_ml_copy_element(const hone_tensor_t* source, int64_t from,
                                                  hone_tensor_t* target, int64_t to);
 
-/* The value of each element of x, which must be numbers, as the keys. */
-hone_value_t* hone_ml_lookup(hone_lower_t* l, hone_value_t* x, const hone_ml_table_t* table);
+/* The value of each element of x, which must be numbers, as the keys. NaN is
+ * a key like any other only when `finds_nan`. */
+hone_value_t* hone_ml_lookup(hone_lower_t* l, hone_value_t* x, const hone_ml_table_t* table,
+                             bool finds_nan);
 /* The same for strings: makes output 0 out of input 0. */
 HONE_MUST_USE hone_status_t hone_ml_lookup_strings(hone_host_call_t* call,
                                                    const hone_ml_table_t* table);
