@@ -1,5 +1,5 @@
 /* What several commands do with their options: memory limit, sizes, models. */
-#include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +15,28 @@ hone_status_t hone_cli_allocator(hone_cli_t* cli, const hone_allocator_t** out_a
   return NULL;
 }
 
+/* Takes a number off the front of *text; false when there is none that fits. */
+static bool take_number(const char** text, int64_t* out) {
+  char* end;
+  errno = 0;
+  long long value = strtoll(*text, &end, 10);
+  if (end == *text || errno) return false;
+  *text = end;
+  *out = value;
+  return true;
+}
+
 /* "NAME=SIZE" or "NAME=MIN..MAX". */
 static hone_status_t parse_dim(const char* text, hone_dim_option_t* dim, char** name) {
   const char* equals = strrchr(text, '=');
-  int length = 0;
-  bool ok = equals && equals > text;
-  if (ok && sscanf(equals + 1, "%" SCNd64 "..%" SCNd64 "%n", &dim->min, &dim->max, &length) == 2)
-    ok = equals[1 + length] == 0;
-  else if (ok && sscanf(equals + 1, "%" SCNd64 "%n", &dim->min, &length) == 1) {
-    dim->max = dim->min;
-    ok = equals[1 + length] == 0;
-  } else {
-    ok = false;
+  const char* rest = equals ? equals + 1 : text;
+  bool ok = equals && equals > text && take_number(&rest, &dim->min);
+  dim->max = dim->min;
+  if (ok && strncmp(rest, "..", 2) == 0) {
+    rest += 2;
+    ok = take_number(&rest, &dim->max);
   }
+  ok = ok && *rest == 0;
   if (!ok || dim->min < 0 || dim->max < dim->min)
     return hone_status_make(HONE_INVALID_ARGUMENT,
                             "--dim '%s': expected NAME=SIZE or NAME=MIN..MAX", text);
