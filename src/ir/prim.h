@@ -40,10 +40,10 @@
  *   cast(x) dtype     float to float rounds to nearest even; SATURATE clamps to
  *                     the largest finite (f8 types), else overflow gives inf or
  *                     NaN. f8e8m0 rounds as ROUND_UP, ROUND_DOWN or to nearest.
- *                     Float to integer truncates; out of range wraps modulo
- *                     2^64 first, then 2^bits (NaN gives 0, infinities the
- *                     end of int64). To bool: != 0. Integers to integers wrap.
- *                     Strings parse and print as Python does.
+ *                     Float to integer truncates; for what does not fit (and
+ *                     NaN) base/float_convert.h has the rule. To bool: != 0.
+ *                     Integers to integers wrap. Strings parse and print as
+ *                     Python does.
  *   bitcast(x) dtype  same bits, type of the same size
  *
  * Sources

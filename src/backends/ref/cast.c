@@ -10,7 +10,24 @@
 
 /* ---- strings ---- */
 
-/* Shortest decimal that reads back as the same number of the dtype. */
+/* How many digits a decimal needs to read back as the same number of the dtype;
+ * *out_exponent gets its power of ten. */
+static int count_digits(hone_dtype_t dtype, double value, int* out_exponent) {
+  int digits = 0;
+  char text[32];
+  double back = 0;
+  do {
+    unsigned char element[8];
+    snprintf(text, sizeof text, "%.*e", digits++, value);
+    hone_from_double(dtype, strtod(text, NULL), false, element);
+    back = hone_to_double(dtype, element);
+  } while (back != value && digits < 17);
+  *out_exponent = atoi(strchr(text, 'e') + 1);
+  return digits;
+}
+
+/* As Python does: the shortest decimal that reads back as the same number, with
+ * an exponent only below 0.0001 and from 1e16 on. */
 static void print_float(hone_dtype_t dtype, double value, char* out, size_t size) {
   if (isnan(value)) {
     snprintf(out, size, "nan");
@@ -20,15 +37,13 @@ static void print_float(hone_dtype_t dtype, double value, char* out, size_t size
     snprintf(out, size, value < 0 ? "-inf" : "inf");
     return;
   }
-  for (int digits = 1; digits <= 17; digits++) {
-    double back;
-    snprintf(out, size, "%.*g", digits, value);
-    unsigned char element[8];
-    hone_from_double(dtype, strtod(out, NULL), false, element);
-    back = hone_to_double(dtype, element);
-    if (back == value) break;
-  }
-  if (!strpbrk(out, ".e")) strncat(out, ".0", size - strlen(out) - 1);
+  int exponent, digits = count_digits(dtype, value, &exponent);
+  if (exponent < -4 || exponent >= 16)
+    snprintf(out, size, "%.*e", digits - 1, value);
+  else if (digits > exponent + 1)
+    snprintf(out, size, "%.*f", digits - 1 - exponent, value);
+  else
+    snprintf(out, size, "%.1f", value);
 }
 
 static hone_status_t to_string(const ref_view_t* x, const ref_view_t* out) {
@@ -112,7 +127,7 @@ static double int_to_double(const cast_t* cast, ref_number_t x) {
   return cast->from == HONE_U64 ? (double)(float)x.u : (double)(float)x.i; /* rounds once */
 }
 
-static void store_float(const cast_t* cast, double value, char* to) {
+static void store_double(const cast_t* cast, double value, char* to) {
   if (cast->to == HONE_F8E8M0)
     *(uint8_t*)to = hone_f8e8m0_from_double(value, cast->saturate, cast->e8m0_round);
   else
@@ -122,20 +137,12 @@ static void store_float(const cast_t* cast, double value, char* to) {
 static void cast_row(const cast_t* cast, ref_number_t* row, int64_t n, char* to) {
   bool from_float = hone_ref_class(cast->from) == REF_F64;
   size_t size = hone_dtype_size(cast->to);
-  if (hone_ref_class(cast->to) == REF_F64) {
-    for (int64_t i = 0; i < n; i++)
-      store_float(cast, from_float ? row[i].f : int_to_double(cast, row[i]), to + (size_t)i * size);
+  if (!from_float && hone_ref_class(cast->to) != REF_F64) {
+    hone_ref_store(cast->to, row, n, to);
     return;
   }
-  for (int64_t i = 0; from_float && i < n; i++) {
-    if (cast->to == HONE_BOOL)
-      row[i].i = row[i].f != 0;
-    else if (cast->to == HONE_U64 && row[i].f >= 0x1p63)
-      row[i].u = (uint64_t)row[i].f;
-    else
-      row[i].i = hone_double_to_i64(row[i].f);
-  }
-  hone_ref_store(cast->to, row, n, to);
+  for (int64_t i = 0; i < n; i++)
+    store_double(cast, from_float ? row[i].f : int_to_double(cast, row[i]), to + (size_t)i * size);
 }
 
 /* Complex numbers are copied part by part. */
