@@ -423,6 +423,14 @@ static bool divide_terms(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hone_dim
   return true;
 }
 
+/* Divides a by the factors of b one after the other. */
+static bool divide_factors(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hone_dim_t* out) {
+  if (divide_terms(dims, a, b, out)) return true;
+  if (!b.expr || b.expr->kind != HONE_EXPR_PRODUCT) return false;
+  return divide_terms(dims, a, b.expr->args[0], &a) &&
+         divide_factors(dims, a, b.expr->args[1], out);
+}
+
 /* Takes a number that divides all of b out of it: 3 of 3 * h. */
 static int64_t content(hone_dim_t b) {
   if (!b.expr || b.expr->kind != HONE_EXPR_LINEAR || b.expr->constant || b.expr->n_terms != 1)
@@ -456,9 +464,9 @@ hone_dim_t hone_dim_floordiv(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
   hone_dim_t quotient;
   if (factor != 1 && factor > 0) {
     hone_dim_t base = {0, b.expr->terms[0].atom};
-    if (divide_terms(dims, a, base, &quotient)) return floordiv_int(dims, quotient, factor);
+    if (divide_factors(dims, a, base, &quotient)) return floordiv_int(dims, quotient, factor);
   }
-  if (hone_dim_min_value(b) > 0 && divide_terms(dims, a, b, &quotient)) return quotient;
+  if (hone_dim_min_value(b) >= 0 && divide_factors(dims, a, b, &quotient)) return quotient;
   return atom2(dims, HONE_EXPR_FLOORDIV, a, b);
 }
 

@@ -65,7 +65,8 @@ hone_dim_t hone_dim_sub(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
 hone_dim_t hone_dim_mul(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
 /* Quotients round towards minus infinity (floordiv), plus infinity (ceildiv);
  * mod has the sign of the divisor. A divisor of zero gives zero at run time
- * and a bad dimension when it is known. */
+ * and a bad dimension when it is known; but what cancels out first is not seen
+ * to be zero: (12 * n) / n is 12. */
 hone_dim_t hone_dim_floordiv(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
 hone_dim_t hone_dim_ceildiv(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
 hone_dim_t hone_dim_mod(hone_dims_t* dims, hone_dim_t a, hone_dim_t b);
