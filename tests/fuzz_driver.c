@@ -14,7 +14,7 @@ enum { PREFIXES = 64 }; /* how many prefixes of a file are tried */
 /* Runs a copy that is exactly as long as the input, so that a sanitizer sees
  * a read past its end. */
 static void run_exact(const uint8_t* data, size_t size) {
-  uint8_t* copy = malloc(size ? size : 1);
+  uint8_t* copy = calloc(1, size ? size : 1);
   if (!copy) return;
   memcpy(copy, data, size);
   LLVMFuzzerTestOneInput(copy, size);
