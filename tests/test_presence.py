@@ -1,0 +1,82 @@
+"""Presence is registration: an operator is one new file, a backend one new folder.
+
+The smallest of each is copied under a new name into a copy of the project,
+which is then built with nothing else changed.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def run(*command, **settings):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          **settings)
+
+
+def must(*command, **settings):
+    done = run(*command, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory):
+    """The build folder of a hone that has one operator and one backend more."""
+    project = tmp_path_factory.mktemp("project")
+    for name in ("CMakeLists.txt", "VERSION"):
+        shutil.copy(ROOT / name, project)
+    for name in ("cmake", "include", "src", "tools"):
+        shutil.copytree(ROOT / name, project / name)
+    operator = (project / "src/ops/relu.c").read_text()
+    (project / "src/ops/presence.c").write_text(
+        operator.replace("Relu", "Presence").replace("relu", "presence"))
+    backend = project / "src/backends/presence"
+    shutil.copytree(project / "src/backends/null", backend)
+    for file in backend.iterdir():
+        text = file.read_text()
+        file.write_text(text.replace("null:0", "presence:0").replace('"null"', '"presence"')
+                        .replace("hone_backend_null", "hone_backend_presence"))
+    build = project / "build"
+    must("cmake", "-S", project, "-B", build, "-G", "Ninja", "-DHONE_TESTS=OFF",
+         "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0")
+    must("ninja", "-C", build)
+    return build
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model of the new operator alone."""
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Presence", ["x"], ["y"])], "g", value[:1],
+                              value[1:])
+    path = tmp_path / "presence.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), path)
+    return path
+
+
+def test_a_new_backend_is_listed(extended):
+    done = run(extended / "hone", "devices")
+    assert "presence:0" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists(ROOT / "tools/hone/cmd_check.c"),
+                    reason="there is no hone check yet")
+def test_a_new_operator_is_known(extended, model):
+    done = run(extended / "hone", "check", model)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists(ROOT / "tools/hone/cmd_check.c")
+                    or not os.path.exists(ROOT / "build/release/hone"),
+                    reason="there is no hone check yet")
+def test_the_operator_is_unknown_without_its_file(model):
+    done = run(ROOT / "build/release/hone", "check", model)
+    assert done.returncode != 0
+    assert "Presence" in done.stdout + done.stderr
