@@ -55,8 +55,8 @@ def feeds_of(inputs, constants=()):
 
 def reference(model, feeds):
     try:
-        session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-        return session.run(None, feeds)
+        providers = ["CPUExecutionProvider"]
+        return ort.InferenceSession(model.SerializeToString(), providers=providers).run(None, feeds)
     except Exception:  # noqa: BLE001 - no kernel, or a type that it does not take
         return ReferenceEvaluator(model).run(None, feeds)
 

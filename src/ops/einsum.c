@@ -181,6 +181,49 @@ static void drop_broadcast_axes(einsum_t* e, term_t* term) {
   }
 }
 
+/* The common extent of all axes with the label. *out_differ tells whether they
+ * are not known to be equal. */
+static hone_dim_t joined_extent(einsum_t* e, hone_value_t** marks, int label, bool* out_differ) {
+  hone_builder_t* b = e->l->b;
+  hone_dim_t first = hone_d(1);
+  int n = 0;
+  *out_differ = false;
+  for (int t = 0; t < e->n_terms; t++) {
+    int at = e->terms[t].value ? find_label(&e->terms[t], label) : -1;
+    if (at < 0) continue;
+    hone_dim_t extent = hone_dim(e->terms[t].value, at);
+    if (n == 0) first = extent;
+    *out_differ = *out_differ || !hone_dim_same(first, extent);
+    marks[n++] = hone_full(b, HONE_BOOL, 0, 1, &extent);
+  }
+  if (!*out_differ) return first;
+  hone_broadcast(b, n, marks);
+  return marks[0] ? hone_dim(marks[0], 0) : first;
+}
+
+static void expand_label(einsum_t* e, int label, hone_dim_t extent) {
+  for (int t = 0; t < e->n_terms; t++) {
+    term_t* term = &e->terms[t];
+    int at = find_label(term, label);
+    if (at < 0 || !term->value) continue;
+    hone_dim_t shape[HONE_MAX_RANK];
+    for (int k = 0; k < term->n; k++) shape[k] = k == at ? extent : hone_dim(term->value, k);
+    term->value = hone_expand(e->l->b, term->value, term->n, shape);
+  }
+}
+
+/* Extents that are not numbers may turn out to be 1 in some of the terms. */
+static void expand_terms(einsum_t* e) {
+  hone_builder_t* b = e->l->b;
+  hone_value_t** marks = hone_arena_array(b->graph->arena, (size_t)e->n_terms, sizeof *marks);
+  if (!marks) hone_fail_status(b, hone_oom());
+  for (int label = 0; marks && label < MAX_LABELS; label++) {
+    bool differ;
+    hone_dim_t extent = joined_extent(e, marks, label, &differ);
+    if (differ) expand_label(e, label, extent);
+  }
+}
+
 /* Sums over labels that nothing else has. */
 static void sum_alone(einsum_t* e, int t) {
   term_t* term = &e->terms[t];
@@ -261,6 +304,7 @@ static void lower_einsum(hone_lower_t* l) {
     take_diagonals(&e, &e.terms[t]);
   }
   for (int t = 0; t < e.n_terms; t++) drop_broadcast_axes(&e, &e.terms[t]);
+  expand_terms(&e);
   for (int t = 0; t < e.n_terms; t++) sum_alone(&e, t);
   term_t total = e.terms[0];
   for (int t = 1; t < e.n_terms; t++) multiply(&e, &total, t);
