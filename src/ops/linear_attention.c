@@ -23,6 +23,16 @@ static hone_value_t* by_steps(hone_lower_t* l, hone_value_t* x, int64_t heads) {
   return x ? hone_cast(l->b, hone_permute(l->b, x, axes), HONE_F32) : NULL;
 }
 
+/* [B, T, n] as [T, B, n, 1] in f32: n is 1 or the number of heads. */
+static hone_value_t* rates(hone_lower_t* l, hone_value_t* x) {
+  if (hone_rank(x) != 3) {
+    hone_op_fail(l, "beta has rank %d; it must have 3", hone_rank(x));
+    return NULL;
+  }
+  x = hone_cast(l->b, hone_move_axis(l->b, x, 0, 1), HONE_F32);
+  return hone_unsqueeze(l->b, x, -1);
+}
+
 static bool check_rule(hone_lower_t* l) {
   static const struct {
     const char* name;
@@ -60,7 +70,7 @@ static bool read_inputs(hone_lower_t* l, linear_t* a) {
   a->k = by_steps(l, hone_op_in(l, 1), a->groups);
   a->v = by_steps(l, hone_op_in(l, 2), a->groups);
   if (decay) a->decay = by_steps(l, decay, a->groups);
-  if (rate) a->rate = by_steps(l, rate, hone_dim_is(hone_dim(rate, -1), 1) ? 1 : a->groups);
+  if (rate) a->rate = rates(l, rate);
   if (!q || !a->k || !a->v || (decay && !a->decay) || (rate && !a->rate)) return false;
   hone_dim_t grouped[5] = {hone_dim(q, 0), hone_dim(q, 1), hone_d(a->groups),
                            hone_d(a->heads / a->groups), hone_dim(q, 3)};
