@@ -30,22 +30,20 @@ typedef struct hone_onnx_options {
 /* Loads a model file. `allocator` NULL: the system's. `options` may be NULL.
  * The caller owns the model: hone_model_destroy. Errors: NOT_FOUND, IO,
  * INVALID_MODEL, UNSUPPORTED, OUT_OF_MEMORY. */
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_load_file(const hone_allocator_t* allocator,
-                                                         const char* path,
-                                                         const hone_onnx_options_t* options,
-                                                         hone_model_t** out_model);
+HONE_MUST_USE hone_status_t hone_onnx_load_file(const hone_allocator_t* allocator, const char* path,
+                                                const hone_onnx_options_t* options,
+                                                hone_model_t** out_model);
 /* Loads from memory, which must outlive the model unless options->copy.
  * `folder` is where external data is looked for; NULL: it is an error. */
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_load_memory(const hone_allocator_t* allocator,
-                                                           const void* data, size_t size,
-                                                           const char* folder,
-                                                           const hone_onnx_options_t* options,
-                                                           hone_model_t** out_model);
+HONE_MUST_USE hone_status_t hone_onnx_load_memory(const hone_allocator_t* allocator,
+                                                  const void* data, size_t size, const char* folder,
+                                                  const hone_onnx_options_t* options,
+                                                  hone_model_t** out_model);
 
 /* Puts the nodes of every graph and function into an order in which each comes
  * after those it needs. A list already in order stays as it is; cycles are left
  * to hone_onnx_check. */
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_sort(hone_model_t* model);
+HONE_MUST_USE hone_status_t hone_onnx_sort(hone_model_t* model);
 
 /* One thing that is wrong with a model. */
 typedef struct hone_onnx_problem {
@@ -65,37 +63,35 @@ typedef struct hone_onnx_problems {
  * names that are missing or given twice, values that nothing makes, cycles,
  * recursive functions, absent graphs and opsets. Whether operators are known is not
  * asked here. Fails only for want of memory; the caller destroys the problems. */
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_check(const hone_model_t* model,
-                                                     hone_onnx_problems_t* out_problems);
-HONE_API void hone_onnx_problems_destroy(hone_onnx_problems_t* problems);
+HONE_MUST_USE hone_status_t hone_onnx_check(const hone_model_t* model,
+                                            hone_onnx_problems_t* out_problems);
+void hone_onnx_problems_destroy(hone_onnx_problems_t* problems);
 
 /* Writes a model file; weights go into it as raw bytes. A file at `path` is
  * replaced once the new one is whole. Errors: IO, OUT_OF_MEMORY, UNSUPPORTED
  * (more than 2 GiB, which no protobuf reader takes). */
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_save_file(const hone_model_t* model,
-                                                         const char* path);
+HONE_MUST_USE hone_status_t hone_onnx_save_file(const hone_model_t* model, const char* path);
 /* The same to memory from the model's allocator, which the caller frees with
  * hone_free(model->allocator, data, size). */
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_save_memory(const hone_model_t* model,
-                                                           void** out_data, size_t* out_size);
+HONE_MUST_USE hone_status_t hone_onnx_save_memory(const hone_model_t* model, void** out_data,
+                                                  size_t* out_size);
 
 /* Values in files (.pb): a TensorProto, SequenceProto, OptionalProto or
  * MapProto. The bytes do not say which, so the caller does: NONE and TENSOR
  * are a tensor, SPARSE a sparse tensor, which becomes a dense one. The tensor
  * owns its elements. */
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_load_tensor_file(const hone_allocator_t* allocator,
-                                                                const char* path,
-                                                                hone_onnx_type_kind_t kind,
-                                                                hone_tensor_t** out_tensor);
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_load_tensor_memory(const hone_allocator_t* allocator,
-                                                                  const void* data, size_t size,
-                                                                  hone_onnx_type_kind_t kind,
-                                                                  hone_tensor_t** out_tensor);
+HONE_MUST_USE hone_status_t hone_onnx_load_tensor_file(const hone_allocator_t* allocator,
+                                                       const char* path, hone_onnx_type_kind_t kind,
+                                                       hone_tensor_t** out_tensor);
+HONE_MUST_USE hone_status_t hone_onnx_load_tensor_memory(const hone_allocator_t* allocator,
+                                                         const void* data, size_t size,
+                                                         hone_onnx_type_kind_t kind,
+                                                         hone_tensor_t** out_tensor);
 /* Writes `tensor` as the message of `kind`, to memory of `allocator`. NONE:
  * the kind that the tensor is. */
-HONE_API HONE_MUST_USE hone_status_t hone_onnx_save_tensor(const hone_allocator_t* allocator,
-                                                           const hone_tensor_t* tensor,
-                                                           hone_onnx_type_kind_t kind,
-                                                           void** out_data, size_t* out_size);
+HONE_MUST_USE hone_status_t hone_onnx_save_tensor(const hone_allocator_t* allocator,
+                                                  const hone_tensor_t* tensor,
+                                                  hone_onnx_type_kind_t kind, void** out_data,
+                                                  size_t* out_size);
 
 #endif
