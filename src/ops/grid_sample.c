@@ -59,6 +59,11 @@ static hone_value_t* reflect(const sampler_t* s, hone_value_t* at, hone_dim_t ex
   return hone_add_number(b, rest, low);
 }
 
+/* Which position is not a number is anybody's guess: it counts as the first. */
+static hone_value_t* as_number(const sampler_t* s, hone_value_t* at) {
+  return hone_select(s->b, hone_is_nan(s->b, at), hone_scalar(s->b, s->dtype, 0), at);
+}
+
 static hone_value_t* pad_position(const sampler_t* s, hone_value_t* at, hone_dim_t extent) {
   if (s->padding == PAD_BORDER) return clamp(s, at, extent);
   if (s->padding == PAD_REFLECTION) return reflect(s, at, extent);
@@ -91,9 +96,9 @@ static void add_weight(sampler_t* s, hone_value_t* weight) {
 /* Adds spatial axis `axis` to index and weights. `at`: positions along it. */
 static void add_axis(sampler_t* s, hone_value_t* at, int axis, hone_dim_t extent) {
   hone_builder_t* b = s->b;
-  at = denormalize(s, at, extent);
+  at = as_number(s, denormalize(s, at, extent));
   if (s->taps == 1) at = hone_round(b, at);
-  at = pad_position(s, at, extent);
+  if (s->taps < 4) at = pad_position(s, at, extent); /* cubic: the taps only */
   if (!at) return;
   if (s->taps > 1) {
     hone_value_t* base = hone_floor(b, at);
@@ -110,7 +115,7 @@ static void add_axis(sampler_t* s, hone_value_t* at, int axis, hone_dim_t extent
     at = with_tap_axes(s, at, -1);
   }
   if (s->padding == PAD_ZEROS) add_inside(s, at, extent);
-  at = hone_cast(b, clamp(s, at, extent), HONE_I64);
+  at = hone_cast(b, as_number(s, clamp(s, at, extent)), HONE_I64);
   s->index = hone_add(b, hone_mul(b, s->index, hone_dim_scalar(b, HONE_I64, extent)), at);
 }
 

@@ -42,9 +42,15 @@ static hone_value_t* number(hone_builder_t* b, hone_dim_t d) {
   return hone_dim_scalar(b, HONE_F64, d);
 }
 
+/* Rounded to f32: scales are numbers of that type, so what comes out a hair
+ * beside a whole number is meant to be that. */
+static hone_value_t* snap(hone_builder_t* b, hone_value_t* x) {
+  return hone_cast(b, hone_cast(b, x, HONE_F32), HONE_F64);
+}
+
 /* before * scale: the extent after, before it became an integer. */
 static hone_value_t* exact_length(const resize_t* r, const resize_axis_t* a) {
-  return hone_mul(r->b, number(r->b, a->before), a->scale);
+  return snap(r->b, hone_mul(r->b, number(r->b, a->before), a->scale));
 }
 
 /* ---- positions: from the index after to the place before ---- */
@@ -137,12 +143,10 @@ static const struct {
     {"ceil", hone_ceil},
 };
 
-/* A scale is an f32 number: a position that comes out a hair below a whole
- * one is meant to be that, so it is rounded to f32 first. */
 static hone_value_t* nearest(const resize_t* r, const resize_axis_t* a, hone_value_t* x,
                              hone_value_t* at) {
   hone_builder_t* b = r->b;
-  at = hone_cast(b, hone_cast(b, at, HONE_F32), HONE_F64);
+  at = snap(b, at);
   if (r->legacy) {
     hone_value_t* shrinks = hone_lt_number(b, a->scale, 1);
     at = hone_select(b, shrinks, hone_ceil(b, at), hone_floor(b, at));
@@ -225,8 +229,8 @@ static hone_dim_t scaled_extent(const resize_t* r, const resize_axis_t* a) {
     if (p < 1 || p > 1e6 || fabs(a->known_scale * q - p) > 1e-6 * p) continue;
     return hone_d_floordiv(b, hone_d_mul(b, a->before, hone_d((int64_t)p)), hone_d(q));
   }
-  hone_value_t* length = hone_cast(b, exact_length(r, a), HONE_F32);
-  return hone_d_scalar(b, hone_cast(b, hone_floor(b, length), HONE_I64), 0, INT32_MAX);
+  hone_value_t* length = hone_floor(b, exact_length(r, a));
+  return hone_d_scalar(b, hone_cast(b, length, HONE_I64), 0, INT32_MAX);
 }
 
 /* Entry `i` of a float input as an f64 scalar. */

@@ -67,7 +67,7 @@ static hone_value_t* place_samples(const roi_t* r, side_t* side, int column) {
   hone_dim_t grid[3] = {hone_d(1), hone_d(1), side->samples};
   hone_value_t* p = hone_iota(b, r->dtype, 3, rows, 1);
   hone_value_t* s = hone_add_number(b, hone_iota(b, r->dtype, 3, grid, 2), 0.5);
-  hone_value_t* inner = hone_div(b, hone_mul(b, s, bin), side->count);
+  hone_value_t* inner = hone_div(b, hone_mul(b, s, bin), hone_max_number(b, side->count, 1));
   if (side->used) side->count = hone_unsqueeze(b, side->count, 3);
   return hone_add(b, hone_add(b, start, hone_mul(b, p, bin)), inner);
 }
@@ -80,6 +80,7 @@ static void plan_side(const roi_t* r, side_t* side, int column, hone_dim_t exten
   hone_value_t* outside =
       hone_or(b, hone_lt_number(b, at, -1), hone_gt(b, at, hone_dim_scalar(b, r->dtype, extent)));
   hone_value_t* last = hone_dim_scalar(b, r->dtype, hone_d_sub(b, extent, hone_d(1)));
+  at = hone_select(b, hone_is_nan(b, at), hone_scalar(b, r->dtype, 0), at);
   at = hone_max_number(b, hone_min(b, at, last), 0);
   hone_value_t* low = hone_floor(b, at);
   hone_value_t* high = hone_min(b, hone_add_number(b, low, 1), last);
