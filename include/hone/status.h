@@ -46,7 +46,8 @@ extern "C" {
   X(IO, "input or output failed", "check the path, its permissions and the free space")           \
   X(UNAVAILABLE, "device or library unavailable", "see `hone devices` and `hone doctor`")         \
   X(CANCELLED, "cancelled", "the work was stopped on request")                                    \
-  X(INTERNAL, "internal error", "a bug in hone: please report it with the message")
+  X(INTERNAL, "internal error", "a bug in hone: please report it with the message")               \
+  X(INVALID_DATA, "invalid data", "the file is damaged or not what it claims; make it again")
 
 typedef enum hone_code {
 #define HONE_CODE_ENUM(name, text, advice) HONE_##name,
