@@ -30,7 +30,8 @@ def integers(*shape, dtype=np.int32, low=None, high=20):
 UNARY = {  # opset of the first version, the function in double
     "Abs": (1, np.abs), "Acos": (7, np.arccos), "Acosh": (9, np.arccosh), "Asin": (7, np.arcsin),
     "Asinh": (9, np.arcsinh), "Atan": (7, np.arctan), "Atanh": (9, np.arctanh),
-    "Ceil": (1, np.ceil), "Cos": (7, np.cos), "Cosh": (9, np.cosh), "Erf": (9, np.vectorize(math.erf)),
+    "Ceil": (1, np.ceil), "Cos": (7, np.cos), "Cosh": (9, np.cosh),
+    "Erf": (9, np.vectorize(math.erf)),
     "Exp": (1, np.exp), "Floor": (1, np.floor), "Log": (1, np.log),
     "Mish": (18, lambda x: x * np.tanh(np.logaddexp(0, x))), "Neg": (1, np.negative),
     "Reciprocal": (1, lambda x: 1 / x), "Relu": (1, lambda x: np.maximum(x, 0)),
