@@ -49,7 +49,7 @@ typedef struct hone_compile_options {
 
 typedef struct hone_run_options {
   size_t struct_size;
-  uint64_t seed;           /* for random operators without a seed of their own */
+  uint64_t seed; /* for random operators without one of their own; 0: another for each run */
   hone_profile_fn profile; /* NULL: no profile */
   void* profile_self;
 } hone_run_options_t;

@@ -52,8 +52,8 @@
  *   iota              shape, dtype, axes[0]: the index along that axis
  *   dims              `shape` as a 1-D i64 tensor: dimension expressions as data
  *   random            uniform in [0, 1), shape, dtype (f32, f64): Philox4x32-10 keyed
- *                     by `seed` and the element's index; UNSEEDED mixes a number
- *                     of the run into the key
+ *                     by `seed`, the round of each loop around it and the
+ *                     element's index; UNSEEDED mixes a number of the run in
  *
  * Movement: no arithmetic, any dtype
  *   reshape           to `shape`, same count, row-major order

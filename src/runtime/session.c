@@ -2,6 +2,7 @@
 #include "hone/session.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct hone_session {
   const hone_backend_t* backend;
   hone_graph_t* graph;
   hone_program_t* program;
+  atomic_uint_fast64_t runs; /* so far; each draws other random numbers */
 };
 
 /* ---- making ---- */
@@ -198,12 +200,12 @@ static hone_status_t check_inputs(const hone_session_t* session, int n_inputs,
 hone_status_t hone_session_run(hone_session_t* session, const hone_run_options_t* options,
                                int n_inputs, hone_tensor_t* const* inputs, int n_outputs,
                                hone_tensor_t** out_outputs) {
-  static const hone_run_options_t defaults = {0};
+  hone_run_options_t full = options ? *options : (hone_run_options_t){.struct_size = sizeof full};
+  if (!full.seed) full.seed = atomic_fetch_add(&session->runs, 1) + 1;
   memset(out_outputs, 0, (size_t)n_outputs * sizeof *out_outputs);
   if (n_outputs != session->graph->n_outputs)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%d outputs wanted; the model has %d", n_outputs,
                             session->graph->n_outputs);
   HONE_TRY(check_inputs(session, n_inputs, inputs));
-  return session->backend->run(session->program, options ? options : &defaults, n_inputs, inputs,
-                               n_outputs, out_outputs);
+  return session->backend->run(session->program, &full, n_inputs, inputs, n_outputs, out_outputs);
 }

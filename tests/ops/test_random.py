@@ -2,6 +2,7 @@
 
 import hone_ctypes
 import numpy as np
+import onnx
 import pytest
 from op_check import check, feeds_of, node_model
 
@@ -46,6 +47,25 @@ def test_bernoulli_and_multinomial():
 def test_a_seed_repeats_its_numbers():
     draws = [run("RandomNormal", [], 1, {"shape": [50], "seed": s})[0] for s in (5.0, 5.0, 6.0)]
     assert (draws[0] == draws[1]).all() and (draws[0] != draws[2]).any()
+
+
+def test_without_a_seed_each_run_draws_others():
+    session = hone_ctypes.Session(node_model("RandomUniform", [], 1, {"shape": [50]}))
+    assert (session.run([])[0] != session.run([])[0]).any()
+
+
+@pytest.mark.parametrize("seed", [{}, {"seed": 1.0}])
+def test_each_round_of_a_loop_draws_others(seed):
+    helper, value = onnx.helper, onnx.helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("RandomUniform", [], ["draw"], shape=[20], **seed),
+         helper.make_node("Identity", ["go"], ["again"])], "body",
+        [value("round", 7, []), value("go", 9, [])], [value("again", 9, []), value("draw", 1, [20])])
+    graph = helper.make_graph([helper.make_node("Loop", ["n", ""], ["y"], body=body)], "loop",
+                              [value("n", 7, [])], [value("y", 1, [None, 20])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    (y,) = hone_ctypes.run(model, [np.array(5)])
+    assert y.shape == (5, 20) and len({row.tobytes() for row in y}) == 5
 
 
 @pytest.mark.parametrize("constants", [(), (1, 2)])

@@ -65,9 +65,12 @@ static hone_status_t run_round(loop_t* loop, bool* condition) {
   HONE_TRY(grow_stacks(loop));
   HONE_TRY(scalar_view(loop->run, HONE_I64, loop->rounds, &loop->params[0]));
   hone_status_t status = scalar_view(loop->run, HONE_BOOL, *condition, &loop->params[1]);
+  uint64_t outer_key = loop->run->round_key;
+  loop->run->round_key = (outer_key ^ (uint64_t)(loop->rounds + 1)) * 0x9e3779b97f4a7c15u;
   if (!status)
     status = hone_ref_run_graph(loop->run, loop->body, loop->body->n_inputs, loop->params,
                                 loop->results);
+  loop->run->round_key = outer_key;
   hone_ref_drop(&loop->params[0]);
   hone_ref_drop(&loop->params[1]);
   if (status) return hone_status_annotate(status, "round %lld", (long long)loop->rounds);

@@ -94,6 +94,7 @@ static hone_status_t run_kernel(const frame_t* frame, const hone_node_t* node,
                      .in = in,
                      .out = out,
                      .run_seed = run->seed,
+                     .round_key = run->round_key,
                      .symbols = run->symbols};
   evaluate(run, node->n_dims, node->shape, call.shape);
   evaluate(run, node->n_dims, node->lo, call.lo);

@@ -14,6 +14,7 @@ typedef struct ref_call {
   const ref_view_t* const* in;
   ref_view_t* out; /* n_outputs entries, to be filled */
   uint64_t run_seed;
+  uint64_t round_key;
   const int64_t* symbols;       /* for `dims`, whose list may be longer than these: */
   int64_t shape[HONE_MAX_RANK]; /* node->shape, evaluated */
   int64_t lo[HONE_MAX_RANK];

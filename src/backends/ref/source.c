@@ -41,7 +41,7 @@ static hone_status_t random_numbers(ref_call_t* call) {
   const hone_node_t* node = call->node;
   ref_view_t* out = &call->out[0];
   HONE_TRY(hone_ref_make(call->allocator, node->dtype, node->n_dims, call->shape, out));
-  uint64_t seed = (uint64_t)node->seed;
+  uint64_t seed = (uint64_t)node->seed ^ call->round_key;
   if (node->flags & HONE_FLAG_UNSEEDED) seed ^= call->run_seed * 0x9e3779b97f4a7c15u;
   int64_t count = hone_ref_count(out);
   size_t size = hone_dtype_size(node->dtype);
