@@ -400,8 +400,11 @@ def test_tree_ensemble_5(dtype, how, targets):
 
 def test_tree_ensemble_5_members():
     nan = float("nan")
-    compare("TreeEnsemble", grid(20), opset=5,
-            **ensemble5(np.float32, [6, 0, 6], 2, [0, 1, -2, nan, 2, nan]))
+    compare("TreeEnsemble", np.floor(grid(40)), opset=5,
+            **ensemble5(np.float32, [6, 0, 6], 2, [1, 2, 5, nan, 2, nan]))
+    ort_compare.compare("TreeEnsemble", [np.float32([[.5, 0, 0], [.25, 0, .75], [2, 0, 1]])],
+                        domain=ML, opsets={"": 20, ML: 5}, want=[np.float32([[0, -2], [0, .25], [3, 0]])],
+                        **ensemble5(np.float32, [6, 0, 6], 2, [.5, 1.5, nan, 1, nan]))
 
 
 # ---- what is refused ----
