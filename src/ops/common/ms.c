@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "ops/common/formulas.h"
+#include "ops/common/quantized.h"
 #include "ops/common/recurrent_impl.h"
 
 /* ---- as another operator ---- */
@@ -93,6 +94,30 @@ hone_value_t* hone_ms_channels_last(hone_builder_t* b, hone_value_t* x) {
 
 hone_value_t* hone_ms_scalar(hone_builder_t* b, hone_value_t* x) {
   return hone_is_known(b, x) ? hone_reshape(b, x, 0, NULL) : NULL;
+}
+
+/* ---- quantized numbers ---- */
+
+/* In f64 the product is exact, and rounding the sum to f32 again hardly ever
+ * differs from rounding it once. */
+hone_value_t* hone_ms_fma(hone_builder_t* b, hone_value_t* x, hone_value_t* y, hone_value_t* z) {
+  hone_value_t* product = hone_mul(b, hone_cast(b, x, HONE_F64), hone_cast(b, y, HONE_F64));
+  return hone_cast(b, hone_add(b, product, hone_cast(b, z, HONE_F64)), HONE_F32);
+}
+
+hone_value_t* hone_ms_dequantize(hone_builder_t* b, hone_value_t* x, hone_value_t* scale,
+                                 hone_value_t* zero) {
+  hone_value_t* centered = hone_cast(b, hone_quantized_centered(b, x, zero), HONE_F32);
+  return hone_mul(b, centered, hone_cast(b, scale, HONE_F32));
+}
+
+hone_value_t* hone_ms_quantize(hone_builder_t* b, hone_value_t* x, hone_value_t* scale,
+                               hone_value_t* zero, hone_dtype_t dtype) {
+  return hone_quantized_encode(b, hone_div(b, x, scale), zero, dtype, true);
+}
+
+hone_value_t* hone_ms_round_to(hone_builder_t* b, hone_value_t* x, hone_dtype_t dtype) {
+  return hone_quantized_encode(b, x, NULL, dtype, true);
 }
 
 /* ---- normalization ---- */

@@ -34,6 +34,17 @@ typedef struct hone_ms_norm {
 hone_ms_norm_t hone_ms_normalize(hone_builder_t* b, hone_value_t* x, hone_value_t* gamma,
                                  hone_value_t* beta, double epsilon, bool simplified);
 
+/* x * y + z, all f32, rounded once. */
+hone_value_t* hone_ms_fma(hone_builder_t* b, hone_value_t* x, hone_value_t* y, hone_value_t* z);
+/* scale * (x - zero) in f32; scale and zero broadcast, zero may be NULL. */
+hone_value_t* hone_ms_dequantize(hone_builder_t* b, hone_value_t* x, hone_value_t* scale,
+                                 hone_value_t* zero);
+/* Elements of an 8- or 16-bit type: round(x / scale) + zero, saturated. */
+hone_value_t* hone_ms_quantize(hone_builder_t* b, hone_value_t* x, hone_value_t* scale,
+                               hone_value_t* zero, hone_dtype_t dtype);
+/* f32 saturated to the range of `dtype` after rounding, without a zero point. */
+hone_value_t* hone_ms_round_to(hone_builder_t* b, hone_value_t* x, hone_dtype_t dtype);
+
 /* The only element of `x` as a scalar of x's dtype. */
 hone_value_t* hone_ms_scalar(hone_builder_t* b, hone_value_t* x);
 

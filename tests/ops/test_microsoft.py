@@ -1,0 +1,297 @@
+"""com.microsoft against ONNX Runtime, or against NumPy where it has no CPU kernel."""
+
+import numpy as np
+import pytest
+
+import ort_compare
+
+MS = "com.microsoft"
+rng = np.random.default_rng(5)
+
+
+def compare(op, inputs, n_outputs=1, **how):
+    return ort_compare.compare(op, inputs, n_outputs, domain=MS, **how)
+
+
+def f32(*shape):
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def ints(dtype, *shape, low=None, high=None):
+    info = np.iinfo(dtype)
+    return rng.integers(info.min if low is None else low, (info.max if high is None else high) + 1,
+                        size=shape).astype(dtype)
+
+
+def weights(dtype, *shape):
+    """Within 7 bits: beyond, ONNX Runtime's u8 x s8 products saturate on CPUs without VNNI."""
+    return ints(dtype, *shape, low=-64 if dtype is np.int8 else 0, high=63)
+
+
+def s(value, dtype=np.float32):
+    return np.array(value, dtype)
+
+
+# ---- aliases ----
+
+def test_aliases():
+    compare("Gelu", [f32(3, 4)])
+    compare("Trilu", [f32(2, 4, 5), s(1, np.int64)], upper=0)
+    compare("GatherND", [f32(3, 4, 2), s([[0, 1], [2, 3]], np.int64)])
+    compare("Range", [s(1.5), s(9), s(2)])
+    compare("Range", [s([3], np.int64), s([9], np.int64)])
+    compare("ExpandDims", [f32(3, 4), s(-1, np.int32)])
+    compare("ExpandDims", [f32(3, 4), s([1], np.int32)])
+    compare("Pad", [f32(3, 4), s([1, 0, 0, 2], np.int64), s(2.5)])
+    compare("Pad", [f32(3, 4), s([[1, 2, 1, 0]], np.int64)], mode="reflect")
+    compare("GridSample", [f32(1, 2, 4, 4), rng.uniform(-1, 1, (1, 3, 3, 2)).astype(np.float32)],
+            align_corners=1)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
+def test_quantize_dequantize(dtype):
+    x = f32(3, 4) * 50
+    compare("QuantizeLinear", [x, s(0.37), s(3, dtype)])
+    compare("QuantizeLinear", [x, s([0.37, 1, 2, 3]), s([3, 2, 1, 0], dtype)], axis=1)
+    q = ints(dtype, 3, 4)
+    compare("DequantizeLinear", [q, s(0.37), s(3, dtype)])
+    compare("DequantizeLinear", [q, s([0.37, 1, 2]), s([3, 2, 1], dtype)], axis=0)
+
+
+# ---- Gelu and norms ----
+
+def test_gelus():
+    x, bias = f32(2, 3, 8), f32(8)
+    compare("BiasGelu", [x, bias])
+    compare("FastGelu", [x], atol=1e-5)
+    compare("FastGelu", [x, bias], atol=1e-5)
+    compare("QuickGelu", [x])
+    compare("QuickGelu", [x], alpha=1.0)
+
+
+def test_bias_split_gelu():
+    x, bias, skip = f32(2, 3, 8), f32(8), f32(2, 3, 8)
+    y = x + bias
+    right = y[..., 4:].astype(np.float64)
+    erf = np.vectorize(__import__("math").erf)
+    want = y[..., :4] * 0.5 * right * (1 + erf(right / np.sqrt(2)))
+    compare("BiasSplitGelu", [x, bias], want=[want.astype(np.float32)])
+    compare("BiasAdd", [x, bias, skip], want=[x + bias + skip])
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("opset", [1, 16, 20])
+def test_layer_normalization(axis, opset):
+    x = f32(2, 3, 4)
+    w = f32(*x.shape[axis:]) if axis > 0 else f32(4)
+    how = dict(opsets={"": max(opset, 7), "com.microsoft": 1})
+    ort_compare.compare("SimplifiedLayerNormalization", [x, w], 2, axis=axis, atol=1e-5, **how)
+    ort_compare.compare("SimplifiedLayerNormalization", [x, w], axis=axis, epsilon=0.1, **how)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8), (1, 3, 8), (3, 8)])
+def test_skip_layer_normalization(shape):
+    x, skip, gamma, beta, bias = f32(2, 3, 8), f32(*shape), f32(8), f32(8), f32(8)
+    wanted = dict(n_outputs=4, wanted=[0, 3], atol=1e-5)
+    compare("SkipLayerNormalization", [x, skip, gamma, beta, bias], epsilon=1e-5, **wanted)
+    compare("SkipLayerNormalization", [x, skip, gamma, beta])
+    compare("SkipLayerNormalization", [x, skip, gamma], epsilon=0.01)
+    compare("SkipSimplifiedLayerNormalization", [x, skip, gamma, bias], **wanted)
+    compare("SkipSimplifiedLayerNormalization", [x, skip, gamma], epsilon=0.01)
+
+
+def embedding():
+    return (ints(np.int32, 2, 5, low=0, high=8), ints(np.int32, 2, 5, low=0, high=1), f32(9, 6),
+            f32(7, 6), f32(2, 6), f32(6), f32(6))
+
+
+def test_embed_layer_normalization():
+    ids, segments, words, positions, types, gamma, beta = embedding()
+    mask = ints(np.int32, 2, 5, low=0, high=1)
+    order = ints(np.int32, 2, 5, low=0, high=6)
+    how = dict(constants=(2, 3, 4, 5, 6))
+    compare("EmbedLayerNormalization", [ids, segments, words, positions, types, gamma, beta], 2, **how)
+    compare("EmbedLayerNormalization", [ids, segments, words, positions, types, gamma, beta, mask],
+            3, epsilon=1e-3, **how)
+    compare("EmbedLayerNormalization", [ids, None, words, positions, None, gamma, beta, mask], 2,
+            constants=(2, 3, 5, 6))
+    compare("EmbedLayerNormalization",
+            [ids, segments, words, positions, types, gamma, beta, None, order], 2, **how)
+
+
+def test_q_embed_layer_normalization():
+    ids, segments, *_ = embedding()
+    tables = [ints(np.uint8, *shape) for shape in ((9, 6), (7, 6), (2, 6), (6,), (6,))]
+    scales = [s(v) for v in (0.02, 0.03, 0.01, 0.05, 0.04)]
+    zeros = [s(v, np.uint8) for v in (120, 128, 90, 3, 250)]
+    mask = ints(np.int32, 2, 5, low=0, high=1)
+    compare("QEmbedLayerNormalization", [ids, segments, *tables, mask, *scales, *zeros], 2,
+            constants=(2, 3, 4, 5, 6))
+
+
+# ---- products ----
+
+@pytest.mark.parametrize("a,b,how", [
+    ((3, 4), (4, 5), {}), ((4, 3), (5, 4), dict(transA=1, transB=1, alpha=0.5)),
+    ((2, 3, 4), (2, 5, 4), dict(transB=1)), ((2, 4, 3), (4, 5), dict(transA=1)),
+    ((3, 2, 4), (2, 4, 5), dict(transBatchA=1)), ((4, 2, 3), (2, 4, 5), dict(transBatchA=1, transA=1)),
+    ((2, 3, 4), (5, 2, 4), dict(transBatchB=1, transB=1)), ((4,), (4, 5), {})])
+def test_fused_mat_mul(a, b, how):
+    compare("FusedMatMul", [f32(*a), f32(*b)], **how)
+    if "transBatchA" not in how and "transBatchB" not in how:
+        compare("TransposeMatMul", [f32(*a), f32(*b)], **how)
+
+
+@pytest.mark.parametrize("how", [
+    dict(activation="Relu"), dict(activation="LeakyRelu", activation_alpha=0.2),
+    dict(activation="Tanh"), dict(activation="Sigmoid"), dict(activation="Relu", transA=1, transB=1, alpha=2.0)])
+def test_fused_gemm(how):
+    a, b = (f32(4, 3), f32(5, 4)) if "transA" in how else (f32(3, 4), f32(4, 5))
+    compare("FusedGemm", [a, b, f32(5)], **how)
+
+
+@pytest.mark.parametrize("how", [
+    dict(activation="Relu"), dict(activation="LeakyRelu", activation_params=[0.2]),
+    dict(activation="Clip", activation_params=[-0.5, 0.5]), dict(activation="Tanh"),
+    dict(activation="HardSigmoid", activation_params=[0.3, 0.4]), dict(activation="Sigmoid")])
+def test_fused_conv(how):
+    x, w = f32(1, 4, 6, 6), f32(8, 2, 3, 3)
+    common = dict(kernel_shape=[3, 3], group=2, pads=[1, 1, 1, 1], atol=1e-5)
+    compare("FusedConv", [x, w, f32(8)], **common, **how)
+    if how["activation"] == "Relu":
+        compare("FusedConv", [x, w, f32(8), f32(1, 8, 6, 6)], **common, **how)
+        got = compare("FusedConv", [x, w, f32(8) * 0], **common, **how)[0]
+        compare("NhwcFusedConv", [x.transpose(0, 2, 3, 1), w, f32(8) * 0], **common, **how,
+                want=[got.transpose(0, 2, 3, 1)])
+
+
+# ---- quantized elementwise ----
+
+PAIRS = [((4, 37), (4, 37)), ((4, 37), (1,)), ((1,), (4, 37)), ((4, 37), (37,)), ((5, 1, 9), (4, 1))]
+
+
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("shapes", PAIRS)
+def test_q_linear_binary(op, dtype, shapes):
+    zero = 100 if dtype is np.uint8 else -7
+    for a, b, c in ((0.02, 0.03, 0.07), (0.5, 0.25, 1.0), (0.1, 0.1, 0.1)):
+        if op == "QLinearMul":
+            c *= 5
+        x, y = ints(dtype, *shapes[0]), ints(dtype, *shapes[1])
+        compare(op, [x, s(a), s(zero, dtype), y, s(b), s(zero + 5, dtype), s(c), s(zero - 3, dtype)])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_q_linear_unary(dtype):
+    x = np.arange(256).astype(np.uint8).view(dtype).reshape(16, 16)
+    zero = s(110 if dtype is np.uint8 else -5, dtype)
+    low = s(0 if dtype is np.uint8 else -128, dtype)
+    compare("QLinearSigmoid", [x, s(0.05), zero, s(1 / 256), low])
+    compare("QLinearSigmoid", [x, s(0.03), None, s(1 / 200), None])
+    compare("QLinearLeakyRelu", [x, s(0.05), zero, s(0.04), zero], alpha=0.2)
+    compare("QLinearLeakyRelu", [x, s(0.05), None, s(0.06), None])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_q_linear_reduce_mean(dtype):
+    x = ints(dtype, 3, 4, 5)
+    real = (x.astype(np.float32) - 3) * np.float32(0.1)
+    want = np.round(real.mean((1, 2), keepdims=True, dtype=np.float64) / np.float32(0.07)) + 2
+    want = np.clip(want, np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)
+    compare("QLinearReduceMean", [x, s(0.1), s(3, dtype), s(0.07), s(2, dtype)], axes=[1, -1],
+            keepdims=1, want=[want])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("opset,axis", [(13, -1), (13, 1), (12, 1), (12, 2)])
+def test_q_linear_softmax(dtype, opset, axis):
+    x = ints(dtype, 3, 5, 7)
+    low = s(0 if dtype is np.uint8 else -128, dtype)
+    for scale in (0.01, 0.1):
+        compare("QLinearSoftmax", [x, s(scale), low, s(1 / 255), low], opset=opset, axis=axis)
+        compare("QLinearSoftmax", [x, s(scale), low, s(1 / 128), low], opset=opset, axis=axis)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_q_linear_concat(dtype, axis):
+    x, y, z = ints(dtype, 3, 4), ints(dtype, 3, 4), ints(dtype, 3, 4)
+    compare("QLinearConcat", [s(0.05), s(3, dtype), x, s(0.04), s(1, dtype), y, s(0.05), s(3, dtype),
+                              z, s(0.11), s(9, dtype)], axis=axis)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_q_linear_where(dtype):
+    c = rng.random((3, 4)) > 0.5
+    compare("QLinearWhere", [c, ints(dtype, 3, 4), s(0.05), s(3, dtype), ints(dtype, 4), s(0.03),
+                             s(9, dtype), s(0.04), s(5, dtype)])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("how", [dict(kernel_shape=[3, 3]), dict(kernel_shape=[2, 2], strides=[2, 2]),
+                                 dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+                                 dict(kernel_shape=[3, 3], pads=[1, 0, 1, 1], count_include_pad=1)])
+def test_q_linear_average_pool(dtype, last, how):
+    x = ints(dtype, 2, 7, 9, 3) if last else ints(dtype, 2, 3, 7, 9)
+    compare("QLinearAveragePool", [x, s(0.05), s(3, dtype), s(0.04), s(5, dtype)],
+            channels_last=last, **how)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("last", [0, 1])
+def test_q_linear_global_average_pool(dtype, last):
+    x = ints(dtype, 2, 7, 9, 3) if last else ints(dtype, 2, 3, 7, 9)
+    compare("QLinearGlobalAveragePool", [x, s(0.05), s(3, dtype), s(0.01), s(5, dtype)],
+            channels_last=last)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_nhwc_max_pool(dtype):
+    compare("NhwcMaxPool", [ints(dtype, 1, 6, 6, 3)], kernel_shape=[2, 2], strides=[2, 2],
+            pads=[1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_q_linear_conv(last):
+    x = ints(np.uint8, 1, 6, 6, 4) if last else ints(np.uint8, 1, 4, 6, 6)
+    compare("QLinearConv", [x, s(0.05), s(120, np.uint8), weights(np.int8, 5, 4, 3, 3), s(0.02),
+                            s(0, np.int8), s(0.2), s(100, np.uint8), ints(np.int32, 5, low=-99, high=99)],
+            channels_last=last, pads=[1, 1, 1, 1])
+
+
+# ---- quantized products ----
+
+@pytest.mark.parametrize("a_type,b_type", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
+@pytest.mark.parametrize("per_column", [False, True])
+def test_q_gemm(a_type, b_type, per_column):
+    a, b, c = ints(a_type, 5, 16), weights(b_type, 7, 16), ints(np.int32, 7, low=-999, high=999)
+    scale = rng.uniform(0.01, 0.02, 7).astype(np.float32) if per_column else s(0.015)
+    zero = ints(b_type, 7, low=0, high=9) if per_column else s(3, b_type)
+    left = [a, s(0.02), s(4, a_type)]
+    compare("QGemm", [*left, b, scale, zero, c, s(0.3), s(10, a_type)], transB=1)
+    compare("QGemm", [*left, b, scale, zero, c], transB=1, alpha=0.5)
+    compare("QGemm", [a.T.copy(), *left[1:], b.T.copy(), scale, zero, None, s(0.4), s(10, a_type)],
+            transA=1)
+
+
+@pytest.mark.parametrize("per_column", [False, True])
+def test_mat_mul_integer_to_float(per_column):
+    a, b = ints(np.uint8, 2, 5, 16), weights(np.int8, 16, 7)
+    scale = rng.uniform(0.01, 0.02, 7).astype(np.float32) if per_column else s(0.015)
+    compare("MatMulIntegerToFloat", [a, b, s(0.02), scale])
+    compare("MatMulIntegerToFloat", [a, b, s(0.02), scale, s(9, np.uint8), s(3, np.int8), f32(7)])
+
+
+@pytest.mark.parametrize("per_column", [False, True])
+def test_dynamic_quantize_mat_mul(per_column):
+    a, b = f32(2, 5, 16), weights(np.int8, 16, 7)
+    scale = rng.uniform(0.01, 0.02, 7).astype(np.float32) if per_column else s(0.015)
+    zero = ints(np.int8, 7, low=0, high=9) if per_column else s(3, np.int8)
+    compare("DynamicQuantizeMatMul", [a, b, scale], atol=1e-5)
+    compare("DynamicQuantizeMatMul", [a, b, scale, zero, f32(7)], atol=1e-5)
+
+
+def test_mat_mul_integer_16():
+    compare("MatMulInteger16", [ints(np.int16, 3, 4, low=-99, high=99), ints(np.int16, 4, 5)])
