@@ -297,6 +297,44 @@ static void files_are_named(void** state) {
   test_folder_remove(&folder);
 }
 
+/* One Relu of initializer 'w', f32[2], which lies in w.bin from byte 4. */
+static const char with_external[] =
+    "\x08\x0a:N\x0a\x0c\x0a\x01w\x12\x01y\x22\x04Relu\x12\x01g*6\x08\x02\x10\x01"
+    "B\x01wj\x11\x0a\x08location\x12\x05w.binj\x0b\x0a\x06offset\x12\x01"
+    "4j\x0b\x0a\x06length\x12\x01"
+    "8p\x01"
+    "b\x03\x0a\x01yB\x04\x0a\x00\x10\x14";
+
+static hone_status_t load_file(const hone_allocator_t* allocator, void* context) {
+  hone_model_t* model;
+  HONE_TRY(hone_onnx_load_file(allocator, context, NULL, &model));
+  const hone_onnx_tensor_t* weight = &model->graph->initializers[0];
+  assert_memory_equal(weight->data, "abcdefgh", 8);
+  assert_string_equal(weight->external_file, "w.bin");
+  assert_int_equal(weight->external_offset, 4);
+  hone_model_destroy(model);
+  return NULL;
+}
+
+static void external_data_survives_faults(void** state) {
+  test_folder_t folder;
+  hone_model_t* model;
+  size_t size = sizeof with_external - 1;
+  test_folder_make(&folder);
+  test_folder_write(&folder, "w.bin", "0123abcdefgh");
+  const char* path = test_folder_file(&folder, "model.onnx");
+  assert_ok(hone_file_write(path, with_external, size));
+  assert_survives_faults(load_file, (void*)path);
+  assert_says(load(with_external, size, &model), HONE_INVALID_ARGUMENT,
+              WORDS("tensor 'w'", "folder"));
+  assert_ok(hone_onnx_load_memory(NULL, with_external, size, folder.path, NULL, &model));
+  hone_model_destroy(model);
+  test_folder_write(&folder, "w.bin", "0123abcdefg");
+  assert_says(hone_onnx_load_file(NULL, path, NULL, &model), HONE_INVALID_MODEL,
+              WORDS(path, "tensor 'w'", "w.bin", "shorter", "8 bytes from byte 4", "11"));
+  test_folder_remove(&folder);
+}
+
 static void old_models_have_opset_1(void** state) {
   static const char* const nodes[] = {"n Relu x > y", NULL};
   hone_model_t *model, *again;
@@ -324,6 +362,7 @@ int main(void) {
       cmocka_unit_test(zero_bytes_in_names_are_refused),
       cmocka_unit_test(depth_is_limited),
       cmocka_unit_test(files_are_named),
+      cmocka_unit_test(external_data_survives_faults),
       cmocka_unit_test(old_models_have_opset_1),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
