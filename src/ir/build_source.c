@@ -7,7 +7,13 @@
 
 hone_value_t* hone_input(hone_builder_t* b, const char* name, const hone_type_t* type) {
   hone_node_t node = {.prim = HONE_PRIM_INPUT, .n_outputs = 1};
-  hone_node_t* made = hone_emit_typed(b, &node, type);
+  hone_type_t copy = *type;
+  if (type->dims && type->rank > 0) {
+    copy.dims =
+        hone_arena_memdup(b->graph->arena, type->dims, (size_t)type->rank * sizeof *type->dims);
+    if (!copy.dims) return hone_fail_status(b, hone_oom());
+  }
+  hone_node_t* made = hone_emit_typed(b, &node, &copy);
   if (!made) return NULL;
   if (name) {
     made->outputs[0]->name = hone_arena_strdup(b->graph->arena, name);

@@ -83,6 +83,7 @@ int hone_axis(hone_builder_t* b, int64_t axis, int rank);
 
 /* ---- sources ---- */
 
+/* Copies the extents of `type`. */
 hone_value_t* hone_input(hone_builder_t* b, const char* name, const hone_type_t* type);
 /* Takes over the caller's reference, also when it fails. */
 hone_value_t* hone_constant(hone_builder_t* b, hone_tensor_t* tensor);

@@ -20,6 +20,15 @@ static const hone_expr_t bad_expr = {.kind = HONE_EXPR_BAD, .min = INT64_MIN, .m
 
 static hone_dim_t bad(void) { return (hone_dim_t){0, &bad_expr}; }
 
+static hone_dim_t out_of_memory(hone_dims_t* dims) {
+  dims->out_of_memory = true;
+  return bad();
+}
+
+bool hone_dims_out_of_memory(const hone_dims_t* dims) { return dims->out_of_memory; }
+
+hone_dim_t hone_dim_bad(void) { return bad(); }
+
 bool hone_dim_is_bad(hone_dim_t d) { return d.expr == &bad_expr; }
 
 hone_status_t hone_dims_create(hone_arena_t* arena, hone_dims_t** out_dims) {
@@ -161,11 +170,11 @@ static hone_dim_t intern(hone_dims_t* dims, const hone_expr_t* key) {
   for (const hone_expr_t* e = dims->buckets[key->hash % dims->n_buckets]; e; e = e->next)
     if (same_content(e, key)) return (hone_dim_t){0, e};
   hone_expr_t* e = hone_arena_memdup(dims->arena, key, sizeof *key);
-  if (!e) return bad();
+  if (!e) return out_of_memory(dims);
   if (key->n_terms) {
     e->terms =
         hone_arena_memdup(dims->arena, key->terms, (size_t)key->n_terms * sizeof *key->terms);
-    if (!e->terms) return bad();
+    if (!e->terms) return out_of_memory(dims);
   }
   e->id = ++dims->n_exprs;
   if ((size_t)dims->n_exprs > dims->n_buckets) rehash(dims);
@@ -213,9 +222,9 @@ hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_orig
                            int64_t min, int64_t max) {
   const hone_expr_t* known = name ? find_symbol(dims, name) : NULL;
   if (known) return (hone_dim_t){0, known};
-  if (!symbols_reserve(dims)) return bad();
+  if (!symbols_reserve(dims)) return out_of_memory(dims);
   hone_expr_t* e = hone_arena_alloc(dims->arena, sizeof *e);
-  if (!e) return bad();
+  if (!e) return out_of_memory(dims);
   e->kind = HONE_EXPR_SYMBOL;
   e->id = ++dims->n_exprs;
   e->hash = (uint64_t)e->id;
@@ -223,7 +232,7 @@ hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_orig
   e->max = max;
   char* label = name ? hone_arena_strdup(dims->arena, name)
                      : hone_arena_format(dims->arena, "_%d", dims->n_symbols);
-  if (!label) return bad();
+  if (!label) return out_of_memory(dims);
   e->symbol = (hone_symbol_t){
       .id = dims->n_symbols, .name = label, .origin = origin, .min = min, .max = max};
   dims->symbols[dims->n_symbols++] = e;

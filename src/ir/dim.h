@@ -46,6 +46,8 @@ HONE_MUST_USE hone_status_t hone_dims_create(hone_arena_t* arena, hone_dims_t** 
 /* A symbol; of the same name the same symbol. `name` NULL makes a fresh one. */
 hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_origin_t origin,
                            int64_t min, int64_t max);
+/* Whether memory ever ran out, which makes bad dimensions too. */
+bool hone_dims_out_of_memory(const hone_dims_t* dims);
 int hone_dims_symbol_count(const hone_dims_t* dims);
 const hone_symbol_t* hone_dims_symbol(const hone_dims_t* dims, int id);
 /* The symbol that `d` is, or NULL when it is anything else. */
@@ -53,6 +55,8 @@ const hone_symbol_t* hone_dim_as_symbol(hone_dim_t d);
 
 static inline hone_dim_t hone_dim_int(int64_t k) { return (hone_dim_t){k, NULL}; }
 static inline bool hone_dim_is_int(hone_dim_t d) { return !d.expr; }
+/* The error mark. */
+hone_dim_t hone_dim_bad(void);
 bool hone_dim_is_bad(hone_dim_t d);
 /* Equal for all values of the symbols, as far as the canonical form shows. */
 static inline bool hone_dim_same(hone_dim_t a, hone_dim_t b) {

@@ -40,6 +40,7 @@ struct hone_dims {
   int n_exprs;
   size_t n_buckets;
   const hone_expr_t** buckets;
+  bool out_of_memory; /* some bad dimension comes from this */
   int n_symbols, symbols_room;
   const hone_expr_t** symbols;
 };

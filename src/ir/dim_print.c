@@ -17,6 +17,24 @@ static void put(writer_t* w, const char* text) {
   }
 }
 
+/* Names that are not plain words stand in quotes. */
+static void put_name(writer_t* w, const char* name) {
+  bool plain = name[0] && !(name[0] >= '0' && name[0] <= '9');
+  for (const char* c = name; *c && plain; c++)
+    plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+            *c == '_' || *c == '.';
+  if (plain) {
+    put(w, name);
+    return;
+  }
+  put(w, "\"");
+  for (const char* c = name; *c; c++) {
+    char text[3] = {*c == '"' || *c == '\\' ? '\\' : *c, *c == '"' || *c == '\\' ? *c : 0, 0};
+    put(w, text);
+  }
+  put(w, "\"");
+}
+
 static void put_int(writer_t* w, int64_t value) {
   char text[32];
   snprintf(text, sizeof text, "%" PRId64, value);
@@ -72,7 +90,7 @@ static void put_dim(writer_t* w, hone_dim_t d) {
       put(w, "bad");
       break;
     case HONE_EXPR_SYMBOL:
-      put(w, d.expr->symbol.name);
+      put_name(w, d.expr->symbol.name);
       break;
     case HONE_EXPR_LINEAR:
       put_linear(w, d.expr);

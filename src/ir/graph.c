@@ -43,7 +43,17 @@ hone_status_t hone_graph_create(const hone_allocator_t* allocator, const char* n
 void hone_graph_destroy(hone_graph_t* graph) {
   if (!graph) return;
   for (int i = 0; i < graph->n_constants; i++) hone_tensor_release(graph->constants[i]);
+  for (hone_graph_cleanup_t* c = graph->cleanups; c; c = c->next) c->run(c->argument);
   hone_arena_destroy(graph->arena);
+}
+
+hone_status_t hone_graph_on_destroy(hone_graph_t* graph, void (*run)(void*), void* argument) {
+  hone_graph_cleanup_t* cleanup = hone_arena_alloc(graph->arena, sizeof *cleanup);
+  if (!cleanup) return hone_oom();
+  *cleanup =
+      (hone_graph_cleanup_t){.next = graph->root->cleanups, .run = run, .argument = argument};
+  graph->root->cleanups = cleanup;
+  return NULL;
 }
 
 hone_status_t hone_graph_create_region(hone_graph_t* parent, const char* name,

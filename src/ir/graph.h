@@ -92,6 +92,12 @@ struct hone_node {
   const hone_host_t* host;
 };
 
+typedef struct hone_graph_cleanup {
+  struct hone_graph_cleanup* next;
+  void (*run)(void* argument);
+  void* argument;
+} hone_graph_cleanup_t;
+
 struct hone_graph {
   const char* name;
   hone_graph_t* root; /* itself for the outermost */
@@ -108,7 +114,8 @@ struct hone_graph {
   int n_outputs;
   hone_value_t** outputs;
   const char** output_names;
-  int n_constants, constants_room; /* of the root: every constant of all regions */
+  struct hone_graph_cleanup* cleanups; /* of the root */
+  int n_constants, constants_room;     /* of the root: every constant of all regions */
   hone_tensor_t** constants;
 };
 
@@ -117,6 +124,10 @@ HONE_MUST_USE hone_status_t hone_graph_create(const hone_allocator_t* allocator,
                                               hone_graph_t** out_graph);
 /* Destroys a root with everything in it; NULL is allowed. */
 void hone_graph_destroy(hone_graph_t* graph);
+/* Has `run(argument)` called when the root is destroyed. On failure it is not
+ * registered. */
+HONE_MUST_USE hone_status_t hone_graph_on_destroy(hone_graph_t* graph, void (*run)(void*),
+                                                  void* argument);
 /* An empty region inside `parent`. */
 HONE_MUST_USE hone_status_t hone_graph_create_region(hone_graph_t* parent, const char* name,
                                                      hone_graph_t** out_region);

@@ -29,6 +29,7 @@ static hone_dim_t* make_out(rule_t* r, int index, hone_dtype_t dtype, int rank) 
 
 static hone_status_t finish(const rule_t* r) {
   const hone_type_t* out = &r->out[0];
+  if (hone_dims_out_of_memory(r->graph->dims)) return hone_oom();
   if (out->rank > HONE_MAX_RANK) return wrong(r, "more axes than hone allows (16)");
   for (int i = 0; i < out->rank; i++) {
     if (hone_dim_is_bad(out->dims[i])) return wrong(r, "an extent is too large or undefined");

@@ -23,9 +23,9 @@ static size_t finish(const writer_t* w) {
 }
 
 static void put_dim(writer_t* w, hone_dim_t dim) {
-  char text[512];
-  hone_dim_print(dim, text, sizeof text);
-  put(w, text);
+  bool fits = w->length < w->size;
+  w->length +=
+      hone_dim_print(dim, fits ? w->buffer + w->length : NULL, fits ? w->size - w->length : 0);
 }
 
 static void put_type(writer_t* w, const hone_type_t* type);

@@ -1,0 +1,184 @@
+/* hone check: everything that keeps a model from running, all at once. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "command.h"
+#include "import/onnx.h"
+#include "ops/lower.h"
+
+/* What was found out about one model. */
+typedef struct findings {
+  hone_onnx_problems_t problems; /* of its structure */
+  hone_arena_t* arena;
+  hone_gap_t* gaps; /* nodes that cannot be lowered, last first */
+  hone_graph_t* graph;
+  hone_status_t failure; /* of the lowering as a whole, with no node to blame */
+} findings_t;
+
+static void close_findings(findings_t* f) {
+  hone_onnx_problems_destroy(&f->problems);
+  hone_graph_destroy(f->graph);
+  hone_arena_destroy(f->arena);
+  hone_status_free(f->failure);
+}
+
+static hone_gap_t* reverse(hone_gap_t* gap) {
+  hone_gap_t* out = NULL;
+  while (gap) {
+    hone_gap_t* next = gap->next;
+    gap->next = out;
+    out = gap;
+    gap = next;
+  }
+  return out;
+}
+
+static hone_status_t examine(hone_cli_t* cli, hone_model_t* model,
+                             const hone_allocator_t* allocator, findings_t* out) {
+  hone_dim_binding_t bindings[64];
+  const hone_dim_option_t* dims;
+  int count;
+  HONE_TRY(hone_arena_create(allocator, &out->arena));
+  HONE_TRY(hone_onnx_sort(model));
+  HONE_TRY(hone_onnx_check(model, &out->problems));
+  if (out->problems.count) return NULL;
+  HONE_TRY(hone_cli_dims(cli, &count, &dims));
+  if (count > 64) return hone_status_make(HONE_INVALID_ARGUMENT, "more than 64 --dim options");
+  for (int i = 0; i < count; i++)
+    bindings[i] = (hone_dim_binding_t){dims[i].name, dims[i].min, dims[i].max};
+  hone_lower_options_t options = {
+      .n_bindings = count, .bindings = bindings, .gaps = &out->gaps, .gap_arena = out->arena};
+  out->failure = hone_lower_model(model, &options, allocator, &out->graph);
+  out->gaps = reverse(out->gaps);
+  return NULL;
+}
+
+/* ---- deferred nodes: not gaps, but worth knowing ---- */
+
+typedef void (*deferred_fn)(void* self, const hone_node_t* node);
+
+static int visit_deferred(const hone_graph_t* graph, deferred_fn visit, void* self) {
+  int count = 0;
+  for (int n = 0; graph && n < graph->n_nodes; n++) {
+    const hone_node_t* node = graph->nodes[n];
+    for (int r = 0; r < node->n_regions; r++)
+      count += visit_deferred(node->regions[r], visit, self);
+    if (node->prim != HONE_PRIM_HOST || !node->host->deferred) continue;
+    count++;
+    if (visit) visit(self, node);
+  }
+  return count;
+}
+
+/* ---- text ---- */
+
+static void print_deferred(void* self, const hone_node_t* node) {
+  (void)self;
+  printf("  %s: %s\n", node->origin ? node->origin : node->host->node->op_type, node->host->reason);
+}
+
+static void print_findings(hone_cli_t* cli, const findings_t* f) {
+  for (int64_t i = 0; i < f->problems.count; i++)
+    printf("%s: %s\n", f->problems.items[i].where, f->problems.items[i].message);
+  for (const hone_gap_t* gap = f->gaps; gap; gap = gap->next) printf("%s\n", gap->reason);
+  if (f->problems.count || f->gaps || f->failure) return;
+  int deferred = visit_deferred(f->graph, NULL, NULL);
+  printf("%s runs on %s: %lld primitives", hone_cli_argument(cli, 0),
+         hone_cli_text(cli, "device", "ref"), (long long)hone_graph_node_count(f->graph));
+  printf(deferred ? ", %d nodes are lowered only when they run:\n" : "\n", deferred);
+  visit_deferred(f->graph, print_deferred, NULL);
+}
+
+/* ---- JSON ---- */
+
+static void add_deferred(void* self, const hone_node_t* node) {
+  json_array_append_new(self,
+                        json_pack("{s:s, s:s, s:s}", "node", node->origin ? node->origin : "", "op",
+                                  node->host->node->op_type, "reason", node->host->reason));
+}
+
+static json_t* json_gaps(const findings_t* f) {
+  json_t* array = json_array();
+  for (int64_t i = 0; i < f->problems.count; i++)
+    json_array_append_new(array,
+                          json_pack("{s:s, s:s, s:s}", "where", f->problems.items[i].where, "code",
+                                    "INVALID_MODEL", "reason", f->problems.items[i].message));
+  for (const hone_gap_t* gap = f->gaps; gap; gap = gap->next)
+    json_array_append_new(
+        array, json_pack("{s:s, s:s, s:s, s:s, s:s}", "node", gap->node, "op", gap->op_type,
+                         "domain", gap->domain[0] ? gap->domain : "ai.onnx", "code",
+                         hone_code_name(gap->code), "reason", gap->reason));
+  return array;
+}
+
+static void dump_findings(hone_cli_t* cli, const findings_t* f) {
+  json_t* deferred = json_array();
+  visit_deferred(f->graph, add_deferred, deferred);
+  bool runs = !f->problems.count && !f->gaps && !f->failure;
+  json_t* root = json_pack("{s:s, s:s, s:b, s:o, s:o, s:I}", "model", hone_cli_argument(cli, 0),
+                           "device", hone_cli_text(cli, "device", "ref"), "runs", runs, "gaps",
+                           json_gaps(f), "deferred", deferred, "primitives",
+                           (json_int_t)(f->graph ? hone_graph_node_count(f->graph) : 0));
+  json_dumpf(root, stdout, JSON_INDENT(2));
+  putchar('\n');
+  json_decref(root);
+}
+
+static int run_check(hone_cli_t* cli) {
+  const hone_allocator_t* allocator;
+  hone_model_t* model = NULL;
+  findings_t findings = {0};
+  const char* device = hone_cli_text(cli, "device", "ref");
+  if (!hone_backend_find(device))
+    return hone_cli_fail(cli, hone_status_make(HONE_NOT_FOUND, "there is no device '%s'", device));
+  hone_status_t status = hone_cli_allocator(cli, &allocator);
+  hone_onnx_options_t options = {.no_check = true};
+  if (!status) status = hone_onnx_load_file(allocator, hone_cli_argument(cli, 0), &options, &model);
+  if (!status) status = examine(cli, model, allocator, &findings);
+  int code = HONE_EXIT_OK;
+  if (!status) {
+    if (hone_cli_has(cli, "json"))
+      dump_findings(cli, &findings);
+    else
+      print_findings(cli, &findings);
+    if (findings.problems.count || findings.gaps)
+      code = HONE_EXIT_GAPS;
+    else if (findings.failure) {
+      status = findings.failure;
+      findings.failure = NULL;
+    }
+  }
+  if (status) code = hone_cli_fail(cli, status);
+  close_findings(&findings);
+  hone_model_destroy(model);
+  return code;
+}
+
+static const hone_option_t options[] = {
+    HONE_OPTION_DEVICE,
+    HONE_OPTION_DIM,
+    HONE_OPTION_JSON,
+    HONE_OPTION_MEM_LIMIT,
+};
+
+extern const hone_command_t hone_command_check;
+const hone_command_t hone_command_check = {
+    .name = "check",
+    .summary = "list everything that keeps a model from running on a device",
+    .arguments = "MODEL",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .complete = HONE_COMPLETE_FILE,
+    .description =
+        "Lists everything that keeps a model from running on a device, all at once, each by the "
+        "node it concerns with the reason. Also names the nodes that can be lowered only when "
+        "they run, because their shapes depend on data. Exits with 3 when there is a gap.",
+    .examples =
+        "  hone check net.onnx\n"
+        "  hone check net.onnx --json | jq .gaps",
+    .n_options = sizeof options / sizeof *options,
+    .options = options,
+    .run = run_check,
+};
