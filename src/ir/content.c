@@ -66,6 +66,18 @@ static hone_dim_t dim_div(hone_dims_t* d, hone_dim_t a, hone_dim_t b) {
   return hone_dim_select_lt(d, a, zero, up, down);
 }
 
+static hone_dim_t dim_rem(hone_dims_t* d, hone_dim_t a, hone_dim_t b) {
+  if (hone_dim_is(b, 0)) return hone_dim_int(0);
+  if (hone_dim_min_value(a) >= 0 && hone_dim_min_value(b) > 0) return hone_dim_mod(d, a, b);
+  hone_dim_t quotient = dim_div(d, a, b);
+  if (hone_dim_is(quotient, INT64_MIN)) return quotient; /* not known */
+  return hone_dim_sub(d, a, hone_dim_mul(d, quotient, b));
+}
+
+static hone_dim_t dim_xor(hone_dims_t* d, hone_dim_t a, hone_dim_t b) {
+  return hone_dim_select_eq(d, a, b, hone_dim_int(0), hone_dim_int(1));
+}
+
 static hone_dim_t dim_eq(hone_dims_t* d, hone_dim_t a, hone_dim_t b) {
   return hone_dim_select_eq(d, a, b, hone_dim_int(1), hone_dim_int(0));
 }
@@ -77,20 +89,44 @@ static hone_dim_t dim_lt(hone_dims_t* d, hone_dim_t a, hone_dim_t b) {
 static const binary_fn binaries[HONE_PRIM_COUNT] = {
     [HONE_PRIM_ADD] = hone_dim_add, [HONE_PRIM_SUB] = hone_dim_sub, [HONE_PRIM_MUL] = hone_dim_mul,
     [HONE_PRIM_DIV] = dim_div,      [HONE_PRIM_MIN] = hone_dim_min, [HONE_PRIM_MAX] = hone_dim_max,
-    [HONE_PRIM_EQ] = dim_eq,        [HONE_PRIM_LT] = dim_lt,
+    [HONE_PRIM_EQ] = dim_eq,        [HONE_PRIM_LT] = dim_lt,        [HONE_PRIM_REM] = dim_rem,
 };
+
+/* Of truth values, which are 0 and 1. */
+static const binary_fn logical[HONE_PRIM_COUNT] = {
+    [HONE_PRIM_AND] = hone_dim_min, [HONE_PRIM_OR] = hone_dim_max,  [HONE_PRIM_XOR] = dim_xor,
+    [HONE_PRIM_EQ] = dim_eq,        [HONE_PRIM_MIN] = hone_dim_min, [HONE_PRIM_MAX] = hone_dim_max,
+};
+
+/* Narrow and unsigned types wrap, expressions do not. */
+static bool is_exact(hone_dtype_t dtype) { return dtype == HONE_I64 || dtype == HONE_I32; }
 
 static const hone_dim_t* content_binary(hone_graph_t* graph, const hone_node_t* node,
                                         int64_t count) {
   const hone_dim_t *a = node->inputs[0]->content, *b = node->inputs[1]->content;
-  binary_fn f = binaries[node->prim];
-  /* Narrow and unsigned types wrap, expressions do not. */
   hone_dtype_t dtype = node->inputs[0]->type.dtype;
-  if (!f || !a || !b || (dtype != HONE_I64 && dtype != HONE_I32)) return NULL;
+  binary_fn f = dtype == HONE_BOOL ? logical[node->prim] : binaries[node->prim];
+  if (!f || !a || !b || !(dtype == HONE_BOOL || is_exact(dtype))) return NULL;
   hone_dim_t* out = make(graph, count);
   for (int64_t i = 0; out && i < count; i++) {
     out[i] = f(graph->dims, a[i], b[i]);
     if (hone_dim_is_bad(out[i]) || hone_dim_is(out[i], INT64_MIN)) return NULL;
+  }
+  return out;
+}
+
+/* neg and abs */
+static const hone_dim_t* content_unary(hone_graph_t* graph, const hone_node_t* node,
+                                       int64_t count) {
+  const hone_dim_t* in = node->inputs[0]->content;
+  bool negate = node->prim == HONE_PRIM_NEG;
+  if (!in || !is_exact(node->inputs[0]->type.dtype) || !(negate || node->prim == HONE_PRIM_ABS))
+    return NULL;
+  hone_dim_t* out = make(graph, count);
+  for (int64_t i = 0; out && i < count; i++) {
+    hone_dim_t minus = hone_dim_mul(graph->dims, in[i], hone_dim_int(-1));
+    out[i] = negate ? minus : hone_dim_max(graph->dims, in[i], minus);
+    if (hone_dim_is_bad(out[i])) return NULL;
   }
   return out;
 }
@@ -227,7 +263,8 @@ static const content_fn rules[HONE_PRIM_COUNT] = {
     [HONE_PRIM_PERMUTE] = content_permute,   [HONE_PRIM_EXPAND] = content_expand,
     [HONE_PRIM_SLICE] = content_slice,       [HONE_PRIM_FLIP] = content_flip,
     [HONE_PRIM_CONCAT] = content_concat,     [HONE_PRIM_GATHER] = content_gather,
-    [HONE_PRIM_REDUCE] = content_reduce,
+    [HONE_PRIM_REDUCE] = content_reduce,     [HONE_PRIM_NEG] = content_unary,
+    [HONE_PRIM_ABS] = content_unary,
 };
 
 void hone_content_infer(hone_graph_t* graph, hone_node_t* node) {
