@@ -142,6 +142,10 @@ hone_status_t hone_finish_type(hone_onnx_reader_t* reader, const void* proto_str
     type->element = form->element;
     HONE_TRY(type_dtype(form->dtype, &type->dtype));
     if (!form->shape) continue;
+    if (form->shape->rank > HONE_MAX_RANK) {
+      return hone_status_make(HONE_UNSUPPORTED, "it has %d dimensions; hone takes %d",
+                              form->shape->rank, HONE_MAX_RANK);
+    }
     type->rank = form->shape->rank;
     type->dims = form->shape->dims;
   }

@@ -273,6 +273,48 @@ static void depth_is_limited(void** state) {
   hone_model_destroy(model);
 }
 
+static void declared_types_are_checked(void** state) {
+  static const char* const nodes[] = {"- Relu x > y", NULL};
+  static hone_onnx_dim_t dims[HONE_MAX_RANK + 1];
+  hone_model_t *model, *again;
+  assert_ok(hone_sample_model(NULL, "x", "y", nodes, &model));
+  hone_onnx_type_t* type = &model->graph->inputs[0].type;
+  *type = (hone_onnx_type_t){
+      .kind = HONE_ONNX_TYPE_TENSOR, .dtype = HONE_F32, .rank = HONE_MAX_RANK + 1, .dims = dims};
+  saved_t saved = save(model);
+  assert_says(load(saved.data, saved.size, &again), HONE_UNSUPPORTED,
+              WORDS("graph 'main'", "value 'x'", "17 dimensions"));
+  free_saved(saved);
+  type->rank = HONE_MAX_RANK;
+  saved = save(model);
+  assert_ok(load(saved.data, saved.size, &again));
+  hone_model_destroy(again);
+  free_saved(saved);
+  type->dtype = (hone_dtype_t)99;
+  saved = save(model);
+  assert_says(load(saved.data, saved.size, &again), HONE_INVALID_MODEL, WORDS("'x'", "99"));
+  free_saved(saved);
+  hone_model_destroy(model);
+}
+
+/* Without a name, a node is known by what it makes. */
+static void nameless_nodes_are_found(void** state) {
+  static const char* const nodes[] = {"- Relu x > there", NULL};
+  hone_model_t *model, *again;
+  hone_onnx_tensor_t tensor = {.name = "t", .dtype = HONE_F32, .bytes = 3, .data = "abc"};
+  hone_onnx_attr_t attr = {.name = "value", .kind = HONE_ATTR_TENSOR, .count = 1};
+  assert_ok(hone_sample_model(NULL, "x", "there", nodes, &model));
+  attr.tensors = &tensor;
+  model->graph->nodes[0].attrs = &attr;
+  model->graph->nodes[0].n_attrs = 1;
+  saved_t saved = save(model);
+  assert_says(
+      load(saved.data, saved.size, &again), HONE_INVALID_MODEL,
+      WORDS("node that makes 'there' (Relu): attribute 'value': tensor 't': raw_data has 3"));
+  free_saved(saved);
+  hone_model_destroy(model);
+}
+
 static void files_are_named(void** state) {
   test_folder_t folder;
   test_folder_make(&folder);
@@ -361,6 +403,8 @@ int main(void) {
       cmocka_unit_test(bad_tensors_are_named),
       cmocka_unit_test(zero_bytes_in_names_are_refused),
       cmocka_unit_test(depth_is_limited),
+      cmocka_unit_test(declared_types_are_checked),
+      cmocka_unit_test(nameless_nodes_are_found),
       cmocka_unit_test(files_are_named),
       cmocka_unit_test(external_data_survives_faults),
       cmocka_unit_test(old_models_have_opset_1),

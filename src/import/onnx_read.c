@@ -316,15 +316,20 @@ static const char* peek_text(const hone_onnx_reader_t* reader, hone_string_t bod
   return copy ? copy : "";
 }
 
-/* Says in front of the message which part of the model it is about. */
+/* Says in front of the message which part of the model it is about. A node
+ * without a name is known by what it makes. */
 static hone_status_t locate(const hone_onnx_reader_t* reader, const hone_proto_message_t* message,
                             hone_string_t body, hone_status_t status) {
   if (!message->noun) return status;
   const char* label = peek_text(reader, body, message->label);
-  const char* op = "";
-  if (!strcmp(message->name, "NodeProto")) op = peek_text(reader, body, HONE_FIELD_NODE_OP_TYPE);
-  return hone_status_annotate(status, "%s '%s'%s%s%s", message->noun, label, *op ? " (" : "", op,
-                              *op ? ")" : "");
+  if (!strcmp(message->name, "NodeProto")) {
+    const char* op = peek_text(reader, body, HONE_FIELD_NODE_OP_TYPE);
+    if (*label) return hone_status_annotate(status, "node '%s' (%s)", label, op);
+    label = peek_text(reader, body, HONE_FIELD_NODE_OUTPUT);
+    return hone_status_annotate(status, "node that makes '%s' (%s)", label, op);
+  }
+  if (!*label) return hone_status_annotate(status, "%s", message->noun);
+  return hone_status_annotate(status, "%s '%s'", message->noun, label);
 }
 
 hone_status_t hone_onnx_read_message(hone_onnx_reader_t* reader,

@@ -200,7 +200,7 @@ static const hone_proto_message_t attr_message = {.name = "AttributeProto",
 #define ROW_STRUCT hone_onnx_node_t
 static const hone_proto_row_t node_rows[] = {
     LIST(1, TEXTS, inputs, n_inputs),
-    LIST(2, TEXTS, outputs, n_outputs),
+    LIST(HONE_FIELD_NODE_OUTPUT, TEXTS, outputs, n_outputs),
     ONE(3, TEXT, name),
     ONE(HONE_FIELD_NODE_OP_TYPE, TEXT, op_type),
     LIST_OF(5, MESSAGES, attrs, n_attrs, attr_message),

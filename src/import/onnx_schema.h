@@ -170,7 +170,8 @@ extern const hone_proto_message_t hone_proto_map;
 /* The field of TensorProto that holds each list of numbers. */
 extern const uint32_t hone_numbers_field[HONE_NUMBERS_COUNT];
 
-enum { HONE_FIELD_NODE_OP_TYPE = 4 };
+/* Fields of NodeProto that error messages ask for. */
+enum { HONE_FIELD_NODE_OUTPUT = 2, HONE_FIELD_NODE_OP_TYPE = 4 };
 
 /* The finish and prepare of each message that has them: onnx_tensor.c and
  * onnx_forms.c. */
