@@ -221,6 +221,8 @@ static hone_status_t rule_slice(rule_t* r) {
   for (int i = 0; i < node->n_dims; i++) {
     if (hone_dim_max_value(node->step[i]) < 1) return wrong(r, "a step is not positive");
     if (hone_dim_max_value(node->lo[i]) < 0) return wrong(r, "starts before the first element");
+    if (hone_dim_min_value(node->hi[i]) > hone_dim_max_value(r->in[0]->dims[i]))
+      return wrong(r, "ends behind the last element");
     dims[i] = hone_dim_ceildiv(d, hone_dim_sub(d, node->hi[i], node->lo[i]), node->step[i]);
   }
   return finish(r);

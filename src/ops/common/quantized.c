@@ -53,7 +53,7 @@ hone_value_t* hone_quantized_spread(hone_lower_t* l, hone_value_t* parameter, co
                  hone_rank(parameter));
     return NULL;
   }
-  int at = hone_axis(b, axis, rank);
+  int at = rank == 1 ? 0 : hone_axis(b, axis, rank);
   if (!hone_builder_ok(b)) return NULL;
   hone_dim_t shape[HONE_MAX_RANK];
   for (int i = 0; i < rank; i++) shape[i] = hone_d(1);

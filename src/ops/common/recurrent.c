@@ -67,6 +67,21 @@ static hone_value_t* widened(const layer_t* r, int input) {
   return x ? hone_cast(r->l->b, x, r->dtype) : NULL;
 }
 
+/* Rows of the weights: `gates` times the hidden size. */
+static bool check_weights(hone_lower_t* l, const hone_recurrent_kind_t* kind) {
+  hone_dim_t hidden = hone_dim(hone_op_in(l, 2), 2);
+  for (int i = 1; i <= 2; i++) {
+    hone_dim_t rows = hone_dim(hone_op_in(l, i), 1);
+    if (!hone_dim_is_int(hidden) || !hone_dim_is_int(rows) || rows.k == kind->gates * hidden.k)
+      continue;
+    hone_op_fail(l, "input %d has %lld rows; with %d gates of %lld it must have %lld", i,
+                 (long long)rows.k, kind->gates, (long long)hidden.k,
+                 (long long)(kind->gates * hidden.k));
+    return false;
+  }
+  return true;
+}
+
 static bool read_layer(hone_lower_t* l, const hone_recurrent_kind_t* kind, layer_t* r) {
   static const int ranks[8] = {3, 3, 3, 2, 1, 3, 3, 2};
   *r = (layer_t){.l = l, .kind = kind};
@@ -76,6 +91,7 @@ static bool read_layer(hone_lower_t* l, const hone_recurrent_kind_t* kind, layer
     hone_op_fail(l, "input %d has rank %d; it must have %d", i, hone_rank(in), ranks[i]);
     return false;
   }
+  if (!check_weights(l, kind)) return false;
   r->dtype = hone_dtype_of(hone_op_in(l, 0)) == HONE_F64 ? HONE_F64 : HONE_F32;
   r->clip = hone_attr_float(l->node, "clip", 0);
   r->batch_first = hone_attr_int(l->node, "layout", 0) != 0;
@@ -93,7 +109,12 @@ static bool read_layer(hone_lower_t* l, const hone_recurrent_kind_t* kind, layer
                  (long long)r->hidden.k);
     return false;
   }
-  return read_direction(r) && read_functions(r);
+  if (!read_direction(r) || !read_functions(r)) return false;
+  hone_dim_t directions = hone_dim(hone_op_in(l, 1), 0);
+  if (!hone_dim_is_int(directions) || directions.k == r->directions) return true;
+  hone_op_fail(l, "the weights are of %lld directions, the attribute says %d",
+               (long long)directions.k, r->directions);
+  return false;
 }
 
 /* ---- what cells use ---- */
