@@ -24,7 +24,8 @@ static bool read_list(hone_lower_t* l, const char* name, int wanted, int64_t fal
 /* How many blocks fit along axis `i`. */
 static hone_dim_t block_count(hone_builder_t* b, const fold_t* f, int i) {
   hone_dim_t reach = hone_d_mul(b, hone_d_sub(b, f->block[i], hone_d(1)), hone_d(f->dilations[i]));
-  hone_dim_t room = hone_d_add(b, f->image[i], hone_d(f->pads[i] + f->pads[f->spatial + i] - 1));
+  hone_dim_t pads = hone_d_add(b, hone_d(f->pads[i]), hone_d(f->pads[f->spatial + i]));
+  hone_dim_t room = hone_d_sub(b, hone_d_add(b, f->image[i], pads), hone_d(1));
   hone_dim_t steps = hone_d_floordiv(b, hone_d_sub(b, room, reach), hone_d(f->strides[i]));
   return hone_d_add(b, steps, hone_d(1));
 }

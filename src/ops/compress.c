@@ -4,13 +4,14 @@
 static void lower_compress(hone_lower_t* l) {
   hone_builder_t* b = l->b;
   hone_value_t *x = hone_op_in(l, 0), *flags = hone_op_in(l, 1);
-  int64_t axis = hone_attr_int(l->node, "axis", 0);
   if (hone_rank(flags) != 1 || hone_dtype_of(flags) != HONE_BOOL) {
     hone_op_fail(l, "condition must be a list of bools");
     return;
   }
   if (!hone_attr_has(l->node, "axis")) x = hone_ravel(b, x);
-  hone_op_out(l, 0, hone_take(b, x, hone_true_positions(b, flags), (int)axis));
+  if (!x) return;
+  int axis = hone_axis(b, hone_attr_int(l->node, "axis", 0), hone_rank(x));
+  hone_op_out(l, 0, hone_take(b, x, hone_true_positions(b, flags), axis));
 }
 
 static const hone_op_t ops[] = {

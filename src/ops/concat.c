@@ -6,8 +6,9 @@ static void lower_concat(hone_lower_t* l) {
     hone_op_fail(l, "attribute 'axis' is missing");
     return;
   }
-  int64_t axis = hone_attr_int(l->node, "axis", 1);
-  hone_op_out(l, 0, hone_concat(l->b, l->n_inputs, l->inputs, (int)axis));
+  hone_value_t* first = hone_op_in(l, 0);
+  int axis = hone_axis(l->b, hone_attr_int(l->node, "axis", 1), hone_rank(first));
+  hone_op_out(l, 0, hone_concat(l->b, l->n_inputs, l->inputs, axis));
 }
 
 static const hone_op_t ops[] = {

@@ -2,8 +2,9 @@
 #include "ops/op.h"
 
 static void lower_gather_elements(hone_lower_t* l) {
-  int64_t axis = hone_attr_int(l->node, "axis", 0);
-  hone_op_out(l, 0, hone_take_along(l->b, hone_op_in(l, 0), hone_op_in(l, 1), (int)axis));
+  hone_value_t* x = hone_op_in(l, 0);
+  int axis = hone_axis(l->b, hone_attr_int(l->node, "axis", 0), hone_rank(x));
+  hone_op_out(l, 0, hone_take_along(l->b, x, hone_op_in(l, 1), axis));
 }
 
 static const hone_op_t ops[] = {

@@ -4,10 +4,10 @@
 #include "ops/op.h"
 
 /* One entry of an attribute that may be missing or short. */
-static int64_t entry(const hone_lower_t* l, const char* name, int index, int64_t fallback) {
+static hone_dim_t entry(const hone_lower_t* l, const char* name, int index, int64_t fallback) {
   int count;
   const int64_t* list = hone_attr_ints(l->node, name, &count);
-  return index < count ? list[index] : fallback;
+  return hone_d(index < count ? list[index] : fallback);
 }
 
 static void unpooled_shape(hone_lower_t* l, hone_dim_t* shape) {
@@ -17,9 +17,9 @@ static void unpooled_shape(hone_lower_t* l, hone_dim_t* shape) {
   for (int i = 0; i < hone_rank(x); i++) shape[i] = hone_dim(x, i);
   for (int i = 0; i < n; i++) {
     hone_dim_t steps = hone_d_sub(b, shape[2 + i], hone_d(1));
-    int64_t pads = entry(l, "pads", i, 0) + entry(l, "pads", n + i, 0);
-    shape[2 + i] = hone_d_add(b, hone_d_mul(b, steps, hone_d(entry(l, "strides", i, 1))),
-                              hone_d(entry(l, "kernel_shape", i, 1) - pads));
+    hone_dim_t pads = hone_d_add(b, entry(l, "pads", i, 0), entry(l, "pads", n + i, 0));
+    hone_dim_t last = hone_d_sub(b, entry(l, "kernel_shape", i, 1), pads);
+    shape[2 + i] = hone_d_add(b, hone_d_mul(b, steps, entry(l, "strides", i, 1)), last);
   }
 }
 

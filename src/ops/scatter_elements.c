@@ -5,10 +5,10 @@
 static void lower_scatter_elements(hone_lower_t* l) {
   hone_combine_t combine = hone_scatter_combine(l);
   if (!hone_builder_ok(l->b)) return;
-  int64_t axis = hone_attr_int(l->node, "axis", 0);
-  hone_op_out(l, 0,
-              hone_scatter_along(l->b, combine, hone_op_in(l, 0), hone_op_in(l, 1),
-                                 hone_op_in(l, 2), (int)axis));
+  hone_value_t* x = hone_op_in(l, 0);
+  int axis = hone_axis(l->b, hone_attr_int(l->node, "axis", 0), hone_rank(x));
+  hone_value_t *index = hone_op_in(l, 1), *updates = hone_op_in(l, 2);
+  hone_op_out(l, 0, hone_scatter_along(l->b, combine, x, index, updates, axis));
 }
 
 static const hone_op_t ops[] = {
