@@ -27,6 +27,11 @@ static hone_dim_t* make_out(rule_t* r, int index, hone_dtype_t dtype, int rank) 
   return dims;
 }
 
+/* `from` may be NULL for none. */
+static void copy_dims(hone_dim_t* to, const hone_dim_t* from, int count) {
+  if (count) memcpy(to, from, (size_t)count * sizeof *to);
+}
+
 static hone_status_t finish(const rule_t* r) {
   const hone_type_t* out = &r->out[0];
   if (hone_dims_out_of_memory(r->graph->dims)) return hone_oom();
@@ -109,7 +114,7 @@ static hone_status_t rule_shape(rule_t* r) {
   if (r->node->dtype == HONE_UNKNOWN) return wrong(r, "has no dtype");
   hone_dim_t* dims = make_out(r, 0, r->node->dtype, r->node->n_dims);
   if (!dims) return hone_oom();
-  memcpy(dims, r->node->shape, (size_t)r->node->n_dims * sizeof *dims);
+  copy_dims(dims, r->node->shape, r->node->n_dims);
   return finish(r);
 }
 
@@ -187,7 +192,7 @@ static hone_status_t rule_reshape(rule_t* r) {
   if (!may_equal(before, after)) return wrong(r, "the shapes have different numbers of elements");
   hone_dim_t* dims = make_out(r, 0, r->in[0]->dtype, node->n_dims);
   if (!dims) return hone_oom();
-  memcpy(dims, node->shape, (size_t)node->n_dims * sizeof *dims);
+  copy_dims(dims, node->shape, node->n_dims);
   return finish(r);
 }
 
@@ -266,7 +271,7 @@ static hone_status_t rule_concat(rule_t* r) {
   int64_t axis = node->axes[0];
   hone_dim_t* dims = make_out(r, 0, r->in[0]->dtype, r->in[0]->rank);
   if (!dims) return hone_oom();
-  memcpy(dims, r->in[0]->dims, (size_t)r->in[0]->rank * sizeof *dims);
+  copy_dims(dims, r->in[0]->dims, r->in[0]->rank);
   for (int i = 1; i < node->n_inputs; i++) {
     const hone_type_t* part = &node->inputs[i]->type;
     HONE_TRY(check_concat_part(r, part, axis));
@@ -295,7 +300,7 @@ static hone_status_t rule_window(rule_t* r) {
     return wrong(r, "axes and sizes do not fit");
   hone_dim_t* dims = make_out(r, 0, r->in[0]->dtype, rank + node->n_axes);
   if (!dims) return hone_oom();
-  memcpy(dims, r->in[0]->dims, (size_t)rank * sizeof *dims);
+  copy_dims(dims, r->in[0]->dims, rank);
   for (int i = 0; i < node->n_axes; i++) {
     if (hone_dim_max_value(node->step[i]) < 1 || hone_dim_max_value(node->hi[i]) < 1 ||
         hone_dim_max_value(node->shape[i]) < 1)
@@ -359,8 +364,8 @@ static hone_status_t rule_gather(rule_t* r) {
   if (!hone_dtype_is_int(index->dtype)) return wrong(r, "indices are not integers");
   hone_dim_t* dims = make_out(r, 0, x->dtype, index->rank + x->rank - 1);
   if (!dims) return hone_oom();
-  memcpy(dims, index->dims, (size_t)index->rank * sizeof *dims);
-  memcpy(dims + index->rank, x->dims + 1, (size_t)(x->rank - 1) * sizeof *dims);
+  copy_dims(dims, index->dims, index->rank);
+  copy_dims(dims + index->rank, x->dims + 1, x->rank - 1);
   return finish(r);
 }
 
