@@ -105,7 +105,8 @@ static void add_axis(sampler_t* s, hone_value_t* at, int axis, hone_dim_t extent
     hone_value_t* part = hone_unsqueeze(b, hone_sub(b, at, base), -1);
     hone_dim_t taps = hone_d(s->taps);
     hone_value_t* offset = hone_iota(b, s->dtype, 1, &taps, 0);
-    offset = hone_add_number(b, offset, 1 - s->taps / 2);
+    int first = 1 - s->taps / 2;
+    offset = hone_add_number(b, offset, first);
     hone_filter_t filter = s->taps == 2 ? HONE_FILTER_LINEAR : HONE_FILTER_CUBIC;
     hone_value_t* distance = hone_abs(b, hone_sub(b, offset, part));
     add_weight(s, with_tap_axes(s, hone_filter_weight(b, filter, -0.75, distance), axis));

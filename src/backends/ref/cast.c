@@ -22,7 +22,7 @@ static int count_digits(hone_dtype_t dtype, double value, int* out_exponent) {
     hone_from_double(dtype, strtod(text, NULL), false, element);
     back = hone_to_double(dtype, element);
   } while (back != value && digits < 17);
-  *out_exponent = atoi(strchr(text, 'e') + 1);
+  *out_exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
   return digits;
 }
 

@@ -10,7 +10,7 @@
 typedef struct ref_run {
   const hone_allocator_t* allocator;
   uint64_t seed;
-  uint64_t round_key; /* 0 outside of loops; another in each round */
+  uint64_t round_key;      /* 0 outside of loops; another in each round */
   hone_profile_fn profile; /* may be NULL */
   void* profile_self;
   int64_t* symbols; /* values of the current root graph's symbols */

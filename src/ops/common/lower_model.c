@@ -17,9 +17,8 @@ static hone_dim_t input_dim(hone_scope_t* scope, const char* input, int axis,
   if (dim->value >= 0) return hone_d(dim->value);
   /* "?" and the like are how some exporters say that they have no name. */
   bool is_named = dim->symbol && dim->symbol[0] && strcmp(dim->symbol, "?") != 0;
-  const char* name = is_named
-                         ? dim->symbol
-                         : hone_arena_format(scope->b->graph->arena, "%s.%d", input, axis);
+  const char* name =
+      is_named ? dim->symbol : hone_arena_format(scope->b->graph->arena, "%s.%d", input, axis);
   if (!name) return hone_d(-1);
   const hone_dim_binding_t* binding = find_binding(scope->lowering, name);
   if (binding && binding->min == binding->max) return hone_d(binding->min);

@@ -153,7 +153,7 @@ static void add_pairs(parser_t* p, hone_regex_class_t* set, const named_set_t* n
 static bool take_perl_set(parser_t* p, hone_regex_class_t* set) {
   if (peek(p, 0) != '\\') return false;
   for (size_t i = 0; i < sizeof perl_sets / sizeof *perl_sets; i++) {
-    int lower = perl_sets[i].name[0], c = peek(p, 1);
+    int lower = (unsigned char)perl_sets[i].name[0], c = peek(p, 1);
     if (c != lower && c != lower - 'a' + 'A') continue;
     p->at += 2;
     add_pairs(p, set, &perl_sets[i], c != lower);
