@@ -232,6 +232,13 @@ static bool enter(hone_scope_t* scope) {
 static void bind_function_inputs(hone_scope_t* outer, hone_scope_t* inner,
                                  const hone_onnx_node_t* call) {
   const hone_onnx_function_t* function = inner->function;
+  if (call->n_inputs > function->n_inputs || call->n_outputs > function->n_outputs) {
+    hone_fail(outer->b, HONE_INVALID_MODEL,
+              "function %s is called with %d inputs and %d outputs; it has %d and %d",
+              function->name, call->n_inputs, call->n_outputs, function->n_inputs,
+              function->n_outputs);
+    return;
+  }
   for (int i = 0; i < function->n_inputs && i < call->n_inputs; i++) {
     if (!call->inputs[i][0]) continue;
     hone_value_t* value = hone_scope_get(outer, call->inputs[i]);
@@ -242,24 +249,6 @@ static void bind_function_inputs(hone_scope_t* outer, hone_scope_t* inner,
     }
     hone_scope_set(inner, function->inputs[i], value);
   }
-}
-
-/* An input that the call leaves out is left out in the body too. */
-static bool drops_input(const hone_scope_t* scope, const char* name) {
-  if (!scope->function || !name[0] || hone_scope_get(scope, name)) return false;
-  for (int i = 0; i < scope->function->n_inputs; i++)
-    if (strcmp(scope->function->inputs[i], name) == 0) return true;
-  return false;
-}
-
-static void drop_missing_inputs(const hone_scope_t* scope, hone_onnx_node_t* node) {
-  const char** inputs = hone_arena_memdup(scope->b->graph->arena, node->inputs,
-                                          (size_t)node->n_inputs * sizeof *inputs);
-  if (!inputs) return;
-  for (int i = 0; i < node->n_inputs; i++)
-    if (drops_input(scope, inputs[i])) inputs[i] = "";
-  while (node->n_inputs && !inputs[node->n_inputs - 1][0]) node->n_inputs--;
-  node->inputs = inputs;
 }
 
 static void lower_call(hone_scope_t* scope, const hone_onnx_node_t* node,
@@ -293,13 +282,11 @@ static void lower_call(hone_scope_t* scope, const hone_onnx_node_t* node,
 static void lower_node(hone_scope_t* scope, const hone_onnx_node_t* node) {
   hone_builder_t* b = scope->b;
   if (scope->call) {
-    hone_onnx_node_t* bound = (void*)(uintptr_t)hone_bind_attributes(scope, node);
-    if (!bound) {
+    node = hone_bind_node(scope, node);
+    if (!node) {
       hone_fail_status(b, hone_oom());
       return;
     }
-    drop_missing_inputs(scope, bound);
-    node = bound;
   }
   const char* label = node_label(scope, node);
   const char* before = b->origin;

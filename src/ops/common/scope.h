@@ -46,10 +46,10 @@ void hone_lower_initializers(hone_scope_t* scope, const hone_onnx_graph_t* graph
 /* The value of a graph or function output; an error when there is none. */
 hone_value_t* hone_scope_output(hone_scope_t* scope, const char* name);
 
-/* A copy of `node` with references to the function's attributes replaced by
- * what the call gives, subgraphs included. NULL when memory is out. */
-const hone_onnx_node_t* hone_bind_attributes(const hone_scope_t* scope,
-                                             const hone_onnx_node_t* node);
+/* A copy of a function's `node` with references to the function's attributes
+ * replaced by what the call gives, and without the inputs that the call leaves
+ * out; subgraphs included. NULL when memory is out. */
+const hone_onnx_node_t* hone_bind_node(const hone_scope_t* scope, const hone_onnx_node_t* node);
 
 /* Keeps `l->node` as a host node that is lowered when it runs. */
 void hone_lower_defer_node(hone_lower_t* l, const char* reason);

@@ -1,5 +1,6 @@
-/* Inside a function, an attribute may refer to one of the function's own; at a
- * call those get values, and the body's nodes copies with the values put in. */
+/* Binding of a function's nodes to a call: an attribute may refer to one of the
+ * function's own, which the call gives a value; and an input of the function
+ * that the call leaves out is left out wherever the body reads it. */
 #include <string.h>
 
 #include "ops/common/scope.h"
@@ -43,9 +44,29 @@ static bool bind_attr(const hone_scope_t* scope, const hone_onnx_attr_t* attr,
   return true;
 }
 
+/* An input that the call leaves out is left out in the body too. */
+static bool drops_input(const hone_scope_t* scope, const char* name) {
+  if (!name[0] || hone_scope_get(scope, name)) return false;
+  for (int i = 0; i < scope->function->n_inputs; i++)
+    if (strcmp(scope->function->inputs[i], name) == 0) return true;
+  return false;
+}
+
+static bool drop_missing_inputs(const hone_scope_t* scope, hone_onnx_node_t* node) {
+  const char** inputs = hone_arena_memdup(scope->b->graph->arena, node->inputs,
+                                          (size_t)node->n_inputs * sizeof *inputs);
+  if (!inputs) return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (drops_input(scope, inputs[i])) inputs[i] = "";
+  while (node->n_inputs && !inputs[node->n_inputs - 1][0]) node->n_inputs--;
+  node->inputs = inputs;
+  return true;
+}
+
 static bool bind_node(const hone_scope_t* scope, const hone_onnx_node_t* node,
                       hone_onnx_node_t* out) {
   *out = *node;
+  if (!drop_missing_inputs(scope, out)) return false;
   out->n_attrs = 0;
   out->attrs = hone_arena_array(scope->b->graph->arena, (size_t)node->n_attrs, sizeof *out->attrs);
   if (!out->attrs) return false;
@@ -66,8 +87,7 @@ static bool bind_graph(const hone_scope_t* scope, hone_onnx_graph_t** graph) {
   return true;
 }
 
-const hone_onnx_node_t* hone_bind_attributes(const hone_scope_t* scope,
-                                             const hone_onnx_node_t* node) {
+const hone_onnx_node_t* hone_bind_node(const hone_scope_t* scope, const hone_onnx_node_t* node) {
   hone_onnx_node_t* copy = hone_arena_alloc(scope->b->graph->arena, sizeof *copy);
   return copy && bind_node(scope, node, copy) ? copy : NULL;
 }
