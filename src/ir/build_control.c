@@ -268,21 +268,6 @@ static hone_value_t** loop_inputs(hone_builder_t* b, const hone_builder_t* body,
   return inputs;
 }
 
-/* Refuses a carried value that changes its element type. */
-static bool carried_fit(hone_builder_t* b, const hone_graph_t* region, int n_carried) {
-  for (int i = 0; i < n_carried; i++) {
-    const hone_type_t* param = &region->inputs[2 + i]->type;
-    const hone_type_t* next = &region->outputs[1 + i]->type;
-    if (param->kind != HONE_TYPE_TENSOR || next->kind != HONE_TYPE_TENSOR) continue;
-    if (param->dtype == next->dtype || !param->dtype || !next->dtype) continue;
-    hone_fail(b, HONE_INVALID_MODEL,
-              "value %d that the loop carries starts as %s, but its body makes it %s", i,
-              hone_dtype_name(param->dtype), hone_dtype_name(next->dtype));
-    return false;
-  }
-  return true;
-}
-
 void hone_loop_close(hone_builder_t* b, hone_builder_t* body, hone_value_t* trip_count,
                      hone_value_t* condition, int n_carried, hone_value_t* const* initial,
                      hone_value_t* next_condition, hone_value_t* const* next, int n_stacked,
@@ -294,7 +279,7 @@ void hone_loop_close(hone_builder_t* b, hone_builder_t* body, hone_value_t* trip
   if (!condition) condition = hone_scalar_i64(b, HONE_BOOL, 1);
   set_loop_results(body, next_condition, n_carried, next, n_stacked, stacked);
   adopt_errors(b, body);
-  if (!hone_builder_ok(b) || !carried_fit(b, body->graph, n_carried)) return;
+  if (!hone_builder_ok(b)) return;
   hone_value_t** inputs =
       loop_inputs(b, body, trip_count, condition, n_carried, initial, &n_inputs);
   hone_type_t* types = hone_arena_array(b->graph->arena, (size_t)n_outputs, sizeof *types);

@@ -30,6 +30,20 @@ static bool try_types(hone_loop_body_t* loop, const hone_type_t* types, hone_val
   return hone_builder_ok(body);
 }
 
+/* Values may change their shape from round to round, but not their dtype. */
+static bool dtypes_hold(hone_loop_body_t* loop, const hone_type_t* types) {
+  for (int i = 0; i < loop->n_carried; i++) {
+    const hone_type_t* next = &loop->results[loop->first_carried + i]->type;
+    if (types[i].kind != HONE_TYPE_TENSOR || next->kind != HONE_TYPE_TENSOR ||
+        types[i].dtype == next->dtype || !types[i].dtype || !next->dtype)
+      continue;
+    hone_op_fail(loop->l, "value %d that the loop carries is %s, but its body makes it %s", i,
+                 hone_dtype_name(types[i].dtype), hone_dtype_name(next->dtype));
+    return false;
+  }
+  return true;
+}
+
 /* Widens `types` to what the body yields; true when nothing had to change. */
 static bool types_hold(hone_loop_body_t* loop, hone_type_t* types) {
   bool hold = true;
@@ -69,6 +83,7 @@ bool hone_loop_body_build(hone_loop_body_t* loop) {
   }
   for (int tries = 0; tries <= MAX_TRIES; tries++) {
     if (!try_types(loop, types, carried, params)) return give_up(loop);
+    if (!dtypes_hold(loop, types)) return false;
     if (types_hold(loop, types) || tries == MAX_TRIES) break;
     if (tries == MAX_TRIES - 1) forget_types(loop, types);
   }
