@@ -26,16 +26,19 @@ def _info(name, value):
     return helper.make_tensor_value_info(name, dtype, [None] * value.ndim)
 
 
-def model(op_type, inputs, n_outputs=1, domain="", opsets=None, constants=(), wanted=None, **attrs):
+def model(op_type, inputs, n_outputs=1, domain="", opsets=None, constants=(), wanted=None,
+          float_outputs=(), **attrs):
     """A model of one node. `inputs`: arrays, or None for one left out; those whose index is in
-    `constants` become initializers; `wanted` lists the outputs that are asked for."""
+    `constants` become initializers; `wanted` lists the outputs that are asked for, and
+    `float_outputs` those that are declared as f32."""
     names = ["" if v is None else f"x{i}" for i, v in enumerate(inputs)]
     outputs = [f"y{i}" if wanted is None or i in wanted else "" for i in range(n_outputs)]
     node = helper.make_node(op_type, names, outputs, domain=domain, name="it", **attrs)
     graph = helper.make_graph(
         [node], "one",
         [_info(names[i], v) for i, v in enumerate(inputs) if v is not None and i not in constants],
-        [helper.make_value_info(n, onnx.TypeProto()) for n in outputs if n],
+        [helper.make_tensor_value_info(n, 1, None) if i in float_outputs else
+         helper.make_value_info(n, onnx.TypeProto()) for i, n in enumerate(outputs) if n],
         [onnx.numpy_helper.from_array(inputs[i], names[i]) for i in constants])
     opsets = opsets or {"": 17, "ai.onnx.ml": 3, "com.microsoft": 1}
     return helper.make_model(graph, ir_version=10,

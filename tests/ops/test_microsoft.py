@@ -295,3 +295,143 @@ def test_dynamic_quantize_mat_mul(per_column):
 
 def test_mat_mul_integer_16():
     compare("MatMulInteger16", [ints(np.int16, 3, 4, low=-99, high=99), ints(np.int16, 4, 5)])
+
+
+# ---- attention ----
+
+MASKS = {"none": None, "lengths": s([3, 5], np.int32), "limits": s([4, 5, 1, 0], np.int32),
+         "keys": s([[1, 1, 1, 0, 0], [0, 1, 1, 1, 1]], np.int32),
+         "full": rng.integers(0, 2, (2, 5, 5)).astype(np.int32)}
+HOWS = [dict(), dict(unidirectional=1), dict(scale=0.3, mask_filter_value=-50.0)]
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("how", HOWS)
+def test_attention(mask, how):
+    x, w, bias = f32(2, 5, 12), f32(12, 24), f32(24)
+    compare("Attention", [x, w, bias, MASKS[mask]], num_heads=2, atol=1e-5, rtol=1e-4, **how)
+
+
+def test_attention_variants():
+    x, bias = f32(2, 5, 12), f32(28)
+    compare("Attention", [x, f32(12, 28), bias], num_heads=2, qkv_hidden_sizes=[8, 8, 12], atol=1e-5)
+    w, bias = f32(12, 24), f32(24)
+    compare("Attention", [x, w, bias, None, None, f32(2, 2, 5, 5)], num_heads=2, atol=1e-5)
+    compare("Attention", [x, w, bias, None, None, f32(1, 1, 5, 5)], num_heads=2, atol=1e-5)
+
+
+@pytest.mark.parametrize("mask", [None, np.array([[1] * 8, [0, 1] * 4], np.int32)])
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_attention_past(mask, unidirectional):
+    x, w, bias, past = f32(2, 5, 12), f32(12, 24), f32(24), f32(2, 2, 2, 3, 4)
+    compare("Attention", [x, w, bias, mask, past], 2, num_heads=2, unidirectional=unidirectional,
+            atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("per_column", [False, True])
+@pytest.mark.parametrize("mask", ["none", "lengths"])
+def test_q_attention(per_column, mask):
+    x, w = ints(np.uint8, 2, 5, 12), weights(np.int8, 12, 24)
+    scale = rng.uniform(0.01, 0.02, 24).astype(np.float32) if per_column else s(0.015)
+    zero = ints(np.int8, 24, low=0, high=9) if per_column else s(3, np.int8)
+    compare("QAttention", [x, w, f32(24), s(0.02), scale, MASKS[mask], s(120, np.uint8), zero],
+            num_heads=2, atol=1e-5, rtol=1e-4)
+    compare("QAttention", [x, w, f32(24), s(0.02), scale, MASKS[mask], s(120, np.uint8), zero,
+                           f32(2, 2, 2, 3, 4)], 2, num_heads=2, unidirectional=1, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_multi_head_attention(how, bias):
+    q, k, v = f32(2, 5, 8), f32(2, 7, 8), f32(2, 7, 12)
+    b = f32(28) if bias else None
+    mask = s([[1] * 7, [1, 1, 1, 1, 0, 0, 0]], np.int32)
+    tol = dict(atol=1e-5, rtol=1e-4)
+    if "unidirectional" not in how:
+        compare("MultiHeadAttention", [q, k, v, b], num_heads=2, **tol, **how)
+        compare("MultiHeadAttention", [q, k, v, b, mask], num_heads=2, **tol, **how)
+        compare("MultiHeadAttention", [q, k, v, b, None, f32(1, 2, 5, 7)], num_heads=2, **tol, **how)
+    same, value = f32(2, 5, 8), f32(2, 5, 8)
+    b = f32(24) if bias else None
+    compare("MultiHeadAttention", [q, same, value, b, None, None, f32(2, 2, 3, 4), f32(2, 2, 3, 4)], 3,
+            num_heads=2, **tol, **how)
+
+
+def test_multi_head_attention_packed():
+    tol = dict(atol=1e-5, rtol=1e-4)
+    q, k, v = f32(2, 5, 8), f32(2, 5, 8), f32(2, 5, 8)
+    want = compare("MultiHeadAttention", [q, k, v], num_heads=2, **tol)
+    parts = [x.reshape(2, 5, 2, 4) for x in (q, k, v)]
+    compare("MultiHeadAttention", [np.stack(parts, 3)], num_heads=2, want=want)
+    compare("MultiHeadAttention", [q, np.stack(parts[1:], 3)], num_heads=2, want=want)
+    compare("MultiHeadAttention", [f32(2, 5, 8), f32(2, 2, 7, 4), f32(2, 2, 7, 4)], num_heads=2, **tol)
+    mask = s([[1] * 7, [1, 1, 1, 1, 0, 0, 0]], np.int32)
+    compare("MultiHeadAttention", [f32(2, 5, 8), f32(2, 7, 8), f32(2, 7, 8), None, mask,
+                                   f32(1, 2, 5, 7)], 4, wanted=[0, 3], float_outputs=[3],
+            num_heads=2, **tol)
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_rotary_embedding(interleaved):
+    cos, sin = f32(16, 4), f32(16, 4)
+    at = ints(np.int64, 2, 5, low=0, high=15)
+    how = dict(interleaved=interleaved)
+    compare("RotaryEmbedding", [f32(2, 5, 24), at, cos, sin], **how)
+    compare("RotaryEmbedding", [f32(2, 5, 24), s([3], np.int64), cos, sin], **how)
+    compare("RotaryEmbedding", [f32(2, 3, 5, 8), at, cos, sin], **how)
+    compare("RotaryEmbedding", [f32(2, 5, 36), at, cos, sin], num_heads=3, rotary_embedding_dim=8, **how)
+
+
+GQA = [dict(), dict(local_window_size=3), dict(softcap=2.0), dict(scale=0.3), dict(smooth_softmax=1)]
+
+
+def caches():
+    return f32(32, 8), f32(32, 8)
+
+
+@pytest.mark.parametrize("how", GQA)
+@pytest.mark.parametrize("rotary", [0, 1])
+def test_group_query_attention_prompt(how, rotary):
+    q, k, v = f32(2, 6, 64), f32(2, 6, 32), f32(2, 6, 32)
+    cos, sin = caches() if rotary else (None, None)
+    lengths, total = s([5, 5], np.int32), s(6, np.int32)
+    tol = dict(atol=1e-5, rtol=1e-4)
+    compare("GroupQueryAttention", [q, k, v, None, None, lengths, total, cos, sin], 3, num_heads=4,
+            kv_num_heads=2, do_rotary=rotary, **tol, **how)
+    packed = np.concatenate([q, k, v], axis=2)
+    compare("GroupQueryAttention", [packed, None, None, None, None, lengths, total, cos, sin], 3,
+            num_heads=4, kv_num_heads=2, do_rotary=rotary, rotary_interleaved=rotary, **tol, **how)
+
+
+@pytest.mark.parametrize("how", GQA)
+@pytest.mark.parametrize("room", [7, 12])
+def test_group_query_attention_token(how, room):
+    q, k, v = f32(2, 1, 64), f32(2, 1, 32), f32(2, 1, 32)
+    past = [f32(2, 2, room, 16), f32(2, 2, room, 16)]
+    inputs = [q, k, v, *past, s([7, 4], np.int32), s(8, np.int32), *caches()]
+    got, want = both("GroupQueryAttention", inputs, 3, num_heads=4, kv_num_heads=2, do_rotary=1, **how)
+    np.testing.assert_allclose(got[0], want[0], 1e-4, 1e-5)
+    for g, w in zip(got[1:], want[1:]):
+        assert g.shape == w.shape
+        for row, length in enumerate((8, 5)):
+            np.testing.assert_allclose(g[row, :, :length], w[row, :, :length], 1e-5, 1e-6)
+
+
+def test_group_query_attention_more():
+    inputs = [f32(1, 3, 64), f32(1, 3, 32), f32(1, 3, 32), f32(1, 2, 5, 16), f32(1, 2, 5, 16),
+              s([7], np.int32), s(8, np.int32), *caches()]
+    tol = dict(atol=1e-5, rtol=1e-4)
+    compare("GroupQueryAttention", inputs, 3, num_heads=4, kv_num_heads=2, do_rotary=1, **tol)
+    compare("GroupQueryAttention", [*inputs, None, f32(1, 4, 3, 8)], 3, num_heads=4, kv_num_heads=2,
+            **tol)
+    compare("GroupQueryAttention", [*inputs, None, f32(1, 1, 3, 8), f32(4)], 3, num_heads=4,
+            kv_num_heads=2, softcap=1.5, **tol)
+    compare("GroupQueryAttention", [*inputs, s([[5, 6, 9]], np.int64)], 3, num_heads=4,
+            kv_num_heads=2, do_rotary=1, **tol)
+
+
+def both(op, inputs, n_outputs, **how):
+    """What hone and ONNX Runtime give."""
+    proto = ort_compare.model(op, inputs, n_outputs, domain=MS, **how)
+    feeds = {f"x{i}": v for i, v in enumerate(inputs) if v is not None}
+    return ort_compare.hone_ctypes.run(proto, feeds), ort_compare.reference(proto, feeds)
