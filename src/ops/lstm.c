@@ -9,7 +9,7 @@ static hone_value_t* peep(const hone_recurrent_step_t* s, hone_value_t* x, int i
   return hone_add(s->b, x, hone_mul(s->b, hone_recurrent_part(s, s->peepholes, index), cells));
 }
 
-static void cell(const hone_recurrent_step_t* s, hone_value_t** out_h, hone_value_t** out_c) {
+void hone_lstm_cell(const hone_recurrent_step_t* s, hone_value_t** out_h, hone_value_t** out_c) {
   hone_builder_t* b = s->b;
   hone_value_t* sums = hone_add(b, s->x, hone_recurrent_product(s, s->h, s->weights, s->bias));
   hone_value_t* part[4];
@@ -33,7 +33,7 @@ static const hone_recurrent_kind_t kind = {.gates = 4,
                                            .functions = 3,
                                            .defaults = {"Sigmoid", "Tanh", "Tanh"},
                                            .has_cells = true,
-                                           .cell = cell};
+                                           .cell = hone_lstm_cell};
 
 static void lower_lstm(hone_lower_t* l) { hone_recurrent_lower(l, &kind); }
 

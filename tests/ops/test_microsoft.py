@@ -435,3 +435,94 @@ def both(op, inputs, n_outputs, **how):
     proto = ort_compare.model(op, inputs, n_outputs, domain=MS, **how)
     feeds = {f"x{i}": v for i, v in enumerate(inputs) if v is not None}
     return ort_compare.hone_ctypes.run(proto, feeds), ort_compare.reference(proto, feeds)
+
+
+# ---- weights in few bits ----
+
+def pack(values, bits):
+    """Numbers along the last axis, the first in the lowest bits."""
+    per = 8 // bits
+    pad = -values.shape[-1] % per
+    v = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, pad)]).reshape(*values.shape[:-1], -1, per)
+    return (v.astype(np.uint32) << (np.arange(per) * bits)).sum(-1).astype(np.uint8)
+
+
+@pytest.mark.parametrize("k,block", [(32, 16), (64, 32), (80, 32)])
+@pytest.mark.parametrize("bits,zeros", [(4, None), (4, "packed"), (4, "real"), (8, None),
+                                        (8, "packed"), (2, None)])
+def test_mat_mul_n_bits(k, block, bits, zeros):
+    n, blocks = 7, -(-k // block)
+    w = rng.integers(0, 2**bits, (n, blocks, block))
+    scale = rng.uniform(0.01, 0.1, (n, blocks)).astype(np.float32)
+    zero = {None: None, "packed": pack(rng.integers(0, 2**bits, (n, blocks)), bits),
+            "real": rng.uniform(0, 2**bits, (n, blocks)).astype(np.float32)}[zeros]
+    how = dict(K=k, N=n, bits=bits, block_size=block, atol=1e-4, rtol=1e-4)
+    a = f32(2, 3, k)
+    compare("MatMulNBits", [a, pack(w, bits), scale, zero], constants=(1, 2, 3) if zeros else (1, 2),
+            **how)
+    if zeros is None:
+        compare("MatMulNBits", [a, pack(w, bits), scale, None, None, f32(n)],
+                constants=(1, 2, 5), **how)
+
+
+def test_mat_mul_n_bits_groups():
+    n, k, block = 5, 32, 16
+    w, group = rng.integers(0, 16, (n, 2, block)), rng.integers(0, 2, k).astype(np.int32)
+    scale, a = rng.uniform(0.01, 0.1, (n, 2)).astype(np.float32), f32(3, k)
+    want = a @ ((w.reshape(n, k) - 8) * scale[:, group]).T
+    compare("MatMulNBits", [a, pack(w, 4), scale, None, group], K=k, N=n, bits=4, block_size=block,
+            want=[want.astype(np.float32)], atol=1e-4)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_gather_block_quantized_bytes(bits, zeros):
+    w = rng.integers(0, 2**bits, (6, 4, 32))
+    scale = rng.uniform(0.01, 0.1, (6, 4, 2)).astype(np.float32)
+    zero = pack(rng.integers(0, 2**bits, (6, 4, 2)), bits) if zeros else None
+    compare("GatherBlockQuantized", [pack(w, bits), s([[1, 5], [0, 3]], np.int64), scale, zero],
+            bits=bits, block_size=16, gather_axis=0, quantize_axis=2,
+            constants=(0, 2, 3) if zeros else (0, 2))
+
+
+@pytest.mark.parametrize("gather,quantize", [(0, 1), (1, 0), (0, 2), (1, 1), (-1, 0)])
+def test_gather_block_quantized_int4(gather, quantize):
+    import ml_dtypes
+    shape = [32, 32, 32]
+    data = rng.integers(-8, 8, shape).astype(ml_dtypes.int4)
+    shape[quantize] = 2
+    scale = rng.uniform(0.01, 0.1, shape).astype(np.float32)
+    zero = rng.integers(-8, 8, shape).astype(ml_dtypes.int4)
+    compare("GatherBlockQuantized", [data, s([[1, 5], [0, 31]], np.int32), scale, zero],
+            block_size=16, gather_axis=gather, quantize_axis=quantize, constants=(0, 2, 3))
+
+
+# ---- the rest ----
+
+@pytest.mark.parametrize("direction,n", [("forward", 1), ("reverse", 1), ("bidirectional", 2)])
+@pytest.mark.parametrize("per_column", [False, True])
+@pytest.mark.parametrize("w_type", [np.int8, np.uint8])
+def test_dynamic_quantize_lstm(direction, n, per_column, w_type):
+    size, hidden, steps, batch = 6, 5, 4, 1
+    shape = (n, 4 * hidden) if per_column else (n,)
+    zero = (lambda: np.full(shape, 0 if w_type is np.int8 else 30, w_type))
+    scale = (lambda: rng.uniform(0.005, 0.01, shape).astype(np.float32))
+    inputs = [f32(steps, batch, size), weights(w_type, n, size, 4 * hidden),
+              weights(w_type, n, hidden, 4 * hidden), f32(n, 8 * hidden), None, f32(n, batch, hidden),
+              f32(n, batch, hidden), f32(n, 3 * hidden), scale(), zero(), scale(), zero()]
+    how = dict(hidden_size=hidden, direction=direction, rtol=1e-4, atol=1e-5)
+    compare("DynamicQuantizeLSTM", inputs, 3, **how)
+    inputs[5] = inputs[6] = inputs[7] = None
+    compare("DynamicQuantizeLSTM", inputs, 3, **how)
+
+
+def test_unique():
+    compare("Unique", [s([3, 1, 3, 2, 1, 7])], 3)
+
+
+def test_integer_math():
+    a, b = ints(np.uint8, 3, 4), ints(np.uint8, 4)
+    want = (a.astype(np.int32) - 3) * (b.astype(np.int32) - 200)
+    compare("MulInteger", [a, s(3, np.uint8), b, s(200, np.uint8)], want=[want])
+    x = ints(np.int8, 3, 4, 5)
+    compare("ReduceSumInteger", [x], axes=[1], keepdims=0, want=[x.astype(np.int32).sum(1, dtype=np.int32)])

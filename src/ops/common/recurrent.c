@@ -100,7 +100,7 @@ static bool read_layer(hone_lower_t* l, const hone_recurrent_kind_t* kind, layer
   if (!r->x) return false;
   r->steps = hone_dim(r->x, 0);
   r->batch = hone_dim(r->x, 1);
-  r->hidden = hone_dim(hone_op_in(l, 2), 2);
+  r->hidden = hone_dim(hone_op_in(l, 2), kind->multiply ? 1 : 2);
   hone_value_t* lengths = hone_op_in(l, 4);
   if (lengths) r->lengths = hone_cast(l->b, lengths, HONE_I64);
   int64_t size = hone_attr_int(l->node, "hidden_size", -1);
@@ -137,7 +137,8 @@ hone_value_t* hone_recurrent_rows(const hone_recurrent_step_t* s, hone_value_t* 
 hone_value_t* hone_recurrent_product(const hone_recurrent_step_t* s, hone_value_t* h,
                                      hone_value_t* weights, hone_value_t* bias) {
   static const int64_t pairs[1][2] = {{1, 1}};
-  hone_value_t* y = hone_contract(s->b, h, weights, 1, pairs, 0, HONE_UNKNOWN);
+  hone_value_t* y = s->kind->multiply ? s->kind->multiply(s->l, s->b, h, weights, 2, s->direction)
+                                      : hone_contract(s->b, h, weights, 1, pairs, 0, HONE_UNKNOWN);
   return bias ? hone_add(s->b, y, bias) : y;
 }
 
@@ -155,12 +156,20 @@ static hone_value_t* of_direction(const layer_t* r, int index, int direction) {
   return x ? hone_pick(r->l->b, x, 0, hone_d(direction)) : NULL;
 }
 
+/* Weights of input `index`, as the products take them. */
+static hone_value_t* weights_of(const layer_t* r, int index, int direction) {
+  if (r->kind->prepare) return r->kind->prepare(r->l, index, direction);
+  return of_direction(r, index, direction);
+}
+
 /* Inputs of all steps times their weights, with the input half of the bias:
  * [steps, batch, gates * hidden]. The recurrent half goes to *out_bias. */
 static hone_value_t* input_part(const layer_t* r, int direction, hone_value_t** out_bias) {
   hone_builder_t* b = r->l->b;
   static const int64_t pairs[1][2] = {{2, 1}};
-  hone_value_t* x = hone_contract(b, r->x, of_direction(r, 1, direction), 1, pairs, 0, r->dtype);
+  hone_value_t* weights = weights_of(r, 1, direction);
+  hone_value_t* x = r->kind->multiply ? r->kind->multiply(r->l, b, r->x, weights, 1, direction)
+                                      : hone_contract(b, r->x, weights, 1, pairs, 0, r->dtype);
   hone_value_t* bias = of_direction(r, 3, direction);
   *out_bias = NULL;
   if (!bias) return x;
@@ -211,10 +220,12 @@ static result_t run_direction(const layer_t* r, int direction) {
   int n = r->kind->has_cells ? 2 : 1;
   hone_value_t *round, *carried[2] = {NULL}, *next[2] = {NULL}, *y = NULL, *outputs[3] = {NULL};
   hone_recurrent_step_t s = {.b = &body, .l = r->l, .clip = r->clip, .hidden = r->hidden};
+  s.kind = r->kind;
+  s.direction = direction;
   s.functions = r->functions + direction * r->kind->functions;
   s.x = input_part(r, direction, &s.bias);
   if (backward) s.x = hone_flip(b, s.x, 0);
-  s.weights = of_direction(r, 2, direction);
+  s.weights = weights_of(r, 2, direction);
   s.peepholes = n == 2 ? of_direction(r, 7, direction) : NULL;
   hone_value_t* initial[2] = {initial_state(r, 5, direction),
                               n == 2 ? initial_state(r, 6, direction) : NULL};

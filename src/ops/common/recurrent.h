@@ -13,10 +13,14 @@ typedef struct hone_activation {
   double alpha, beta;
 } hone_activation_t;
 
+typedef struct hone_recurrent_kind hone_recurrent_kind_t;
+
 /* One step of one direction. B: batch, H: hidden size, g: number of gates. */
 typedef struct hone_recurrent_step {
   hone_builder_t* b; /* of the loop's body */
   hone_lower_t* l;
+  const hone_recurrent_kind_t* kind;
+  int direction;
   const hone_activation_t* functions; /* of this direction */
   double clip;                        /* 0: none */
   hone_dim_t hidden;
@@ -32,12 +36,22 @@ typedef struct hone_recurrent_step {
 typedef void (*hone_recurrent_cell_fn)(const hone_recurrent_step_t* s, hone_value_t** out_h,
                                        hone_value_t** out_c);
 
-typedef struct hone_recurrent_kind {
+struct hone_recurrent_kind {
   int gates, functions;    /* for each direction */
   const char* defaults[3]; /* names of activation functions */
   bool has_cells;          /* LSTM: initial_c, P and Y_c are there */
   hone_recurrent_cell_fn cell;
-} hone_recurrent_kind_t;
+  /* Both NULL where weights are real numbers. Otherwise weights are
+   * [directions, inputs, g * H], and these take the place of the products:
+   * `prepare` brings those of input `input` (1 or 2) and a direction into the
+   * form that `multiply` takes. */
+  hone_value_t* (*prepare)(hone_lower_t* l, int input, int direction);
+  hone_value_t* (*multiply)(hone_lower_t* l, hone_builder_t* b, hone_value_t* x,
+                            hone_value_t* weights, int input, int direction);
+};
+
+/* The cell of an LSTM, in lstm.c: four gates, three functions. */
+void hone_lstm_cell(const hone_recurrent_step_t* s, hone_value_t** out_h, hone_value_t** out_c);
 
 /* Lowers the whole operator. */
 void hone_recurrent_lower(hone_lower_t* l, const hone_recurrent_kind_t* kind);
