@@ -526,3 +526,98 @@ def test_integer_math():
     compare("MulInteger", [a, s(3, np.uint8), b, s(200, np.uint8)], want=[want])
     x = ints(np.int8, 3, 4, 5)
     compare("ReduceSumInteger", [x], axes=[1], keepdims=0, want=[x.astype(np.int32).sum(1, dtype=np.int32)])
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5, 5), (2, 2, 4, 4), (1, 1)])
+def test_inverse(shape):
+    x = f32(*shape) + 3 * np.eye(shape[-1], dtype=np.float32)
+    x[..., 0, 0] = 0 if shape[-1] > 1 else 2  # the first pivot is elsewhere
+    compare("Inverse", [x], rtol=1e-3, atol=1e-4)
+    compare("Inverse", [x.astype(np.float64)], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "euclidean"])
+def test_c_dist(metric):
+    compare("CDist", [f32(4, 6), f32(3, 6)], metric=metric, rtol=1e-4, atol=1e-4)
+    compare("CDist", [f32(4, 6).astype(np.float64), f32(3, 6).astype(np.float64)], metric=metric)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("crop", [(3, 4), (1, 5), (1, 1)])
+def test_crop_and_resize(mode, crop):
+    rois = s([[0.1, 0.2, 0.9, 0.8], [0.5, 0.5, 1.3, 0.6], [0.9, 1.0, 0.1, -0.1]])
+    compare("CropAndResize", [f32(2, 3, 8, 9), rois, s([1, 0, 1], np.int32), s(crop, np.int32)],
+            mode=mode, extrapolation_value=-7.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape,how", [
+    ((1, 2, 12), dict(kernel_shape=[3], strides=[2])),
+    ((1, 2, 7, 8), dict(kernel_shape=[2, 3], strides=[1, 2], pads=[1, 1, 0, 1])),
+    ((1, 1, 4, 5, 6), dict(kernel_shape=[2, 2, 3]))])
+def test_maxpool_with_mask(shape, how):
+    mask = (rng.random((1, 1, *shape[2:])) > 0.3).astype(np.int32)
+    compare("MaxpoolWithMask", [f32(*shape), mask], **how)
+
+
+def test_rfft():
+    x = f32(2, 3, 10)
+    y = np.fft.rfft(x)
+    pairs = np.stack([y.real, y.imag], -1).astype(np.float32)
+    compare("Rfft", [x], signal_ndim=1, want=[pairs], atol=1e-5)
+    compare("Irfft", [pairs], signal_ndim=1, want=[x], atol=1e-5)
+
+
+@pytest.mark.parametrize("both_ways", [0, 1])
+def test_relative_position_bias(both_ways):
+    count, heads, queries, keys, longest = 32, 3, 9, 40, 20
+    table = f32(count, heads)
+    ahead = np.arange(keys)[None] - np.arange(queries)[:, None]
+    n = count // 2 if both_ways else count
+    base = (ahead > 0) * n if both_ways else 0
+    distance = np.abs(ahead) if both_ways else np.maximum(-ahead, 0)
+    exact = n // 2
+    large = exact + (np.log(np.maximum(distance, 1) / exact) / np.log(longest / exact)
+                     * (n - exact)).astype(int)
+    bucket = base + np.where(distance < exact, distance, np.minimum(large, n - 1))
+    compare("RelativePositionBias", [table, s([queries], np.int64), s([keys], np.int64)],
+            max_distance=longest, is_bidirectional=both_ways,
+            want=[table.reshape(heads, count)[:, bucket][None]])
+
+
+def test_gated_relative_position_bias():
+    b, q, n, h, d = 2, 5, 3, 4, 8
+    x, bias, rel, w, wb, eco = f32(b, q, n * h), f32(n * h), f32(1, n, q, q), f32(h, d), f32(d), f32(1, n, 1, 1)
+    layer = (x + bias).reshape(b, q, n, h).transpose(0, 2, 1, 3)
+    gate = 1 / (1 + np.exp(-(layer @ w + wb).reshape(b, n, q, 2, d // 2).sum(-1)))
+    u, r = gate[..., :1], gate[..., 1:]
+    compare("GatedRelativePositionBias", [x, bias, rel, w, wb, eco], num_heads=n, atol=1e-5,
+            want=[(u * (r * eco - 1) + 2) * rel])
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("activation", [0, 1])
+def test_group_norm(last, activation):
+    x, gamma, beta, skip, bias = f32(2, 4, 5, 6), f32(6), f32(6), f32(2, 6), f32(6)
+
+    def norm(v):
+        g = v.reshape(2, 20, 3, 2).astype(np.float64)
+        g = (g - g.mean((1, 3), keepdims=True)) / np.sqrt(g.var((1, 3), keepdims=True) + 1e-5)
+        y = g.reshape(v.shape) * gamma + beta
+        return (y / (1 + np.exp(-y)) if activation else y).astype(np.float32)
+
+    def laid(v):
+        return v if last else np.ascontiguousarray(v.transpose(0, 3, 1, 2))
+
+    how = dict(groups=3, activation=activation, channels_last=last, atol=1e-5)
+    compare("GroupNorm", [laid(x), gamma, beta], want=[laid(norm(x))], **how)
+    if last:
+        total = x + skip[:, None, None] + bias
+        compare("SkipGroupNorm", [x, gamma, beta, skip, bias], 2, want=[norm(total), total], **how)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_mat_mul_bnb4(kind):
+    n, k, block = 6, 32, 16
+    w, scale = ints(np.uint8, n * k // 2), rng.uniform(0.1, 2, n * k // block).astype(np.float32)
+    compare("MatMulBnb4", [f32(3, k), w, scale], K=k, N=n, block_size=block, quant_type=kind,
+            constants=(1, 2), atol=1e-4, rtol=1e-4)
