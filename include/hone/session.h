@@ -49,6 +49,10 @@ HONE_API size_t hone_session_output_type(const hone_session_t* session, int inde
                                          size_t size);
 /* Element type of an input that is a tensor; HONE_UNKNOWN otherwise. */
 HONE_API hone_dtype_t hone_session_input_dtype(const hone_session_t* session, int index);
+/* Writes the extents of an input that is a tensor, -1 for those that vary, to
+ * `out_dims` (room for HONE_MAX_RANK) and gives its rank; -1 when the rank is
+ * not known or the input is no tensor. */
+HONE_API int hone_session_input_shape(const hone_session_t* session, int index, int64_t* out_dims);
 
 /* Runs on borrowed inputs in the session's order. `out_outputs` gets a new
  * reference for each output (NULL for all on failure). `options` may be NULL.

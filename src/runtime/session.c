@@ -118,6 +118,16 @@ hone_dtype_t hone_session_input_dtype(const hone_session_t* session, int index) 
   return value && value->type.kind == HONE_TYPE_TENSOR ? value->type.dtype : HONE_UNKNOWN;
 }
 
+int hone_session_input_shape(const hone_session_t* session, int index, int64_t* out_dims) {
+  const hone_value_t* value = input_at(session, index);
+  if (!value || value->type.kind != HONE_TYPE_TENSOR) return -1;
+  for (int i = 0; i < value->type.rank; i++) {
+    hone_dim_t dim = value->type.dims[i];
+    out_dims[i] = dim.expr ? -1 : dim.k;
+  }
+  return value->type.rank;
+}
+
 /* ---- running ---- */
 
 static hone_status_t wrong_input(const hone_value_t* want, const hone_tensor_t* got) {
