@@ -157,9 +157,9 @@ static const char* read_quoted(parser_t* p, size_t* out_size) {
     return "";
   }
   while (*p->at != '"') {
-    int c = (unsigned char)*p->at++;
+    int c = *p->at ? (unsigned char)*p->at++ : -1; /* the text's end is not passed */
     if (c == '\\') c = read_escape(p);
-    if (c < 0 || p->at[-1] == 0 || length + 1 >= room) {
+    if (c < 0 || length + 1 >= room) {
       fail(p, "a string does not end, or has a bad escape");
       return "";
     }
