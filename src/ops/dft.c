@@ -84,7 +84,8 @@ static void lower_stft(hone_lower_t* l) {
   hone_builder_t* b = l->b;
   hone_value_t *x = hone_op_in(l, 0), *window = hone_op_in(l, 2);
   if (hone_rank(x) != 3 || (window && hone_rank(window) != 1)) {
-    hone_op_fail(l, "the signal has rank %d; it must have 3, and the window 1", hone_rank(x));
+    hone_op_fail(l, "the signal has rank %d and the window %d; they must have 3 and 1",
+                 hone_rank(x), window ? hone_rank(window) : 1);
     return;
   }
   hone_fourier_t f = {.parts = count_parts(l, x),

@@ -6,8 +6,8 @@
 static hone_value_t* angles(hone_lower_t* l, int index, hone_dtype_t dtype) {
   hone_value_t *cache = hone_op_in(l, index), *positions = hone_op_in(l, 3);
   if (positions) cache = hone_take(l->b, cache, positions, 0);
+  if (cache && hone_rank(cache) == 2) cache = hone_unsqueeze(l->b, cache, 0);
   if (!cache) return NULL;
-  if (hone_rank(cache) == 2) cache = hone_unsqueeze(l->b, cache, 0);
   if (hone_rank(cache) != 3) {
     hone_op_fail(l, "the angles of input %d come out with rank %d; it must be 3", index,
                  hone_rank(cache));
@@ -31,6 +31,7 @@ static hone_value_t* side(hone_builder_t* b, hone_value_t* x, hone_dim_t half, b
 
 static hone_value_t* rotate(hone_lower_t* l, hone_value_t* x, hone_dim_t half) {
   hone_builder_t* b = l->b;
+  if (!x) return NULL;
   bool neighbours = hone_attr_int(l->node, "interleaved", 0) != 0;
   hone_dtype_t dtype = hone_dtype_of(x);
   hone_value_t *c = angles(l, 1, dtype), *s = angles(l, 2, dtype);
