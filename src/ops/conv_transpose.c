@@ -99,7 +99,7 @@ static void lower_conv_transpose(hone_lower_t* l) {
   hone_value_t *x = hone_op_in(l, 0), *w = hone_op_in(l, 1);
   int64_t groups = hone_attr_int(l->node, "group", 1);
   frame_t f;
-  if (hone_rank(w) != hone_rank(x) || groups < 1) {
+  if (hone_rank(w) != hone_rank(x) || hone_rank(x) < 3 || groups < 1) {
     hone_op_fail(l, "the input has rank %d, the weights %d, group is %lld", hone_rank(x),
                  hone_rank(w), (long long)groups);
     return;

@@ -76,6 +76,10 @@ static bool read_inputs(hone_lower_t* l, linear_t* a) {
                            hone_d(a->heads / a->groups), hone_dim(q, 3)};
   a->q = hone_reshape(b, q, 5, grouped);
   hone_value_t* past = hone_op_in(l, 3);
+  if (past && hone_rank(past) != 4) {
+    hone_op_fail(l, "past_state has rank %d; it must have 4", hone_rank(past));
+    return false;
+  }
   hone_dim_t shape[4] = {hone_dim(q, 1), hone_d(a->groups), hone_dim(a->k, 3), hone_dim(a->v, 3)};
   a->state = past ? hone_cast(b, past, HONE_F32) : hone_full(b, HONE_F32, 0, 4, shape);
   return a->q && a->state;

@@ -4,7 +4,7 @@
 hone_value_t* hone_heads_split(hone_lower_t* l, hone_value_t* x, int64_t heads) {
   hone_builder_t* b = l->b;
   if (!hone_is_known(b, x)) return NULL;
-  hone_dim_t width = hone_dim(x, -1);
+  hone_dim_t width = hone_rank(x) == 3 ? hone_dim(x, 2) : hone_d(0);
   if (hone_rank(x) != 3 || heads < 1 || heads > INT32_MAX ||
       (hone_dim_is_int(width) && width.k % heads != 0)) {
     hone_op_fail(l,

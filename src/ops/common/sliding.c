@@ -173,9 +173,9 @@ hone_value_t* hone_sliding_view(hone_builder_t* b, const hone_sliding_t* s, hone
 
 int64_t hone_sliding_groups(hone_lower_t* l, const hone_value_t* x, const hone_value_t* weights) {
   int64_t groups = hone_attr_int(l->node, "group", 1);
-  if (hone_rank(weights) != hone_rank(x)) {
-    hone_op_fail(l, "the input has rank %d, the weights %d; they must be equal", hone_rank(x),
-                 hone_rank(weights));
+  if (hone_rank(weights) != hone_rank(x) || hone_rank(x) < 3) {
+    hone_op_fail(l, "the input has rank %d, the weights %d; they must be equal and 3 or more",
+                 hone_rank(x), hone_rank(weights));
     return 0;
   }
   hone_dim_t channels = hone_dim(x, 1), each = hone_dim(weights, 1), out = hone_dim(weights, 0);
