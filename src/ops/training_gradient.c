@@ -6,8 +6,15 @@
 
 static hone_value_t* find_value(hone_lower_t* l, const char* name) {
   hone_value_t* value = hone_scope_get(l->scope, name);
-  if (!value) hone_op_fail(l, "'%s' is produced by no node before this one", name);
-  return value ? hone_resolve(l->b, value) : NULL;
+  if (!value) {
+    hone_op_fail(l, "'%s' is produced by no node before this one", name);
+    return NULL;
+  }
+  if (!hone_type_is_known(&value->type))
+    return hone_fail(
+        l->b, HONE_UNSUPPORTED,
+        "the rank or dtype of '%s' is only known when it runs, too late for a gradient", name);
+  return hone_resolve(l->b, value);
 }
 
 /* Values of the names in an attribute, in list; false when one is missing. */
@@ -69,6 +76,7 @@ static const hone_op_t ops[] = {
      .min_inputs = 1,
      .max_inputs = -1,
      .attrs = "xs y zs",
+     .flags = HONE_OP_ANY_TYPE,
      .lower = lower_gradient},
 };
 HONE_OP_FAMILY(training_gradient, ops)
