@@ -98,7 +98,7 @@ static bool parse_element(hone_dtype_t dtype, const char* word, void* element) {
   if (hone_dtype_is_int(dtype)) return parse_int(dtype, word, element);
   char* end;
   double value = strtod(word, &end);
-  hone_from_double(dtype, value, true, element);
+  hone_from_double(dtype, value, isfinite(value), element);
   return end != word && !*end;
 }
 
@@ -179,14 +179,29 @@ hone_status_t hone_value_parse_text(const hone_allocator_t* allocator, const cha
 
 /* ---- printing ---- */
 
-static void print_real(hone_dtype_t dtype, const void* element, char out[HONE_NUMBER_SIZE]) {
-  double value = hone_to_double(dtype, element);
-  unsigned char back[8];
-  for (int digits = 1; digits <= 17; digits++) {
-    snprintf(out, HONE_NUMBER_SIZE, "%.*g", digits, value);
-    hone_from_double(dtype, strtod(out, NULL), false, back);
-    if (memcmp(back, element, hone_dtype_size(dtype)) == 0) return;
+/* Digits after the first one that are needed to tell the number from others of its type. */
+static int digits_needed(hone_dtype_t dtype, const void* element, double value) {
+  enum { MOST = 16 };
+  for (int digits = 0; digits < MOST; digits++) {
+    char text[HONE_NUMBER_SIZE];
+    unsigned char back[8];
+    snprintf(text, sizeof text, "%.*e", digits, value);
+    hone_from_double(dtype, strtod(text, NULL), false, back);
+    if (memcmp(back, element, hone_dtype_size(dtype)) == 0) return digits;
   }
+  return MOST;
+}
+
+/* Without an exponent where that is not much longer. */
+static void print_real(hone_dtype_t dtype, const void* element, char out[HONE_NUMBER_SIZE]) {
+  enum { LEAST = -5, MOST = 15 };
+  double value = hone_to_double(dtype, element);
+  int digits = isfinite(value) ? digits_needed(dtype, element, value) : 0;
+  snprintf(out, HONE_NUMBER_SIZE, "%.*e", digits, isnan(value) ? (double)NAN : value);
+  const char* e = strchr(out, 'e');
+  int exponent = e ? atoi(e + 1) : MOST;
+  int decimals = digits > exponent ? digits - exponent : 0;
+  if (exponent > LEAST && exponent < MOST) snprintf(out, HONE_NUMBER_SIZE, "%.*f", decimals, value);
 }
 
 static void print_complex(hone_dtype_t dtype, const void* element, char out[HONE_NUMBER_SIZE]) {
