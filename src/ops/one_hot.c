@@ -9,7 +9,8 @@ static void lower_one_hot(hone_lower_t* l) {
   if (hone_rank(values) != 1) hone_op_fail(l, "values must be the list [off, on]");
   hone_value_t* size = hone_reshape(b, hone_cast(b, hone_op_in(l, 1), HONE_I64), 0, NULL);
   hone_dim_t depth = hone_d_scalar(b, size, 0, INT32_MAX);
-  index = hone_wrap_index(b, hone_cast(b, index, HONE_I64), depth);
+  index = hone_cast(b, index, HONE_I64);
+  if (l->opset >= 11) index = hone_wrap_index(b, index, depth); /* negative ones were off before */
   index = hone_unsqueeze(b, index, axis);
   if (!index) return;
   hone_dim_t shape[HONE_MAX_RANK];

@@ -32,12 +32,20 @@ static void split_equally(hone_lower_t* l, int axis) {
   }
 }
 
+/* Sizes as opset 1 may give them: in a float tensor. */
+static const hone_dim_t* float_sizes(hone_lower_t* l, int* out_count) {
+  hone_value_t* sizes = hone_cast(l->b, hone_op_in(l, 1), HONE_I64);
+  return hone_known_dims(l->b, sizes, out_count);
+}
+
 static void lower_split(hone_lower_t* l) {
   hone_builder_t* b = l->b;
   hone_value_t* x = hone_op_in(l, 0);
   int axis = hone_axis(b, hone_attr_int(l->node, "axis", 0), hone_rank(x)), count;
   if (!hone_builder_ok(b)) return;
-  const hone_dim_t* sizes = hone_op_list(l, "split", 1, &count);
+  hone_value_t* given = hone_op_in(l, 1);
+  bool floats = given && hone_dtype_is_float(hone_dtype_of(given));
+  const hone_dim_t* sizes = floats ? float_sizes(l, &count) : hone_op_list(l, "split", 1, &count);
   if (!hone_builder_ok(b)) return;
   if (!sizes) {
     split_equally(l, axis);

@@ -91,8 +91,9 @@ def test_split_with_attributes(opset):
 
 def test_split_1_with_an_input():
     x = noise(6, 4)
-    for part, want in zip(split(1, x, lists([1, 2, 3])), np.split(x, [1, 3])):
-        np.testing.assert_array_equal(part, want)
+    for sizes in np.array([1, 2, 3]), np.array([1, 2, 3], np.float32):
+        for part, want in zip(split(1, x, [sizes]), np.split(x, [1, 3])):
+            np.testing.assert_array_equal(part, want)
 
 
 @pytest.mark.parametrize("length,parts,sizes", [(7, 4, [2, 2, 2, 1]), (5, 4, [2, 2, 1, 0]),
@@ -256,6 +257,13 @@ def test_one_hot(axis, dtype):
     model = one_node("OneHot", 11, [index], [depth, values], axis=axis)
     want = np.where(np.arange(3) == index[..., None], 5, -1)
     np.testing.assert_array_equal(only(model, index), np.moveaxis(want, -1, axis))
+
+
+@pytest.mark.parametrize("opset,want", [(9, [[0, 0, 1], [0, 0, 0]]), (11, [[0, 0, 1], [0, 0, 1]])])
+def test_one_hot_of_negative_indices(opset, want):
+    index = np.array([2, -1])
+    model = one_node("OneHot", opset, [index], [np.array(3), np.array([0, 1])])
+    assert only(model, index).tolist() == want
 
 
 @pytest.mark.parametrize("k", [-9, -1, 0, 2, 9])
