@@ -631,6 +631,8 @@ static void read_node(parser_t* p, hone_graph_t* graph) {
   read_word(p, word, sizeof word);
   node.prim = hone_prim_parse(word);
   if (!p->status && node.prim == HONE_PRIM_COUNT) fail(p, "unknown primitive");
+  int n_outputs = p->status ? -1 : hone_prim_info(node.prim)->outputs;
+  if (n_outputs >= 0 && results.count != n_outputs) fail(p, "a wrong number of results");
   if (p->status) return;
   node.n_outputs = results.count;
   read_operands(p, graph, &node);
@@ -639,8 +641,6 @@ static void read_node(parser_t* p, hone_graph_t* graph) {
   if (node.prim == HONE_PRIM_CONSTANT) skip_contents(p);
   read_types(p, results.count, &types);
   if (take(p, '@')) node.origin = read_quoted(p, NULL);
-  if (node.prim == HONE_PRIM_CONSTANT && !p->status && results.count != 1)
-    fail(p, "a constant gives one value");
   if (node.prim == HONE_PRIM_CONSTANT && !p->status)
     node.constant = read_constant(p, contents, types);
   node.n_regions = hone_prim_info(node.prim)->regions;
