@@ -7,13 +7,7 @@
 #include "base/memory.h"
 #include "import/names.h"
 #include "import/onnx.h"
-
-/* The names that a graph inside a node makes itself, and those of the graphs
- * around it, up to the node. */
-typedef struct scope {
-  const struct scope* outer;
-  hone_names_t own;
-} scope_t;
+#include "import/onnx_taken.h"
 
 typedef struct collector {
   hone_arena_t* arena;
@@ -23,15 +17,10 @@ typedef struct collector {
   int64_t room;
 } collector_t;
 
-static bool in_scope(const scope_t* scope, const char* name) {
-  for (; scope; scope = scope->outer) {
-    if (hone_names_get(&scope->own, name) >= 0) return true;
-  }
-  return false;
-}
-
-static hone_status_t collect_name(collector_t* to, const scope_t* scope, const char* name) {
-  int64_t maker = *name && !in_scope(scope, name) ? hone_names_get(to->makers, name) : -1;
+/* Notes the maker of a name that the node takes, if it is a node. */
+static hone_status_t collect_name(void* self, const char* name) {
+  collector_t* to = self;
+  int64_t maker = hone_names_get(to->makers, name);
   if (maker < 0) return NULL;
   if (to->count == to->room) {
     int64_t room = to->room ? to->room * 2 : 64;
@@ -42,56 +31,6 @@ static hone_status_t collect_name(collector_t* to, const scope_t* scope, const c
     to->room = room;
   }
   to->needs[to->count++] = maker;
-  return NULL;
-}
-
-static hone_status_t collect_graph(collector_t* to, const scope_t* outer,
-                                   const hone_onnx_graph_t* graph);
-
-static hone_status_t collect_node(collector_t* to, const scope_t* scope,
-                                  const hone_onnx_node_t* node) {
-  for (int i = 0; i < node->n_inputs; i++) HONE_TRY(collect_name(to, scope, node->inputs[i]));
-  for (int a = 0; a < node->n_attrs; a++) {
-    const hone_onnx_attr_t* attr = &node->attrs[a];
-    if (attr->kind != HONE_ATTR_GRAPH && attr->kind != HONE_ATTR_GRAPHS) continue;
-    for (int64_t i = 0; i < attr->count; i++) {
-      HONE_TRY(collect_graph(to, scope, attr->graphs[i]));
-    }
-  }
-  return NULL;
-}
-
-static hone_status_t add_own(scope_t* scope, const char* name) {
-  int64_t old;
-  return hone_names_add(&scope->own, name, 0, &old);
-}
-
-static hone_status_t add_own_names(scope_t* scope, const hone_onnx_graph_t* graph) {
-  for (int64_t i = 0; i < graph->n_inputs; i++) HONE_TRY(add_own(scope, graph->inputs[i].name));
-  for (int64_t i = 0; i < graph->n_initializers; i++) {
-    HONE_TRY(add_own(scope, graph->initializers[i].name));
-  }
-  for (int64_t i = 0; i < graph->n_sparse; i++) {
-    HONE_TRY(add_own(scope, graph->sparse[i].values.name));
-  }
-  for (int64_t n = 0; n < graph->n_nodes; n++) {
-    const hone_onnx_node_t* node = &graph->nodes[n];
-    for (int i = 0; i < node->n_outputs; i++) HONE_TRY(add_own(scope, node->outputs[i]));
-  }
-  return NULL;
-}
-
-/* What `graph` takes from the graphs around its node. */
-static hone_status_t collect_graph(collector_t* to, const scope_t* outer,
-                                   const hone_onnx_graph_t* graph) {
-  scope_t scope = {.outer = outer, .own = hone_names_in(to->arena)};
-  HONE_TRY(add_own_names(&scope, graph));
-  for (int64_t i = 0; i < graph->n_nodes; i++) {
-    HONE_TRY(collect_node(to, &scope, &graph->nodes[i]));
-  }
-  for (int64_t i = 0; i < graph->n_outputs; i++) {
-    HONE_TRY(collect_name(to, &scope, graph->outputs[i].name));
-  }
   return NULL;
 }
 
@@ -109,7 +48,7 @@ hone_status_t hone_onnx_needs_make(hone_arena_t* arena, hone_onnx_nodes_t nodes,
   if (!first) return hone_oom();
   collector_t to = {.arena = arena, .makers = &makers};
   for (int64_t n = 0; n < nodes.count; n++) {
-    HONE_TRY(collect_node(&to, NULL, &nodes.items[n]));
+    HONE_TRY(hone_onnx_visit_taken(arena, &nodes.items[n], collect_name, &to));
     first[n + 1] = to.count;
   }
   *out_needs = (hone_onnx_needs_t){.first = first, .needs = to.needs};
