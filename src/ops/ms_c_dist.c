@@ -1,6 +1,7 @@
 /* CDist (com.microsoft): distances between each row of A and each row of B. */
 #include <string.h>
 
+#include "ops/common/distances.h"
 #include "ops/common/ms.h"
 
 static void lower_c_dist(hone_lower_t* l) {
@@ -18,8 +19,7 @@ static void lower_c_dist(hone_lower_t* l) {
                  hone_rank(y));
     return;
   }
-  hone_value_t* apart = hone_sub(b, hone_unsqueeze(b, x, 1), hone_unsqueeze(b, y, 0));
-  hone_value_t* sums = hone_reduce_last(b, HONE_COMBINE_ADD, hone_square(b, apart), 1, false);
+  hone_value_t* sums = hone_squared_distances(b, x, y);
   hone_op_out(l, 0, rooted ? hone_sqrt(b, sums) : sums);
 }
 

@@ -621,3 +621,72 @@ def test_mat_mul_bnb4(kind):
     w, scale = ints(np.uint8, n * k // 2), rng.uniform(0.1, 2, n * k // block).astype(np.float32)
     compare("MatMulBnb4", [f32(3, k), w, scale], K=k, N=n, block_size=block, quant_type=kind,
             constants=(1, 2), atol=1e-4, rtol=1e-4)
+
+
+def test_small_math():
+    x, bias = f32(2, 3, 4, 5), f32(2, 1, 1, 5)
+    e = np.exp(x + bias)
+    compare("BiasSoftmax", [x, bias], axis=3, is_inner_broadcast=1, want=[e / e.sum(-1, keepdims=True)],
+            atol=1e-6)
+    compare("BiasDropout", [x, f32(5) * 0, x], 2, want=[x + x, np.ones(x.shape, bool)])
+    compare("UnfoldTensor", [f32(2, 9, 3)], dim=1, size=3, step=2)
+    compare("TorchEmbedding", [x, s([1, 0], np.int64)], want=[x[[1, 0]]])
+    a, b = f32(3, 2), f32(3, 2)
+    product = (a[:, 0] + 1j * a[:, 1]) * (b[:, 0] + 1j * b[:, 1])
+    compare("ComplexMul", [a, b], want=[np.stack([product.real, product.imag], -1)])
+    product = (a[:, 0] + 1j * a[:, 1]) * (b[:, 0] - 1j * b[:, 1])
+    compare("ComplexMulConj", [a, b], want=[np.stack([product.real, product.imag], -1)])
+
+
+@pytest.mark.parametrize("bad,how,want", [
+    (1.0, {}, True), (np.nan, {}, False), (np.inf, {}, False), (np.nan, dict(isinf_only=1), True),
+    (-np.inf, dict(isnan_only=1), True)])
+def test_is_all_finite(bad, how, want):
+    compare("IsAllFinite", [f32(3), s([1, bad])], want=[np.array(want)], **how)
+
+
+# ---- empty tensors ----
+
+def test_empty():
+    compare("FusedMatMul", [f32(0, 4), f32(4, 3)])
+    compare("BiasGelu", [f32(0, 4), f32(4)])
+    compare("SkipLayerNormalization", [f32(2, 0, 4), f32(2, 0, 4), f32(4)])
+    compare("QLinearAdd", [ints(np.uint8, 0, 4), s(0.1), s(3, np.uint8), ints(np.uint8, 0, 4), s(0.1),
+                           s(3, np.uint8), s(0.1), s(3, np.uint8)])
+    compare("MatMulIntegerToFloat", [ints(np.uint8, 0, 4), ints(np.uint8, 4, 3), s(0.1), s(0.1)])
+
+
+# ---- half floats ----
+
+@pytest.mark.parametrize("op,inputs,how", [
+    ("BiasGelu", [(2, 8), (8,)], {}), ("FastGelu", [(2, 8)], {}), ("QuickGelu", [(2, 8)], {}),
+    ("FusedMatMul", [(3, 4), (4, 5)], {}),
+    ("SkipLayerNormalization", [(2, 3, 8), (2, 3, 8), (8,), (8,)], {}),
+    ("Attention", [(2, 5, 12), (12, 24), (24,)], dict(num_heads=2)),
+    ("MultiHeadAttention", [(2, 5, 8), (2, 5, 8), (2, 5, 8)], dict(num_heads=2))])
+def test_half(op, inputs, how):
+    """Half floats give what single ones give, rounded."""
+    single = [f32(*shape).astype(np.float16).astype(np.float32) for shape in inputs]
+    half = [x.astype(np.float16) for x in single]
+    want = ort_compare.hone_ctypes.run(ort_compare.model(op, single, domain=MS, **how),
+                                       {f"x{i}": v for i, v in enumerate(single)})
+    compare(op, half, want=[w.astype(np.float16) for w in want], rtol=1e-2, atol=1e-2, **how)
+
+
+# ---- what is refused ----
+
+def test_refused():
+    x = f32(2, 5, 12)
+    assert "num_heads" in ort_compare.fails("Attention", [x, f32(12, 24), f32(24)], domain=MS)
+    assert "do_rotary" in ort_compare.fails("Attention", [x, f32(12, 24), f32(24)], domain=MS,
+                                            num_heads=2, do_rotary=1)
+    assert "activation" in ort_compare.fails("FusedGemm", [f32(3, 4), f32(4, 5)], domain=MS,
+                                             activation="What")
+    assert "bits" in ort_compare.fails("MatMulNBits", [f32(3, 32), ints(np.uint8, 5, 2, 8), f32(5, 2)],
+                                       domain=MS, N=5, K=32, bits=5, block_size=16)
+    assert "threes" in ort_compare.fails("QLinearConcat", [s(1), s(1, np.uint8), ints(np.uint8, 2)],
+                                         domain=MS, axis=0)
+    assert "metric" in ort_compare.fails("CDist", [f32(2, 3), f32(2, 3)], domain=MS, metric="cosine")
+    assert "quantized cache" in ort_compare.fails(
+        "GroupQueryAttention", [x, x, x, None, None, s([4, 4], np.int32), s(5, np.int32)], domain=MS,
+        num_heads=2, kv_num_heads=2, k_quant_type="PER_TENSOR")

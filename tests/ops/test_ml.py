@@ -407,6 +407,19 @@ def test_tree_ensemble_5_members():
                         **ensemble5(np.float32, [6, 0, 6], 2, [.5, 1.5, nan, 1, nan]))
 
 
+# ---- no rows ----
+
+def test_no_rows():
+    x = grid(0)
+    compare("TreeEnsembleClassifier", x, 2, classlabels_int64s=[3, 1, 2],
+            **forest("class", 2, 2, 3, per_leaf=2))
+    compare("LinearClassifier", x, 2, coefficients=f32(12).tolist(), intercepts=[0.5, 0.4, 0.45],
+            classlabels_ints=[1, 2, 3])
+    compare("Scaler", x, offset=[1.0], scale=[2.0])
+    compare("SVMRegressor", x, kernel_type="RBF", kernel_params=[0.4, 0.3, 3.0], n_supports=4,
+            support_vectors=f32(16).tolist(), coefficients=f32(4).tolist(), rho=[0.2])
+
+
 # ---- what is refused ----
 
 def test_tree_cycle():

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ops/common/distances.h"
+
 hone_svm_kernel_t hone_svm_kernel_attr(hone_lower_t* l) {
   static const char* const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
   const char* name = hone_attr_string(l->node, "kernel_type", "LINEAR");
@@ -12,11 +14,9 @@ hone_svm_kernel_t hone_svm_kernel_attr(hone_lower_t* l) {
   return HONE_SVM_LINEAR;
 }
 
-/* exp(-gamma * |x - y|^2), from the differences themselves. */
+/* exp(-gamma * |x - y|^2) */
 static hone_value_t* apply_rbf(hone_builder_t* b, hone_value_t* x, hone_value_t* y, double gamma) {
-  hone_value_t* apart = hone_sub(b, hone_unsqueeze(b, x, 1), hone_unsqueeze(b, y, 0));
-  hone_value_t* squares = hone_reduce_last(b, HONE_COMBINE_ADD, hone_square(b, apart), 1, false);
-  return hone_exp(b, hone_mul_number(b, squares, -gamma));
+  return hone_exp(b, hone_mul_number(b, hone_squared_distances(b, x, y), -gamma));
 }
 
 static hone_value_t* apply_power(hone_builder_t* b, hone_value_t* x, double degree) {
