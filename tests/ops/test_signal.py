@@ -66,6 +66,20 @@ def test_long_transforms_stay_exact():
     check("DFT", [x], 17, {"onesided": 1}, expected=[want], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("length", [2048, 1155, 1031, 2 * 521])
+def test_long_transforms_of_all_kinds(length):
+    x = signal(2, length, 3, 2)
+    z = x[..., 0] + 1j * x[..., 1].astype(np.complex128)
+    how = {"rtol": 1e-3, "atol": 1e-3}
+    check("DFT", [x], 17, {}, expected=[parts(np.fft.fft(z, axis=1))], **how)
+    check("DFT", [x], 17, {"inverse": 1}, expected=[parts(np.fft.ifft(z, axis=1))], **how)
+    real = np.fft.rfft(x[..., 0].astype(np.float64), axis=1)
+    check("DFT", [x[..., :1]], 17, {"onesided": 1}, expected=[parts(real)], **how)
+    want = np.fft.irfft(z, length, 1)[..., None].astype(np.float32)
+    check("DFT", [x[:, :length // 2 + 1], np.int64(length)], 17, {"onesided": 1, "inverse": 1},
+          constants=(1,), expected=[want], **how)
+
+
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("length, step", [(16, 4), (10, 7), (9, 9)])
 def test_stft(onesided, length, step):

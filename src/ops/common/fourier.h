@@ -1,4 +1,4 @@
-/* Discrete Fourier transforms as contractions with a table of twiddle factors,
+/* Discrete Fourier transforms as contractions with tables of twiddle factors,
  * which are computed in f64. */
 #ifndef HONE_OPS_COMMON_FOURIER_H
 #define HONE_OPS_COMMON_FOURIER_H
