@@ -38,7 +38,8 @@ extern "C" {
   X(OK, "success", "nothing to do")                                                               \
   X(INVALID_ARGUMENT, "invalid argument", "correct the argument named in the message")            \
   X(INVALID_MODEL, "invalid model", "the file is damaged or not what it claims; export it again") \
-  X(UNSUPPORTED, "not supported", "see `hone check` for every gap of the model at once")          \
+  X(UNSUPPORTED, "not supported",                                                                 \
+    "change what the message names; `hone check` lists the gaps of a model")                      \
   X(NOT_FOUND, "not found", "check the name or the path")                                         \
   X(OUT_OF_MEMORY, "out of memory", "free memory or raise the limit")                             \
   X(MEMORY_LIMIT, "memory limit reached", "raise --mem-limit or use smaller shapes")              \

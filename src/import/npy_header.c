@@ -170,6 +170,8 @@ static hone_status_t read_type(const char* descr, hone_npy_header_t* header) {
   if (!descr[0] || !strchr("<>|=", descr[0]) || !descr[1]) return unsupported(descr);
   if (!parse_size(descr + 2, &header->item_size)) return unsupported(descr);
   header->kind = descr[1] == 'a' ? 'S' : descr[1];
+  /* How ml_dtypes writes one of its float8 kinds: as raw as the others. */
+  if (header->kind == 'f' && header->item_size == 1) header->kind = 'V';
   if (header->kind == 'U') header->item_size *= 4;
   header->big_endian = descr[0] == '>';
   return type_is_known(header->kind, header->item_size) ? NULL : unsupported(descr);

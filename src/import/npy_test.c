@@ -136,6 +136,10 @@ static void raw_bytes_need_to_be_told_their_type(void** state) {
   assert_ok(load(&file, HONE_BF16, &tensor));
   assert_int_equal(hone_tensor_dtype(tensor), HONE_BF16);
   hone_tensor_release(tensor);
+  file = file_of("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}", "\x3f", 1);
+  assert_code(load(&file, HONE_UNKNOWN, &tensor), HONE_UNSUPPORTED);
+  assert_ok(load(&file, HONE_F8E5M2, &tensor));
+  hone_tensor_release(tensor);
 }
 
 static void small_integers_keep_their_sign(void** state) {

@@ -30,6 +30,7 @@ typedef struct hone_run {
   hone_session_t* session;
   int n_inputs, n_outputs;
   hone_value_want_t* wants; /* of each input */
+  hone_preprocess_t* steps; /* of each, if its file is a picture */
   hone_tensor_t** inputs;   /* NULL until read */
   const char** sources;     /* the file of each, or "random" */
   hone_run_output_t* outputs;

@@ -121,6 +121,14 @@ static hone_status_t find_steps(const hone_run_t* run, int input, hone_preproces
   return hone_status_annotate(hone_preprocess_parse(found, out), "--preprocess");
 }
 
+/* Of every input, pictures or not, so that a wrong word always shows. */
+static hone_status_t find_all_steps(hone_run_t* run) {
+  run->steps = hone_arena_array(run->arena, (size_t)run->n_inputs, sizeof *run->steps);
+  if (!run->steps) return hone_oom();
+  for (int i = 0; i < run->n_inputs; i++) HONE_TRY(find_steps(run, i, &run->steps[i]));
+  return NULL;
+}
+
 /* ---- files ---- */
 
 static hone_status_t read_input(hone_run_t* run, int index, const char* path) {
@@ -253,6 +261,7 @@ hone_status_t hone_run_read_inputs(hone_run_t* run) {
   if (!run->sources || !run->inputs) return hone_oom();
   HONE_TRY(find_wants(run));
   HONE_TRY(apply_shapes(run));
+  HONE_TRY(find_all_steps(run));
   HONE_TRY(read_files(run));
   return fill_missing(run);
 }
