@@ -69,3 +69,28 @@ const hone_onnx_attr_t* hone_onnx_node_attr(const hone_onnx_node_t* node, const 
   }
   return NULL;
 }
+
+const char* hone_model_metadata(const hone_model_t* model, const char* key) {
+  for (int i = 0; i < model->n_metadata; i++) {
+    if (strcmp(model->metadata[i].key, key) == 0) return model->metadata[i].value;
+  }
+  return NULL;
+}
+
+int64_t hone_model_node_count(const hone_model_t* model) {
+  return model->graph ? model->graph->n_nodes : 0;
+}
+
+bool hone_model_node_at(const hone_model_t* model, int64_t index, hone_model_node_t* out_node) {
+  *out_node = (hone_model_node_t){0};
+  if (index < 0 || index >= hone_model_node_count(model)) return false;
+  const hone_onnx_node_t* node = &model->graph->nodes[index];
+  *out_node = (hone_model_node_t){.name = node->name,
+                                  .op_type = node->op_type,
+                                  .domain = node->domain,
+                                  .n_inputs = node->n_inputs,
+                                  .inputs = node->inputs,
+                                  .n_outputs = node->n_outputs,
+                                  .outputs = node->outputs};
+  return true;
+}

@@ -1,0 +1,46 @@
+/* What the parts of the report share. */
+#ifndef DEMO_REPORT_H
+#define DEMO_REPORT_H
+
+#include <stdio.h>
+
+#include "demo.h"
+
+/* Text inside elements and attributes. */
+void html_text(FILE* file, const char* text);
+/* An address that holds the bytes themselves, as base64. */
+void html_data(FILE* file, const char* media_type, const unsigned char* bytes, size_t size);
+/* The address of `image`. */
+HONE_MUST_USE hone_status_t html_image(FILE* file, const image_t* image);
+
+extern const char report_style[];  /* CSS */
+extern const char report_script[]; /* JavaScript: tables that sort by a click */
+
+/* What report_graph and report_nodes know of a node of the model. */
+typedef struct report_node {
+  hone_model_node_t node;
+  char label[512];         /* as in profiles */
+  const node_cost_t* cost; /* NULL: nothing was left to do at run time */
+  bool moves_data;         /* depends on an input of the model */
+  int layer, lane;         /* place in the drawing, for those that move data */
+} report_node_t;
+
+typedef struct report_graph {
+  const net_t* net;
+  int count;
+  report_node_t* nodes;
+  double slowest_ms;
+} report_graph_t;
+
+HONE_MUST_USE hone_status_t report_graph_make(const net_t* net, report_graph_t* out_graph);
+void report_graph_free(report_graph_t* graph);
+/* The nodes that move data, in layers, each with its share of the time. */
+HONE_MUST_USE hone_status_t report_graph_draw(FILE* file, const report_graph_t* graph);
+/* Time by type of node, as bars. */
+HONE_MUST_USE hone_status_t report_kinds(FILE* file, const report_graph_t* graph);
+/* A table of all nodes. */
+void report_nodes(FILE* file, const report_graph_t* graph);
+/* A hue from 0 to 359 for a type of node, always the same. */
+int report_hue(const char* op_type);
+
+#endif
