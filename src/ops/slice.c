@@ -1,4 +1,4 @@
-/* Slice: start, end and step for some axes, counted and clamped as Python does.
+/* Slice: start, end and step for some axes, counted and clamped much as Python does.
  *
  * Starts and ends may be expressions: the clamping is then part of the
  * expression. A negative step walks the flipped axis. */
@@ -38,16 +38,20 @@ static hone_dim_t clamp(hone_dims_t* d, hone_dim_t position, hone_dim_t extent) 
   return hone_dim_max(d, hone_dim_min(d, position, extent), hone_d(0));
 }
 
-/* lo and hi of a range along an axis, flipped when the step is negative. */
+/* lo and hi of a range along an axis, flipped when the step is negative. A
+ * start in front of the axis is then the first element: unlike in Python it
+ * does not make the range empty. */
 static void bounds(hone_dims_t* d, const range_t* r, hone_dim_t extent, hone_dim_t* lo,
                    hone_dim_t* hi) {
   hone_dim_t start = from_front(d, r->start, extent), end = from_front(d, r->end, extent);
+  hone_dim_t limit = extent;
   if (r->step < 0) {
     hone_dim_t last = hone_dim_sub(d, extent, hone_d(1));
     start = hone_dim_sub(d, last, start);
     end = hone_dim_sub(d, last, end);
+    limit = hone_dim_max(d, last, hone_d(0));
   }
-  *lo = clamp(d, start, extent);
+  *lo = clamp(d, start, limit);
   *hi = hone_dim_max(d, *lo, clamp(d, end, extent));
 }
 
