@@ -45,7 +45,7 @@ static hone_value_t* window_counts(hone_builder_t* b, const hone_sliding_t* s,
     return hone_dim_scalar(b, hone_dtype_of(x), hone_dim_product(b->graph->dims, s->n, s->size));
   hone_value_t* counts = axis_counts(b, s, 0, x, with_pads);
   for (int i = 1; i < s->n; i++) counts = hone_mul(b, counts, axis_counts(b, s, i, x, with_pads));
-  return counts;
+  return hone_max_number(b, counts, 1); /* windows on nothing but pads: 0 */
 }
 
 static void lower_average_pool(hone_lower_t* l) {
