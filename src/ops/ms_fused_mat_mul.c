@@ -44,6 +44,7 @@ static void lower_fused_mat_mul(hone_lower_t* l) {
 static const hone_op_t ops[] = {
     ROW("FusedMatMul", "alpha transA transB transBatchA transBatchB"),
     ROW("TransposeMatMul", "alpha transA transB"),
+    ROW("SparseToDenseMatMul", "alpha transA transB"), /* sparse constants are dense here */
     ROW("FusedMatMulActivation",
         "activation activation_alpha activation_axis activation_beta activation_gamma alpha "
         "transA transB transBatchA transBatchB"),

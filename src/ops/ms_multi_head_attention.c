@@ -1,7 +1,7 @@
-/* MultiHeadAttention (com.microsoft): attention over projected queries, keys
- * and values. These come apart, as [batch, sequence, width]; or keys and
- * values as heads; or packed, [batch, sequence, heads, 3, size] for all and
- * [batch, sequence, heads, 2, size] for keys and values. */
+/* MultiHeadAttention and DecoderMaskedMultiHeadAttention (com.microsoft):
+ * attention over projected queries, keys and values. These come apart, as [batch, sequence, width];
+ * or keys and values as heads; or packed, [batch, sequence, heads, 3, size] for all and [batch,
+ * sequence, heads, 2, size] for keys and values. */
 #include "ops/common/ms_attention.h"
 
 typedef struct heads {
@@ -32,7 +32,7 @@ static void add_bias(hone_builder_t* b, hone_value_t* bias, heads_t* h) {
   h->v = hone_add(b, h->v, bias_part(b, bias, &at, h->v));
 }
 
-static bool read_heads(hone_lower_t* l, int64_t n, heads_t* h) {
+static bool read_heads(hone_lower_t* l, int64_t n, hone_value_t* bias, heads_t* h) {
   hone_builder_t* b = l->b;
   hone_value_t *q = hone_op_in(l, 0), *k = hone_op_in(l, 1), *v = hone_op_in(l, 2);
   if (hone_rank(q) == 5) {
@@ -46,43 +46,88 @@ static bool read_heads(hone_lower_t* l, int64_t n, heads_t* h) {
   } else {
     hone_op_fail(l, "key and value are missing, and the query is not packed with them");
   }
-  add_bias(b, hone_op_in(l, 3), h);
+  add_bias(b, bias, h);
   return hone_builder_ok(b) && h->q && h->k && h->v;
 }
 
-static hone_value_t* after_past(hone_builder_t* b, hone_value_t* past, hone_value_t* x) {
-  hone_value_t* parts[2] = {past, x};
-  return past ? hone_concat(b, 2, parts, 2) : x;
+/* ---- the past ---- */
+
+/* Keys or values with those of the past in front: `all`, and what is given out.
+ * `length` NULL: all of the past counts. Otherwise it is a buffer of which so
+ * many positions count, and the new ones are put in behind them. */
+typedef struct joined {
+  hone_value_t *all, *present;
+} joined_t;
+
+static joined_t after_past(hone_builder_t* b, hone_value_t* past, const hone_dim_t* length,
+                           hone_value_t* x) {
+  if (!past || !x) return (joined_t){x, x};
+  if (!length) {
+    hone_value_t* parts[2] = {past, x};
+    hone_value_t* all = hone_concat(b, 2, parts, 2);
+    return (joined_t){all, all};
+  }
+  hone_dim_t end = hone_d_add(b, *length, hone_dim(x, 2));
+  hone_value_t* parts[3] = {hone_slice_axis(b, past, 2, hone_d(0), *length), x,
+                            hone_slice_axis(b, past, 2, end, hone_dim(past, 2))};
+  return (joined_t){hone_concat(b, 2, parts, 2), hone_concat(b, 3, parts, 2)};
 }
 
-static void lower_multi_head_attention(hone_lower_t* l) {
+/* NULL where the node has no buffer that past and present share. */
+static const hone_dim_t* past_length(hone_lower_t* l, int input) {
+  if (!hone_op_in(l, input)) return NULL;
+  int n;
+  const hone_dim_t* length = hone_op_known_dims(l, input, &n);
+  if (length && n != 1) hone_op_fail(l, "past_sequence_length must be one number");
+  return length;
+}
+
+/* ---- the operators ---- */
+
+/* Where the two operators have their inputs. */
+typedef struct inputs {
+  int bias, mask, added, past_key, past_value, past_length, beams;
+} inputs_t;
+
+static void attend(hone_lower_t* l, const inputs_t* at) {
   hone_builder_t* b = l->b;
   heads_t h = {0};
   int64_t n = hone_ms_heads_attr(l, "num_heads");
-  if (hone_op_in(l, 8) || hone_op_in(l, 9)) {
-    hone_fail(b, HONE_UNSUPPORTED, "a past shared with the present is not supported");
+  if (hone_op_in(l, at->beams)) {
+    hone_fail(b, HONE_UNSUPPORTED, "cache_indirection (several beams) is not supported");
     return;
   }
-  if (!n || !read_heads(l, n, &h)) return;
-  hone_value_t* k = after_past(b, hone_op_in(l, 6), h.k);
-  hone_value_t* v = after_past(b, hone_op_in(l, 7), h.v);
-  if (!k) return;
-  hone_dim_t batch = hone_dim(h.q, 0), sequence = hone_dim(h.q, 2), total = hone_dim(k, 2);
+  const hone_dim_t* length = past_length(l, at->past_length);
+  if (!n || !hone_builder_ok(b) || !read_heads(l, n, hone_op_in(l, at->bias), &h)) return;
+  joined_t k = after_past(b, hone_op_in(l, at->past_key), length, h.k);
+  joined_t v = after_past(b, hone_op_in(l, at->past_value), length, h.v);
+  if (!k.all) return;
+  hone_dim_t batch = hone_dim(h.q, 0), sequence = hone_dim(h.q, 2), total = hone_dim(k.all, 2);
   double filter = hone_attr_float(l->node, "mask_filter_value", -10000);
-  hone_value_t* bias = hone_ms_padding_bias(l, hone_op_in(l, 4), batch, total, filter);
-  hone_value_t* added = hone_op_in(l, 5);
+  hone_value_t* bias = hone_ms_padding_bias(l, hone_op_in(l, at->mask), batch, total, filter);
+  hone_value_t* added = hone_op_in(l, at->added);
   if (added) bias = bias ? hone_add(b, bias, hone_cast(b, added, HONE_F32)) : added;
   bool causal = hone_attr_int(l->node, "unidirectional", 0) != 0;
   hone_ms_attention_t a = {.q = h.q,
-                           .k = k,
-                           .v = v,
+                           .k = k.all,
+                           .v = v.all,
                            .scale = hone_attr_float(l->node, "scale", 0),
                            .bias = bias,
                            .allowed = causal ? hone_ms_causal(b, sequence, total) : NULL};
   hone_op_out(l, 0, hone_ms_join_heads(b, hone_ms_attend(b, &a)));
-  hone_op_out(l, 1, k);
-  hone_op_out(l, 2, v);
+  hone_op_out(l, 1, k.present);
+  hone_op_out(l, 2, v.present);
   hone_op_out(l, 3, hone_cast(b, a.masked, hone_dtype_of(h.q)));
+}
+
+static void lower_multi_head_attention(hone_lower_t* l) {
+  static const inputs_t at = {3, 4, 5, 6, 7, 8, 9};
+  attend(l, &at);
+}
+
+static void lower_decoder_masked(hone_lower_t* l) {
+  static const inputs_t at = {10, 3, 4, 5, 6, 7, 9};
+  attend(l, &at);
 }
 
 static const hone_op_t ops[] = {
@@ -93,5 +138,12 @@ static const hone_op_t ops[] = {
      .max_inputs = 10,
      .attrs = "mask_filter_value num_heads scale unidirectional",
      .lower = lower_multi_head_attention},
+    {.domain = HONE_MS_DOMAIN,
+     .name = "DecoderMaskedMultiHeadAttention",
+     .min_opset = 1,
+     .min_inputs = 1,
+     .max_inputs = 11,
+     .attrs = "mask_filter_value num_heads output_qk past_present_share_buffer scale",
+     .lower = lower_decoder_masked},
 };
 HONE_OP_FAMILY(ms_multi_head_attention, ops)

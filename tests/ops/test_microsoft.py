@@ -371,6 +371,22 @@ def test_multi_head_attention_packed():
             num_heads=2, **tol)
 
 
+@pytest.mark.parametrize("mask", [None, s([[1, 1, 0, 1, 1, 1], [1] * 6], np.int32)])
+def test_decoder_masked_attention(mask):
+    q, k, v, past = f32(2, 1, 8), f32(2, 1, 8), f32(2, 1, 8), [f32(2, 2, 9, 4), f32(2, 2, 9, 4)]
+    for extra in (None, f32(1, 2, 1, 6)):
+        inputs = [q, k, v, mask, extra, *past, s([5], np.int32), s([1], np.int32), None, f32(24)]
+        how = dict(num_heads=2, past_present_share_buffer=1)
+        got, want = both("DecoderMaskedMultiHeadAttention", inputs, 3, **how)
+        for g, w in zip(got, want):
+            assert g.shape == w.shape
+        np.testing.assert_allclose(got[0], want[0], 1e-4, 1e-5)
+        for g, w in zip(got[1:], want[1:]):
+            np.testing.assert_allclose(g[:, :, :6], w[:, :, :6], 1e-5, 1e-6)
+    compare("DecoderMaskedMultiHeadAttention", [q, f32(2, 2, 7, 4), f32(2, 2, 7, 4)], num_heads=2,
+            atol=1e-5, rtol=1e-4)
+
+
 @pytest.mark.parametrize("interleaved", [0, 1])
 def test_rotary_embedding(interleaved):
     cos, sin = f32(16, 4), f32(16, 4)
@@ -621,6 +637,15 @@ def test_mat_mul_bnb4(kind):
     w, scale = ints(np.uint8, n * k // 2), rng.uniform(0.1, 2, n * k // block).astype(np.float32)
     compare("MatMulBnb4", [f32(3, k), w, scale], K=k, N=n, block_size=block, quant_type=kind,
             constants=(1, 2), atol=1e-4, rtol=1e-4)
+
+
+def test_word_conv_embedding():
+    words = s([[1, 5, 2, 0, 0, 0], [3, 0, 0, 0, 0, 0], [4, 4, 4, 4, 4, 7]], np.int32)
+    compare("WordConvEmbedding", [words, f32(7, 1, 3, 4), f32(7), f32(8, 4)], atol=1e-5)
+    got = ort_compare.hone_ctypes.run(
+        ort_compare.model("WordConvEmbedding", [words * 0, f32(7, 1, 3, 4), f32(7), f32(8, 4)], domain=MS),
+        [words * 0, f32(7, 1, 3, 4), f32(7), f32(8, 4)])
+    assert not got[0].any()
 
 
 def test_small_math():
