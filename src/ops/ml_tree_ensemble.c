@@ -50,9 +50,7 @@ static bool read_leaves(hone_forest_t* f, int n_nodes, int n_leaves) {
                    f->n_targets);
       return false;
     }
-    int64_t at = (int64_t)entry * f->n_targets + targets[i];
-    f->weights[at] = hone_tensor_f64(weights, i);
-    f->scores[at] = true;
+    hone_forest_add_score(f, entry, targets[i], hone_tensor_f64(weights, i));
   }
   return true;
 }
@@ -148,7 +146,8 @@ static void lower_tree_ensemble(hone_lower_t* l) {
   int n_nodes, n_leaves;
   if (!list(l, "nodes_featureids", -1, &n_nodes) || !list(l, "leaf_targetids", -1, &n_leaves))
     return;
-  if (!hone_forest_init(&f, l, (int64_t)n_nodes + n_leaves, hone_attr_int(l->node, "n_targets", 1)))
+  if (!hone_forest_init(&f, l, (int64_t)n_nodes + n_leaves, hone_attr_int(l->node, "n_targets", 1),
+                        n_leaves))
     return;
   if (!read_nodes(&f, n_nodes) || !read_leaves(&f, n_nodes, n_leaves) || !read_roots(&f) ||
       !read_members(&f, n_nodes))

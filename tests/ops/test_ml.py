@@ -264,7 +264,7 @@ MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 
 
 def forest(kind, trees, depth, targets, features=4, modes=("BRANCH_LEQ",), ids=None, scale=1.0,
-           positive=False, missing=False, per_leaf=1):
+           positive=False, missing=False, per_leaf=1, by_tree=False):
     """Random complete trees as attributes of the classifier or regressor."""
     a = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids",
                          "falsenodeids", "missing_value_tracks_true")}
@@ -283,6 +283,7 @@ def forest(kind, trees, depth, targets, features=4, modes=("BRANCH_LEQ",), ids=N
             a["missing_value_tracks_true"].append(int(rng.integers(2)) if missing and not leaf else 0)
             if leaf:
                 choice = ids if ids is not None else rng.permutation(targets)[:per_leaf]
+                choice = [t % targets] if by_tree else choice
                 for i in choice:
                     value = float(rng.random() if positive else rng.normal()) * scale
                     for key, v in zip(w, (t, n, int(i), value)):
@@ -324,6 +325,16 @@ def test_tree_regressor_probit():
 def test_tree_regressor_several_weights_in_a_leaf():
     compare("TreeEnsembleRegressor", grid(9), n_targets=4,
             **forest("target", 3, 2, 4, per_leaf=3))
+
+
+@pytest.mark.parametrize("trees", [2, 7])
+def test_trees_of_one_target_each(trees):
+    for how in ("SUM", "AVERAGE", "MIN"):
+        compare("TreeEnsembleRegressor", grid(9), n_targets=3, aggregate_function=how,
+                base_values=f32(3).tolist(), **forest("target", trees, 3, 3, by_tree=True))
+    for x in (grid(11), grid(11, np.float64)):
+        compare("TreeEnsembleClassifier", x, 2, classlabels_int64s=[3, 1, 2], post_transform="SOFTMAX",
+                **forest("class", trees, 3, 3, by_tree=True))
 
 
 def test_tree_single_leaf():

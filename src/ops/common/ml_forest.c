@@ -5,7 +5,8 @@
 
 #include "base/memory.h"
 
-bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int64_t n_targets) {
+bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int64_t n_targets,
+                      int64_t n_scores) {
   hone_arena_t* arena = l->b->graph->arena;
   f->l = l;
   if (n_entries < 1 || n_entries > INT32_MAX || n_targets < 1 || n_targets > INT32_MAX) {
@@ -13,10 +14,9 @@ bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int6
                  (long long)n_targets);
     return false;
   }
-  size_t n = (size_t)n_entries, total;
+  size_t n = (size_t)n_entries, scores = (size_t)n_scores;
   f->n_entries = (int)n_entries;
   f->n_targets = (int)n_targets;
-  if (!hone_size_mul(n, (size_t)n_targets, &total)) total = SIZE_MAX;
   f->feature = hone_arena_array(arena, n, sizeof *f->feature);
   f->split = hone_arena_array(arena, n, sizeof *f->split);
   f->mode = hone_arena_array(arena, n, sizeof *f->mode);
@@ -24,12 +24,19 @@ bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int6
   f->no = hone_arena_array(arena, n, sizeof *f->no);
   f->missing_is_yes = hone_arena_array(arena, n, sizeof *f->missing_is_yes);
   f->roots = hone_arena_array(arena, n, sizeof *f->roots);
-  f->weights = hone_arena_array(arena, total, sizeof *f->weights);
-  f->scores = hone_arena_array(arena, total, sizeof *f->scores);
+  f->score_entry = hone_arena_array(arena, scores, sizeof *f->score_entry);
+  f->score_target = hone_arena_array(arena, scores, sizeof *f->score_target);
+  f->score_weight = hone_arena_array(arena, scores, sizeof *f->score_weight);
   bool ok = f->feature && f->split && f->mode && f->yes && f->no && f->missing_is_yes && f->roots &&
-            f->weights && f->scores;
+            f->score_entry && f->score_target && f->score_weight;
   if (!ok) hone_fail_status(l->b, hone_oom());
   return ok;
+}
+
+void hone_forest_add_score(hone_forest_t* f, int64_t entry, int64_t target, double weight) {
+  f->score_entry[f->n_scores] = entry;
+  f->score_target[f->n_scores] = target;
+  f->score_weight[f->n_scores++] = weight;
 }
 
 /* ---- depth ---- */
@@ -105,6 +112,70 @@ static int find_depth(hone_forest_t* f) {
     if (v.depth[f->roots[t]] > depth) depth = v.depth[f->roots[t]];
   }
   return depth;
+}
+
+/* ---- trees of one target ---- */
+
+enum { NO_TARGET = -1, SEVERAL_TARGETS = -2 };
+
+/* The only target that each entry scores: [n_entries]. */
+static int64_t* entry_targets(const hone_forest_t* f) {
+  size_t n = (size_t)f->n_entries;
+  int64_t* target = hone_arena_array(f->l->b->graph->arena, n, sizeof *target);
+  for (size_t i = 0; target && i < n; i++) target[i] = NO_TARGET;
+  for (int i = 0; target && i < f->n_scores; i++) {
+    int64_t* at = &target[f->score_entry[i]];
+    *at = *at == NO_TARGET ? f->score_target[i] : SEVERAL_TARGETS;
+  }
+  return target;
+}
+
+typedef struct survey {
+  const int64_t* target; /* of entries */
+  int64_t* stack;
+  int32_t* seen_by; /* the tree, plus 1, from which an entry was met last */
+  int64_t left;     /* entries that may still be met; trees that share much are given up */
+} survey_t;
+
+/* The target that all leaves of a tree score; NO_TARGET when there is no such. */
+static int64_t survey_tree(const hone_forest_t* f, survey_t* s, int tree) {
+  int64_t target = NO_TARGET, top = 0;
+  s->stack[top++] = f->roots[tree];
+  s->seen_by[f->roots[tree]] = tree + 1;
+  while (top) {
+    int64_t at = s->stack[--top], next[2] = {f->yes[at], f->no[at]};
+    if (s->left-- == 0) return NO_TARGET;
+    if (f->mode[at] == HONE_BRANCH_LEAF) {
+      if (s->target[at] < 0 || (target >= 0 && s->target[at] != target)) return NO_TARGET;
+      target = s->target[at];
+      continue;
+    }
+    for (int i = 0; i < 2; i++) {
+      if (s->seen_by[next[i]] == tree + 1) continue;
+      s->seen_by[next[i]] = tree + 1;
+      s->stack[top++] = next[i];
+    }
+  }
+  return target;
+}
+
+static void find_tree_targets(hone_forest_t* f) {
+  hone_arena_t* arena = f->l->b->graph->arena;
+  size_t n = (size_t)f->n_entries, trees = (size_t)f->n_trees;
+  survey_t s = {.target = entry_targets(f),
+                .stack = hone_arena_array(arena, n, sizeof *s.stack),
+                .seen_by = hone_arena_array(arena, n, sizeof *s.seen_by),
+                .left = 4 * (int64_t)n};
+  int64_t* targets = hone_arena_array(arena, trees, sizeof *targets);
+  if (!s.target || !s.stack || !s.seen_by || !targets) {
+    hone_fail_status(f->l->b, hone_oom());
+    return;
+  }
+  for (int t = 0; t < f->n_trees; t++) {
+    targets[t] = survey_tree(f, &s, t);
+    if (targets[t] == NO_TARGET) return;
+  }
+  f->tree_target = targets;
 }
 
 /* ---- constants ---- */
@@ -202,6 +273,7 @@ hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x) {
   hone_builder_t* b = f->l->b;
   int depth = find_depth(f);
   if (depth < 0 || !hone_is_known(b, x)) return NULL;
+  find_tree_targets(f);
   hone_dim_t shape[2] = {hone_dim(x, 0), hone_d(f->n_trees)};
   hone_value_t* at = hone_expand(b, hone_list_i64(b, f->n_trees, f->roots), 2, shape);
   if (depth == 0 || !at) return at;
@@ -219,40 +291,110 @@ hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x) {
 
 /* ---- totals ---- */
 
+/* Room for a table [n_entries, n_targets]. */
+static void* table_room(hone_forest_t* f, size_t size) {
+  size_t count;
+  if (!hone_size_mul((size_t)f->n_entries, (size_t)f->n_targets, &count)) count = SIZE_MAX;
+  void* table = hone_arena_array(f->l->b->graph->arena, count, size);
+  if (!table) hone_fail_status(f->l->b, hone_oom());
+  return table;
+}
+
+/* bool [n_entries, n_targets]: the leaf says something about the target. */
+static bool* score_flags(hone_forest_t* f) {
+  bool* flags = table_room(f, sizeof *flags);
+  for (int i = 0; flags && i < f->n_scores; i++)
+    flags[f->score_entry[i] * f->n_targets + f->score_target[i]] = true;
+  return flags;
+}
+
 static hone_value_t* score_table(hone_forest_t* f) {
   const int64_t dims[2] = {f->n_entries, f->n_targets};
-  return hone_constant_data(f->l->b, HONE_BOOL, 2, dims, f->scores);
+  bool* flags = score_flags(f);
+  return flags ? hone_constant_data(f->l->b, HONE_BOOL, 2, dims, flags) : NULL;
+}
+
+/* Weights by entry and target. */
+static hone_value_t* weight_table(hone_forest_t* f) {
+  double* weights = table_room(f, sizeof *weights);
+  for (int i = 0; weights && i < f->n_scores; i++)
+    weights[f->score_entry[i] * f->n_targets + f->score_target[i]] += f->score_weight[i];
+  return weights ? constant_numbers(f, f->n_targets, weights) : NULL;
+}
+
+/* bool [n_targets]: which targets some tree scores, where trees have one each. */
+static bool* scored_targets(hone_forest_t* f) {
+  bool* scored = hone_arena_array(f->l->b->graph->arena, (size_t)f->n_targets, sizeof *scored);
+  if (!scored) hone_fail_status(f->l->b, hone_oom());
+  for (int t = 0; scored && t < f->n_trees; t++) scored[f->tree_target[t]] = true;
+  return scored;
 }
 
 hone_value_t* hone_forest_has_score(hone_forest_t* f, hone_value_t* leaves) {
   hone_builder_t* b = f->l->b;
-  const int64_t trees[1] = {1};
-  return hone_reduce(b, HONE_COMBINE_MAX, hone_gather(b, score_table(f), leaves), 1, trees, false);
+  static const int64_t trees[1] = {1};
+  if (!hone_is_known(b, leaves)) return NULL;
+  if (!f->tree_target)
+    return hone_reduce(b, HONE_COMBINE_MAX, hone_gather(b, score_table(f), leaves), 1, trees,
+                       false);
+  const int64_t count = f->n_targets;
+  bool* scored = scored_targets(f);
+  hone_dim_t shape[2] = {hone_dim(leaves, 0), hone_d(count)};
+  return scored ? hone_expand(b, hone_constant_data(b, HONE_BOOL, 1, &count, scored), 2, shape)
+                : NULL;
+}
+
+/* Sums where each tree has one target: weights of the leaves [n, trees] times a
+ * matrix that says which tree counts for which target. */
+static hone_value_t* sum_by_tree(hone_forest_t* f, hone_value_t* leaves) {
+  hone_builder_t* b = f->l->b;
+  const int64_t dims[2] = {f->n_trees, f->n_targets};
+  size_t cells;
+  if (!hone_size_mul((size_t)dims[0], (size_t)dims[1], &cells)) cells = SIZE_MAX;
+  double* weights = hone_arena_array(b->graph->arena, (size_t)f->n_entries, sizeof *weights);
+  float* counts = hone_arena_array(b->graph->arena, cells, sizeof *counts);
+  if (!weights || !counts) return hone_fail_status(b, hone_oom());
+  for (int i = 0; i < f->n_scores; i++) weights[f->score_entry[i]] = f->score_weight[i];
+  for (int t = 0; t < f->n_trees; t++) counts[t * dims[1] + f->tree_target[t]] = 1;
+  hone_value_t* of_trees = hone_gather(b, constant_numbers(f, 0, weights), leaves);
+  if (f->n_targets == 1) return hone_reduce_last(b, HONE_COMBINE_ADD, of_trees, 1, true);
+  return hone_matmul(b, of_trees, hone_constant_data(b, HONE_F32, 2, dims, counts), f->dtype);
+}
+
+static hone_value_t* sum_scores(hone_forest_t* f, hone_value_t* leaves) {
+  static const int64_t trees[1] = {1};
+  hone_builder_t* b = f->l->b;
+  if (f->tree_target) return sum_by_tree(f, leaves);
+  return hone_reduce(b, HONE_COMBINE_ADD, hone_gather(b, weight_table(f), leaves), 1, trees, false);
 }
 
 hone_value_t* hone_forest_total(hone_forest_t* f, hone_value_t* leaves, hone_aggregate_t how) {
   hone_builder_t* b = f->l->b;
-  const int64_t trees[1] = {1};
-  hone_value_t* weights = constant_numbers(f, f->n_targets, f->weights);
-  if (how == HONE_AGGREGATE_SUM || how == HONE_AGGREGATE_AVERAGE) {
-    hone_value_t* sum =
-        hone_reduce(b, HONE_COMBINE_ADD, hone_gather(b, weights, leaves), 1, trees, false);
-    return how == HONE_AGGREGATE_SUM ? sum : hone_div_number(b, sum, f->n_trees);
-  }
+  static const int64_t trees[1] = {1};
+  if (!hone_is_known(b, leaves)) return NULL;
+  if (how == HONE_AGGREGATE_SUM) return sum_scores(f, leaves);
+  if (how == HONE_AGGREGATE_AVERAGE) return hone_div_number(b, sum_scores(f, leaves), f->n_trees);
   bool least = how == HONE_AGGREGATE_MIN;
   hone_value_t* none = hone_scalar(b, f->dtype, least ? (double)INFINITY : -(double)INFINITY);
-  weights = hone_select(b, score_table(f), weights, none);
+  hone_value_t* weights = hone_select(b, score_table(f), weight_table(f), none);
   hone_value_t* best = hone_reduce(b, least ? HONE_COMBINE_MIN : HONE_COMBINE_MAX,
                                    hone_gather(b, weights, leaves), 1, trees, false);
   return hone_select(b, hone_forest_has_score(f, leaves), best, hone_scalar(b, f->dtype, 0));
 }
 
+/* True when every leaf speaks of every target. */
+static bool all_scored(hone_forest_t* f) {
+  const bool* flags = f->tree_target ? scored_targets(f) : score_flags(f);
+  int64_t rows = f->tree_target ? 1 : f->n_entries;
+  for (int64_t i = 0; flags && i < rows; i++)
+    for (int k = 0; k < f->n_targets; k++)
+      if ((f->tree_target || f->mode[i] == HONE_BRANCH_LEAF) && !flags[i * f->n_targets + k])
+        return false;
+  return flags != NULL;
+}
+
 hone_value_t* hone_forest_mask(hone_forest_t* f, hone_value_t* leaves, hone_value_t* totals) {
   hone_builder_t* b = f->l->b;
-  bool all = true; /* every leaf speaks of every target */
-  for (int64_t i = 0; i < f->n_entries; i++)
-    for (int k = 0; k < f->n_targets && f->mode[i] == HONE_BRANCH_LEAF; k++)
-      all &= f->scores[i * f->n_targets + k];
-  if (all) return totals;
+  if (all_scored(f)) return totals;
   return hone_select(b, hone_forest_has_score(f, leaves), totals, hone_scalar(b, f->dtype, 0));
 }

@@ -43,16 +43,24 @@ typedef struct hone_forest {
   int n_trees;
   int64_t* roots;
   int n_targets;
-  double* weights; /* [n_entries, n_targets], of leaves */
-  bool* scores;    /* same shape: the leaf says something about the target */
+  int n_scores; /* what the leaves say: a weight for a target, any number a leaf */
+  int64_t* score_entry;
+  int64_t* score_target;
+  double* score_weight;
   int n_members;   /* of the largest set */
   double* members; /* [n_entries, n_members], filled up with NaN */
+  /* Of each tree, when all of its leaves score one and the same target: that
+   * target, as gradient boosting has it. NULL otherwise. Made by the walk. */
+  int64_t* tree_target;
 } hone_forest_t;
 
-/* Room for everything but members; false when memory is out or the sizes are absurd. */
-bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int64_t n_targets);
-/* Entry of the leaf that each row [n, features] reaches in each tree: i64 [n, trees].
- * Branches to entries that are not there and cycles are errors. */
+/* Room for everything but members; false when memory is out or the sizes are
+ * absurd. There may be at most `n_scores` scores. */
+bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int64_t n_targets,
+                      int64_t n_scores);
+void hone_forest_add_score(hone_forest_t* f, int64_t entry, int64_t target, double weight);
+/* Must come before what follows. Entry of the leaf that each row [n, features] reaches in each
+ * tree: i64 [n, trees]. Branches to entries that are not there and cycles are errors. */
 hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x);
 /* Weights of the leaves over all trees: [n, targets]; where none counts 0. */
 hone_value_t* hone_forest_total(hone_forest_t* f, hone_value_t* leaves, hone_aggregate_t how);

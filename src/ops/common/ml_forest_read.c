@@ -172,9 +172,7 @@ static bool read_weights(reader_t* r, const hone_forest_names_t* names) {
       hone_op_fail(r->l, "weight %d belongs to a node or target that is not there", i);
       return false;
     }
-    int64_t at = entry * f->n_targets + ids[i];
-    f->weights[at] += weights[i];
-    f->scores[at] = true;
+    hone_forest_add_score(f, entry, ids[i], weights[i]);
   }
   return true;
 }
@@ -190,7 +188,9 @@ bool hone_forest_read(hone_forest_t* f, hone_lower_t* l, const hone_forest_names
     hone_op_fail(l, "nodes_treeids has %d entries and nodes_nodeids %d", n, n_nodes);
     return false;
   }
-  if (!hone_forest_init(f, l, n, n_targets)) return false;
+  int n_scores;
+  hone_attr_ints(l->node, names->ids, &n_scores);
+  if (!hone_forest_init(f, l, n, n_targets, n_scores)) return false;
   hone_map_init_arena(&r.map, l->b->graph->arena);
   bool ok = index_nodes(&r) && read_nodes(&r) && read_weights(&r, names);
   hone_map_free(&r.map);
