@@ -42,7 +42,7 @@ static void lower_loop(hone_lower_t* l) {
                            .b = l->b,
                            .graph = graph,
                            .n_carried = n_carried,
-                           .initial = l->inputs + 2,
+                           .initial = n_carried ? l->inputs + 2 : NULL,
                            .make_params = make_params,
                            .n_params = 2 + n_carried,
                            .first_carried = 1};
@@ -56,7 +56,7 @@ static void lower_loop(hone_lower_t* l) {
   if (is_true(l->b, condition)) condition = NULL;
   hone_value_t** results = hone_op_values(l, n_outputs);
   if (!results || !hone_loop_body_build(&loop)) return;
-  hone_loop_close(l->b, &loop.body, trip_count, condition, n_carried, l->inputs + 2,
+  hone_loop_close(l->b, &loop.body, trip_count, condition, n_carried, loop.initial,
                   next_condition(&loop, !condition), loop.results + 1, n_stacked,
                   loop.results + 1 + n_carried, results);
   for (int i = 0; i < l->n_outputs && i < n_outputs; i++) hone_op_out(l, i, results[i]);

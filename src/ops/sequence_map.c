@@ -100,6 +100,10 @@ static void lower_map(hone_lower_t* l) {
       hone_op_fail(l, "input %d is missing", i);
       return;
     }
+    if (i == 0 && x->type.kind == HONE_TYPE_TENSOR) {
+      hone_op_fail(l, "input 0 is a tensor; a sequence is needed");
+      return;
+    }
     if (x->type.kind == HONE_TYPE_ANY || (i == 0 && !is_sequence(x))) {
       hone_defer(l->b, "whether an input is a sequence is not known");
       return;

@@ -228,3 +228,12 @@ def test_error_names_the_way_through_the_calls():
     message = refused(model("m (float[3,4] x) => (float[3,4] y) { [call] y = local.f (x) }",
                             "f (a) => (b) { [inner] b = Transpose <perm = [0, 0]> (a) }"), X)
     assert "call" in message and "inner" in message
+
+
+def test_calls_that_multiply_are_refused():
+    """40 functions, each calling the next one twice: 2^40 nodes."""
+    functions = [f"f{i} (a) => (b) {{ c = local.f{i + 1} (a) b = local.f{i + 1} (c) }}"
+                 for i in range(40)]
+    message = refused(model("m (float[3,4] x) => (float[3,4] y) { y = local.f0 (x) }", *functions,
+                            "f40 (a) => (b) { b = Identity (a) }"), X)
+    assert "nodes" in message

@@ -8,7 +8,8 @@
 #include "base/memory.h"
 #include "ops/common/scope.h"
 
-enum { MAX_DEPTH = 64 };
+/* Functions that call each other can stand for exponentially many nodes. */
+enum { MAX_DEPTH = 64, MAX_NODES = 1 << 20 };
 
 /* ---- errors and gaps ---- */
 
@@ -305,7 +306,14 @@ static void lower_node(hone_scope_t* scope, const hone_onnx_node_t* node) {
 }
 
 void hone_lower_nodes(hone_scope_t* scope, int64_t count, const hone_onnx_node_t* nodes) {
-  for (int64_t i = 0; i < count && hone_builder_ok(scope->b); i++) lower_node(scope, &nodes[i]);
+  hone_lowering_t* lowering = scope->lowering;
+  for (int64_t i = 0; i < count && hone_builder_ok(scope->b); i++) {
+    if (++lowering->n_nodes > MAX_NODES)
+      hone_fail(scope->b, HONE_UNSUPPORTED,
+                "more than %d nodes when the calls of functions are written out", MAX_NODES);
+    else
+      lower_node(scope, &nodes[i]);
+  }
 }
 
 void hone_lower_initializers(hone_scope_t* scope, const hone_onnx_graph_t* graph) {

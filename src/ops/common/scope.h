@@ -9,6 +9,7 @@ typedef struct hone_lowering {
   const hone_model_t* model;
   const hone_lower_options_t* options; /* NULL: defaults */
   int depth;                           /* of nested functions and subgraphs */
+  int64_t n_nodes;                     /* lowered so far, again for each call */
 } hone_lowering_t;
 
 typedef struct hone_scope_entry {
