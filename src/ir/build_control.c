@@ -8,8 +8,12 @@ void hone_region_open(hone_builder_t* b, const char* name, hone_builder_t* body)
   *body = (hone_builder_t){.parent = b, .origin = b->origin, .graph = b->graph};
   body->first_symbol = hone_dims_symbol_count(b->graph->dims);
   if (!hone_builder_ok(b)) return;
-  hone_status_t status = hone_graph_create_region(b->graph, name, &body->graph);
-  if (status) hone_fail_status(b, status);
+  hone_graph_t* region;
+  hone_status_t status = hone_graph_create_region(b->graph, name, &region);
+  if (status)
+    hone_fail_status(b, status); /* what is built on goes nowhere */
+  else
+    body->graph = region;
 }
 
 hone_value_t* hone_param(hone_builder_t* body, const hone_type_t* type) {

@@ -103,7 +103,7 @@ static void broadcast_batches(hone_builder_t* b, hone_value_t** x, hone_value_t*
     batch[i] = hone_full(b, HONE_BOOL, 0, type.rank - 2, type.dims);
   }
   hone_broadcast(b, 2, batch);
-  if (!batch[0]) return;
+  if (!hone_builder_ok(b)) return;
   hone_dim_t shape[HONE_MAX_RANK];
   memcpy(shape, batch[0]->type.dims, (size_t)(rank - 2) * sizeof *shape);
   for (int i = 0; i < 2; i++) {

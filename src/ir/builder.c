@@ -210,13 +210,15 @@ const hone_dim_t* hone_known_dims(hone_builder_t* b, hone_value_t* v, int* out_c
   int64_t count = static_count(v);
   if (count < 0 || count > MAX_KNOWN_DIMS)
     return (void*)hone_defer(b, "how many sizes there are is not known");
+  if (!v->content) {
+    hone_dim_t* dims = hone_arena_array(b->graph->arena, (size_t)count, sizeof *dims);
+    if (!dims) return (void*)hone_fail_status(b, hone_oom());
+    for (int64_t i = 0; i < count; i++)
+      dims[i] = bind_element(b, v, i, INT64_MIN / 4, INT64_MAX / 4);
+    v->content = dims; /* the symbols are its content from now on */
+  }
   *out_count = (int)count;
-  if (v->content) return v->content;
-  hone_dim_t* dims = hone_arena_array(b->graph->arena, (size_t)count, sizeof *dims);
-  if (!dims) return (void*)hone_fail_status(b, hone_oom());
-  for (int64_t i = 0; i < count; i++) dims[i] = bind_element(b, v, i, INT64_MIN / 4, INT64_MAX / 4);
-  v->content = dims; /* the symbols are its content from now on */
-  return dims;
+  return v->content;
 }
 
 hone_dim_t hone_d_scalar(hone_builder_t* b, hone_value_t* value, int64_t min, int64_t max) {
