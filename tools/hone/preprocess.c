@@ -147,7 +147,7 @@ hone_status_t hone_preprocess_parse(const char* text, hone_preprocess_t* out) {
   if (!text || !*text) return NULL;
   if (strlen(text) >= sizeof buffer)
     return hone_status_make(HONE_INVALID_ARGUMENT, "'%.40s…' is too long", text);
-  strcpy(buffer, text);
+  memcpy(buffer, text, strlen(text) + 1);
   char* rest = buffer;
   for (char* item; (item = strsep(&rest, ","));) HONE_TRY(parse_word(item, out));
   return NULL;

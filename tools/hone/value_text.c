@@ -199,7 +199,7 @@ static void print_real(hone_dtype_t dtype, const void* element, char out[HONE_NU
   int digits = isfinite(value) ? digits_needed(dtype, element, value) : 0;
   snprintf(out, HONE_NUMBER_SIZE, "%.*e", digits, isnan(value) ? (double)NAN : value);
   const char* e = strchr(out, 'e');
-  int exponent = e ? atoi(e + 1) : MOST;
+  int exponent = e ? (int)strtol(e + 1, NULL, 10) : MOST;
   int decimals = digits > exponent ? digits - exponent : 0;
   if (exponent > LEAST && exponent < MOST) snprintf(out, HONE_NUMBER_SIZE, "%.*f", decimals, value);
 }

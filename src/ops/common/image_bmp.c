@@ -98,10 +98,19 @@ static void put_color(const bmp_t* bmp, int64_t x, int64_t y, uint32_t value) {
         bmp->bits == 24 ? (unsigned char)(value >> (16 - 8 * c)) : masked(value, bmp->masks[c]);
 }
 
-static bool read_plain(const bmp_t* bmp) {
-  size_t stride = ((size_t)bmp->width * bmp->bits + 31) / 32 * 4;
-  size_t needed = stride * (size_t)bmp->height;
-  if (bmp->pixels_at > bmp->size || needed > bmp->size - bmp->pixels_at) return false;
+static size_t plain_stride(const bmp_t* bmp) {
+  return ((size_t)bmp->width * bmp->bits + 31) / 32 * 4;
+}
+
+/* Whether all pixels are there, which is asked before memory is taken for them. */
+static bool is_whole(const bmp_t* bmp) {
+  if (bmp->compression == RLE8 || bmp->compression == RLE4) return true;
+  if (bmp->width < 1 || bmp->height < 1 || bmp->pixels_at > bmp->size) return false;
+  return (size_t)bmp->height <= (bmp->size - bmp->pixels_at) / plain_stride(bmp);
+}
+
+static void read_plain(const bmp_t* bmp) {
+  size_t stride = plain_stride(bmp);
   for (int64_t y = 0; y < bmp->height; y++) {
     size_t row = bmp->pixels_at + (size_t)y * stride;
     for (int64_t x = 0; x < bmp->width; x++) {
@@ -114,7 +123,14 @@ static bool read_plain(const bmp_t* bmp) {
         put_color(bmp, x, y, value);
     }
   }
-  return true;
+}
+
+/* What runs leave out is color 0. */
+static void fill_background(const bmp_t* bmp) {
+  uint32_t color = read_at(bmp, bmp->palette_at, 3);
+  unsigned char* rgb = bmp->image->rgb;
+  for (int64_t i = 0; i < bmp->width * bmp->height; i++, rgb += 3)
+    for (int c = 0; c < 3; c++) rgb[c] = (unsigned char)(color >> (16 - 8 * c));
 }
 
 /* Index `i` of a run whose two nibbles, or byte, alternate in `byte`. */
@@ -153,10 +169,13 @@ static bool read_runs(const bmp_t* bmp) {
 
 hone_status_t hone_image_bmp(const unsigned char* data, size_t size, hone_image_t* image) {
   bmp_t bmp = {.data = data, .size = size, .image = image};
-  if (!read_header(&bmp) || !hone_image_create(image, bmp.width, bmp.height)) return NULL;
-  for (int64_t i = 0; bmp.bits <= 8 && i < bmp.width; i++) /* what runs leave out is color 0 */
-    for (int64_t y = 0; y < bmp.height; y++) put_index(&bmp, i, y, 0);
+  if (!read_header(&bmp) || !is_whole(&bmp) || !hone_image_create(image, bmp.width, bmp.height))
+    return NULL;
   bool runs = bmp.compression == RLE8 || bmp.compression == RLE4;
-  if (!(runs ? read_runs(&bmp) : read_plain(&bmp))) hone_image_free(image);
+  if (runs)
+    fill_background(&bmp);
+  else
+    read_plain(&bmp);
+  if (runs && !read_runs(&bmp)) hone_image_free(image);
   return NULL;
 }
