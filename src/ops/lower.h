@@ -23,6 +23,9 @@ typedef struct hone_dim_binding {
 typedef struct hone_lower_options {
   int n_bindings;
   const hone_dim_binding_t* bindings;
+  /* A dimension's name holds within one input only: for models that give one
+   * name to sizes that differ. */
+  bool names_are_per_input;
   /* Not NULL: nodes that cannot be lowered are listed here, last first (in
    * `gap_arena`), instead of stopping at the first; the graph is then good for
    * nothing else. */

@@ -2,6 +2,7 @@
 #include "hone/session.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +13,23 @@
 #include "ir/type_text.h"
 #include "ops/lower.h"
 
+/* The model in one reading of its dimension names. */
+typedef struct variant {
+  hone_graph_t* graph;
+  hone_program_t* program;
+} variant_t;
+
 struct hone_session {
   const hone_allocator_t* allocator;
   const hone_backend_t* backend;
-  hone_graph_t* graph;
-  hone_program_t* program;
+  const hone_model_t* model;
+  hone_session_options_t options; /* only dims, copied */
+  int n_dims_room;                /* entries that they were made for */
+  variant_t strict;               /* equal names are equal sizes */
+  /* Equal names of different inputs may differ, as models in the wild have it;
+   * made when a run first asks for it. */
+  variant_t loose;
+  pthread_mutex_t loose_lock;
   atomic_uint_fast64_t runs; /* so far; each draws other random numbers */
 };
 
@@ -28,26 +41,58 @@ static hone_status_t find_backend(const char* device, const hone_backend_t** out
   return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", device);
 }
 
-static hone_status_t lower(const hone_model_t* model, const hone_session_options_t* options,
-                           hone_session_t* session) {
+static hone_status_t lower(const hone_session_t* session, bool loose, hone_graph_t** out_graph) {
+  const hone_session_options_t* options = &session->options;
   size_t bytes = (size_t)options->n_dims * sizeof(hone_dim_binding_t);
   hone_dim_binding_t* bindings = hone_alloc(session->allocator, bytes);
   if (!bindings) return hone_oom();
   for (int i = 0; i < options->n_dims; i++)
     bindings[i] =
         (hone_dim_binding_t){options->dims[i].name, options->dims[i].min, options->dims[i].max};
-  hone_lower_options_t lowering = {.n_bindings = options->n_dims, .bindings = bindings};
-  hone_status_t status = hone_lower_model(model, &lowering, session->allocator, &session->graph);
+  hone_lower_options_t lowering = {
+      .n_bindings = options->n_dims, .bindings = bindings, .names_are_per_input = loose};
+  hone_status_t status = hone_lower_model(session->model, &lowering, session->allocator, out_graph);
   hone_free(session->allocator, bindings, bytes);
   return status;
 }
 
-static hone_status_t build(const hone_model_t* model, const hone_session_options_t* options,
-                           hone_session_t* session) {
-  HONE_TRY(find_backend(options->device ? options->device : "ref", &session->backend));
-  HONE_TRY(lower(model, options, session));
+static void drop_variant(const hone_session_t* session, variant_t* variant) {
+  if (variant->program) session->backend->destroy(variant->program);
+  hone_graph_destroy(variant->graph);
+  *variant = (variant_t){0};
+}
+
+static hone_status_t build(const hone_session_t* session, bool loose, variant_t* out) {
+  HONE_TRY(lower(session, loose, &out->graph));
   hone_compile_options_t compile = {.struct_size = sizeof compile, .allocator = session->allocator};
-  return session->backend->compile(session->graph, &compile, &session->program);
+  hone_status_t status = session->backend->compile(out->graph, &compile, &out->program);
+  if (status) drop_variant(session, out);
+  return status;
+}
+
+/* Copies the sizes and their names, which the caller may free. */
+static hone_status_t copy_dims(hone_session_t* session, const hone_session_options_t* from) {
+  size_t count = (size_t)from->n_dims;
+  hone_dim_option_t* dims = hone_alloc(session->allocator, count * sizeof *dims);
+  if (!dims) return hone_oom();
+  session->options.dims = dims;
+  for (size_t i = 0; i < count; i++) {
+    size_t length = strlen(from->dims[i].name) + 1;
+    char* name = hone_alloc(session->allocator, length);
+    if (!name) return hone_oom();
+    memcpy(name, from->dims[i].name, length);
+    dims[i] = (hone_dim_option_t){name, from->dims[i].min, from->dims[i].max};
+    session->options.n_dims++;
+  }
+  return NULL;
+}
+
+static void drop_dims(hone_session_t* session, int room) {
+  const hone_dim_option_t* dims = session->options.dims;
+  if (!dims) return;
+  for (int i = 0; i < session->options.n_dims; i++)
+    hone_free(session->allocator, (void*)(uintptr_t)dims[i].name, strlen(dims[i].name) + 1);
+  hone_free(session->allocator, (void*)(uintptr_t)dims, (size_t)room * sizeof *dims);
 }
 
 hone_status_t hone_session_create(const hone_model_t* model, const hone_session_options_t* options,
@@ -57,10 +102,17 @@ hone_status_t hone_session_create(const hone_model_t* model, const hone_session_
   *out_session = NULL;
   const hone_allocator_t* allocator =
       options->allocator ? options->allocator : hone_allocator_system();
+  const hone_backend_t* backend;
+  HONE_TRY(find_backend(options->device ? options->device : "ref", &backend));
   hone_session_t* session = hone_alloc(allocator, sizeof *session);
   if (!session) return hone_oom();
   session->allocator = allocator;
-  hone_status_t status = build(model, options, session);
+  session->backend = backend;
+  session->model = model;
+  session->n_dims_room = options->n_dims;
+  pthread_mutex_init(&session->loose_lock, NULL);
+  hone_status_t status = copy_dims(session, options);
+  if (!status) status = build(session, false, &session->strict);
   if (status)
     hone_session_destroy(session);
   else
@@ -70,22 +122,32 @@ hone_status_t hone_session_create(const hone_model_t* model, const hone_session_
 
 void hone_session_destroy(hone_session_t* session) {
   if (!session) return;
-  if (session->program) session->backend->destroy(session->program);
-  hone_graph_destroy(session->graph);
+  drop_variant(session, &session->strict);
+  drop_variant(session, &session->loose);
+  drop_dims(session, session->n_dims_room);
+  pthread_mutex_destroy(&session->loose_lock);
   hone_free(session->allocator, session, sizeof *session);
 }
 
 /* ---- looking ---- */
 
-int hone_session_input_count(const hone_session_t* session) { return session->graph->n_inputs; }
-int hone_session_output_count(const hone_session_t* session) { return session->graph->n_outputs; }
+int hone_session_input_count(const hone_session_t* session) {
+  return session->strict.graph->n_inputs;
+}
+int hone_session_output_count(const hone_session_t* session) {
+  return session->strict.graph->n_outputs;
+}
 
 static const hone_value_t* input_at(const hone_session_t* session, int index) {
-  return index >= 0 && index < session->graph->n_inputs ? session->graph->inputs[index] : NULL;
+  return index >= 0 && index < session->strict.graph->n_inputs
+             ? session->strict.graph->inputs[index]
+             : NULL;
 }
 
 static const hone_value_t* output_at(const hone_session_t* session, int index) {
-  return index >= 0 && index < session->graph->n_outputs ? session->graph->outputs[index] : NULL;
+  return index >= 0 && index < session->strict.graph->n_outputs
+             ? session->strict.graph->outputs[index]
+             : NULL;
 }
 
 const char* hone_session_input_name(const hone_session_t* session, int index) {
@@ -94,7 +156,7 @@ const char* hone_session_input_name(const hone_session_t* session, int index) {
 }
 
 const char* hone_session_output_name(const hone_session_t* session, int index) {
-  return output_at(session, index) ? session->graph->output_names[index] : NULL;
+  return output_at(session, index) ? session->strict.graph->output_names[index] : NULL;
 }
 
 static size_t print_type(const hone_value_t* value, char* buffer, size_t size) {
@@ -141,6 +203,7 @@ static hone_status_t wrong_input(const hone_value_t* want, const hone_tensor_t* 
 /* What symbols of the inputs stand for, so that equal names get equal sizes. */
 typedef struct symbol_table {
   int64_t* values; /* -1: not yet seen */
+  bool conflict;   /* a name has stood for two sizes */
 } symbol_table_t;
 
 static hone_status_t check_extent(const hone_value_t* want, const hone_tensor_t* got, int axis,
@@ -155,11 +218,7 @@ static hone_status_t check_extent(const hone_value_t* want, const hone_tensor_t*
                             " to %" PRId64,
                             want->name, axis, extent, symbol->name, symbol->min, symbol->max);
   int64_t* known = &table->values[symbol->id];
-  if (*known >= 0 && *known != extent)
-    return hone_status_make(HONE_INVALID_ARGUMENT,
-                            "input '%s': axis %d is %" PRId64 ", but '%s' is %" PRId64
-                            " in an earlier input",
-                            want->name, axis, extent, symbol->name, *known);
+  if (*known >= 0 && *known != extent) table->conflict = true;
   *known = extent;
   return NULL;
 }
@@ -191,19 +250,30 @@ static hone_status_t check_input(const hone_value_t* want, const hone_tensor_t* 
 }
 
 static hone_status_t check_inputs(const hone_session_t* session, int n_inputs,
-                                  hone_tensor_t* const* inputs) {
-  const hone_graph_t* graph = session->graph;
+                                  hone_tensor_t* const* inputs, bool* out_conflict) {
+  const hone_graph_t* graph = session->strict.graph;
   if (n_inputs != graph->n_inputs)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%d inputs given; the model takes %d", n_inputs,
                             graph->n_inputs);
   size_t count = (size_t)hone_dims_symbol_count(graph->dims);
-  symbol_table_t table = {hone_alloc(session->allocator, count * sizeof(int64_t))};
+  symbol_table_t table = {.values = hone_alloc(session->allocator, count * sizeof(int64_t))};
   if (!table.values) return hone_oom();
   memset(table.values, 0xff, count * sizeof(int64_t));
   hone_status_t status = NULL;
   for (int i = 0; i < n_inputs && !status; i++)
     status = check_input(graph->inputs[i], inputs[i], &table);
   hone_free(session->allocator, table.values, count * sizeof(int64_t));
+  *out_conflict = table.conflict;
+  return status;
+}
+
+/* The loose reading, made by whoever comes first. */
+static hone_status_t loose_program(hone_session_t* session, hone_program_t** out_program) {
+  pthread_mutex_lock(&session->loose_lock);
+  hone_status_t status = NULL;
+  if (!session->loose.program) status = build(session, true, &session->loose);
+  *out_program = session->loose.program;
+  pthread_mutex_unlock(&session->loose_lock);
   return status;
 }
 
@@ -213,9 +283,12 @@ hone_status_t hone_session_run(hone_session_t* session, const hone_run_options_t
   hone_run_options_t full = options ? *options : (hone_run_options_t){.struct_size = sizeof full};
   if (!full.seed) full.seed = atomic_fetch_add(&session->runs, 1) + 1;
   memset(out_outputs, 0, (size_t)n_outputs * sizeof *out_outputs);
-  if (n_outputs != session->graph->n_outputs)
+  if (n_outputs != session->strict.graph->n_outputs)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%d outputs wanted; the model has %d", n_outputs,
-                            session->graph->n_outputs);
-  HONE_TRY(check_inputs(session, n_inputs, inputs));
-  return session->backend->run(session->program, &full, n_inputs, inputs, n_outputs, out_outputs);
+                            session->strict.graph->n_outputs);
+  bool conflict = false;
+  hone_program_t* program = session->strict.program;
+  HONE_TRY(check_inputs(session, n_inputs, inputs, &conflict));
+  if (conflict) HONE_TRY(loose_program(session, &program));
+  return session->backend->run(program, &full, n_inputs, inputs, n_outputs, out_outputs);
 }

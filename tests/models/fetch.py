@@ -44,22 +44,49 @@ def is_there(row):
 
 
 def _download(package, version, folder):
-    """The package's archive: a wheel for any platform, else the source."""
+    """The package's archive (a wheel for any platform, else the source) or, where pip cannot
+    make the source's metadata, the folder that it was unpacked to."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
            "--no-deps", "-d", folder, f"{package}=={version}"]
+    unpacked = os.path.join(folder, "unpacked")
+    os.mkdir(unpacked)
     attempts = [["--only-binary=:all:"],
                 ["--only-binary=:all:", "--python-version", "3.12"],
-                ["--no-binary=:all:", "--no-build-isolation"]]
+                ["--no-binary=:all:", "--no-build-isolation", "--no-clean"]]
     for extra in attempts:
-        done = subprocess.run(pip + extra, capture_output=True, text=True)
-        found = [f for f in os.listdir(folder)]
+        done = subprocess.run(pip + extra, capture_output=True, text=True,
+                              env={**os.environ, "TMPDIR": unpacked})
+        found = [f for f in os.listdir(folder) if f != "unpacked"]
         if done.returncode == 0 and found:
             return os.path.join(folder, found[0])
+    if any(files for _, _, files in os.walk(unpacked)):
+        return unpacked
     raise RuntimeError(f"{package}=={version}: {done.stderr.strip()[-300:]}")
+
+
+def _open_folder(path):
+    """An unpacked source as if it were an archive: the top folder has another name there."""
+    files = {}
+    for base, _, names in os.walk(path):
+        for name in names:
+            full = os.path.join(base, name)
+            files[full] = full
+
+    def read(name):
+        inside = name.split("/", 1)[1]
+        full = next((f for f in files if f.endswith("/" + inside)), None)
+        if full is None:
+            raise KeyError(name)
+        with open(full, "rb") as file:
+            return file.read()
+
+    return [], read
 
 
 def _open_archive(path):
     """(names, read) of a wheel or a source archive."""
+    if os.path.isdir(path):
+        return _open_folder(path)
     if path.endswith((".whl", ".zip")):
         archive = zipfile.ZipFile(path)
         return archive.namelist(), archive.read

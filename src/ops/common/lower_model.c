@@ -22,6 +22,10 @@ static hone_dim_t input_dim(hone_scope_t* scope, const char* input, int axis,
   if (!name) return hone_d(-1);
   const hone_dim_binding_t* binding = find_binding(scope->lowering, name);
   if (binding && binding->min == binding->max) return hone_d(binding->min);
+  const hone_lower_options_t* options = scope->lowering->options;
+  if (is_named && options && options->names_are_per_input)
+    name = hone_arena_format(scope->b->graph->arena, "%s.%s", input, name);
+  if (!name) return hone_d(-1);
   return hone_dim_symbol(scope->b->graph->dims, name, HONE_SYMBOL_INPUT, binding ? binding->min : 0,
                          binding ? binding->max : INT32_MAX);
 }
