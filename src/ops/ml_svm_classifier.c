@@ -78,7 +78,7 @@ static hone_value_t* most_votes(svm_t* svm, hone_value_t* scores) {
   size_t total = (size_t)svm->classes * (size_t)svm->pairs;
   int32_t* first = hone_arena_array(b->graph->arena, total, sizeof *first);
   int32_t* second = hone_arena_array(b->graph->arena, total, sizeof *second);
-  int pair = 0;
+  int64_t pair = 0;
   for (int i = 0; first && second && i < svm->classes; i++)
     for (int j = i + 1; j < svm->classes; j++, pair++)
       first[pair * svm->classes + i] = second[pair * svm->classes + j] = 1;

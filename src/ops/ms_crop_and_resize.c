@@ -96,6 +96,11 @@ static void lower_crop_and_resize(hone_lower_t* l) {
                  mode, hone_rank(x), (long long)hone_tensor_count(crop));
     return;
   }
+  if (hone_tensor_i64(crop, 0) < 1 || hone_tensor_i64(crop, 1) < 1) {
+    hone_op_fail(l, "crop_size is %lld by %lld; both must be positive",
+                 (long long)hone_tensor_i64(crop, 0), (long long)hone_tensor_i64(crop, 1));
+    return;
+  }
   sampler_t s = make_sampler(l, x);
   hone_value_t* at_y = positions(l, 0, hone_tensor_i64(crop, 0), s.height);
   hone_value_t* at_x = positions(l, 1, hone_tensor_i64(crop, 1), s.width);

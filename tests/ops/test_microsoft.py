@@ -711,6 +711,8 @@ def test_refused():
                                        domain=MS, N=5, K=32, bits=5, block_size=16)
     assert "threes" in ort_compare.fails("QLinearConcat", [s(1), s(1, np.uint8), ints(np.uint8, 2)],
                                          domain=MS, axis=0)
+    assert "crop_size" in ort_compare.fails(
+        "CropAndResize", [f32(1, 1, 4, 4), f32(1, 4), s([0], np.int32), s([3, 0], np.int32)], domain=MS)
     assert "metric" in ort_compare.fails("CDist", [f32(2, 3), f32(2, 3)], domain=MS, metric="cosine")
     assert "quantized cache" in ort_compare.fails(
         "GroupQueryAttention", [x, x, x, None, None, s([4, 4], np.int32), s(5, np.int32)], domain=MS,
