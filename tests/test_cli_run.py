@@ -520,7 +520,7 @@ def test_memory_limit(tmp_path):
     model = identity(tmp_path, TensorProto.FLOAT, ["n"])
     run(model, "--random", "--shape", "x=1000", "--mem-limit", "1M")
     message = refuse(model, "--random", "--shape", "x=1000000", "--mem-limit", "1M")
-    assert "memory" in message
+    assert "memory limit reached: --mem-limit 1M" in message
 
 
 def damaged_samples(folder):

@@ -26,7 +26,17 @@ int hone_cli_usage(hone_cli_t* cli, const char* format, ...) {
   return HONE_EXIT_USAGE;
 }
 
+/* Memory that --mem-limit refused is a limit that was reached, and says how far it went. */
+static hone_status_t name_the_limit(const hone_cli_t* cli, hone_status_t status) {
+  if (hone_status_code(status) != HONE_OUT_OF_MEMORY || !cli->limit) return status;
+  hone_status_free(status);
+  return hone_status_make(
+      HONE_MEMORY_LIMIT, "--mem-limit %s: %zu bytes were taken when more was asked for",
+      hone_cli_text(cli, "mem-limit", ""), hone_limit_allocator_peak(cli->limit));
+}
+
 int hone_cli_fail(hone_cli_t* cli, hone_status_t status) {
+  status = name_the_limit(cli, status);
   hone_code_t code = hone_status_code(status);
   fprintf(stderr, "hone %s: %s: %s\n", cli->command->name, hone_code_text(code),
           hone_status_message(status));
