@@ -1,5 +1,7 @@
 /* Reductions over axes: Reduce*. The axes were an attribute before opset 18
  * (ReduceSum: 13), then an input. */
+#include <math.h>
+
 #include "ops/common/formulas.h"
 
 typedef struct reduction {
@@ -42,9 +44,8 @@ static hone_value_t* log_sum_exp(const reduction_t* r) {
   hone_builder_t* b = r->l->b;
   hone_value_t* top = hone_reduce(b, HONE_COMBINE_MAX, r->x, r->n_axes, r->axes, true);
   if (!top) return NULL;
-  hone_value_t* finite = hone_lt_number(b, hone_abs(b, top), 1e300);
-  if (hone_dtype_of(top) == HONE_F32) finite = hone_lt_number(b, hone_abs(b, top), 3.4e38);
-  top = hone_select(b, finite, top, hone_scalar(b, hone_dtype_of(r->x), 0));
+  hone_value_t* infinite = hone_eq_number(b, hone_abs(b, top), (double)INFINITY);
+  top = hone_select(b, infinite, hone_scalar(b, hone_dtype_of(top), 0), top);
   hone_value_t* total = reduce(r, HONE_COMBINE_ADD, hone_exp(b, hone_sub(b, r->x, top)));
   return hone_add(b, hone_log(b, total), hone_reshape_like(b, top, total));
 }
