@@ -70,7 +70,8 @@ def test_reduce_of_nothing(op, value):
 
 
 @pytest.mark.parametrize("x,expected", [
-    ([1000, 1000], 1000 + np.log(2)), ([3.402e38], 3.402e38), ([np.inf, 1], np.inf), ([-np.inf, -np.inf], -np.inf)])
+    ([1000, 1000], 1000 + np.log(2)), ([3.402e38], 3.402e38), ([np.inf, 1], np.inf),
+    ([-np.inf, -np.inf], -np.inf)])
 def test_log_sum_exp_does_not_overflow(x, expected):
     check("ReduceLogSumExp", [np.array(x, F32)], 18, expected=[np.array([expected], F32)])
 
