@@ -13,7 +13,7 @@ enum { PHOTO_WIDTH = 384, PHOTO_HEIGHT = 256 };
 
 static const char usage[] =
     "usage: hone-demo --style MODEL --detect MODEL --read MODEL --photo FILE --page FILE\n"
-    "                 --report FILE [--styles 3,8,20] [--device ref] [--dump-dir FOLDER]\n"
+    "                 --report FILE [--styles 19,5,15] [--device ref] [--dump-dir FOLDER]\n"
     "\n"
     "  --style MODEL      the style-transfer network, 26 styles\n"
     "  --detect MODEL     the network that finds lines of text\n"
@@ -121,11 +121,12 @@ static void print_results(const demo_t* demo) {
   for (int i = 0; i < demo->lines.count; i++) {
     printf("  %4.2f  %s\n", (double)demo->lines.lines[i].read, demo->lines.lines[i].text);
   }
-  printf("\n%-22s %-8s %6s %10s %12s\n", "network", "device", "runs", "load ms", "ms a run");
+  printf("\n%-18s %-7s %5s %9s %9s %9s\n", "network", "device", "runs", "load ms", "ms a run",
+         "peak MiB");
   for (int i = 0; i < DEMO_NETS; i++) {
     const net_t* net = &demo->nets[i];
-    printf("%-22s %-8s %6d %10.0f %12.0f\n", net->title, net->device, net->runs, net->load_ms,
-           net->runs ? net->run_ms / net->runs : 0);
+    printf("%-18s %-7s %5d %9.0f %9.0f %9.1f\n", net->title, net->device, net->runs, net->load_ms,
+           net->runs ? net->run_ms / net->runs : 0, net_peak_mib(net));
   }
 }
 
@@ -148,7 +149,7 @@ static void clean_up(demo_t* demo) {
 int main(int argc, char** argv) {
   demo_t demo = {.device = "ref",
                  .n_styles = 3,
-                 .styles = {3, 8, 20},
+                 .styles = {19, 5, 15},
                  .nets = {{.name = "style", .title = "Style transfer"},
                           {.name = "detect", .title = "Text detection"},
                           {.name = "read", .title = "Text recognition"}}};

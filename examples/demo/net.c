@@ -16,8 +16,13 @@ static double now_ms(void) {
 
 hone_status_t net_open(net_t* net) {
   double start = now_ms();
-  HONE_TRY(hone_model_load(net->path, NULL, &net->model));
-  hone_session_options_t options = {.struct_size = sizeof options, .device = net->device};
+  HONE_TRY(hone_limit_allocator_create(NULL, 0, &net->memory));
+  const hone_allocator_t* allocator = hone_limit_allocator_get(net->memory);
+  hone_model_options_t model_options = {.struct_size = sizeof model_options,
+                                        .allocator = allocator};
+  HONE_TRY(hone_model_load(net->path, &model_options, &net->model));
+  hone_session_options_t options = {
+      .struct_size = sizeof options, .allocator = allocator, .device = net->device};
   HONE_TRY(hone_session_create(net->model, &options, &net->session));
   net->load_ms = now_ms() - start;
   return NULL;
@@ -26,12 +31,18 @@ hone_status_t net_open(net_t* net) {
 void net_close(net_t* net) {
   hone_session_destroy(net->session);
   hone_model_destroy(net->model);
+  hone_limit_allocator_destroy(net->memory);
   for (int i = 0; i < net->n_costs; i++) free(net->costs[i].label);
   free(net->costs);
   net->session = NULL;
   net->model = NULL;
+  net->memory = NULL;
   net->costs = NULL;
   net->n_costs = net->costs_room = 0;
+}
+
+double net_peak_mib(const net_t* net) {
+  return (double)hone_limit_allocator_peak(net->memory) / (1 << 20);
 }
 
 /* ---- costs ---- */

@@ -18,7 +18,8 @@ typedef struct net {
   const char* title; /* for people */
   const char* path;
   const char* device;
-  const char* dump_dir; /* NULL: dump nothing */
+  const char* dump_dir;           /* NULL: dump nothing */
+  hone_limit_allocator_t* memory; /* counts what the model, its session and runs take */
   hone_model_t* model;
   hone_session_t* session;
   double load_ms; /* from the file to a session */
@@ -38,6 +39,9 @@ HONE_MUST_USE hone_status_t net_run(net_t* net, int n_inputs, hone_tensor_t* con
                                     hone_tensor_t** out_output);
 /* The cost of the node with that label; NULL when it took no part in a run. */
 const node_cost_t* net_cost(const net_t* net, const char* label);
+
+/* The most memory that it ever held; weights in the mapped file do not count. */
+double net_peak_mib(const net_t* net);
 
 /* A float tensor as a NumPy file. */
 HONE_MUST_USE hone_status_t npy_write(const char* path, const hone_tensor_t* tensor);

@@ -114,8 +114,11 @@ static void net_heading(FILE* file, const report_graph_t* graph) {
   html_text(file, slash ? slash + 1 : net->path);
   fprintf(file, "</code>: %d nodes, %d of them ran on <b>", graph->count, ran);
   html_text(file, net->device);
-  fprintf(file, "</b>; loaded in %.0f ms; %d run%s of %.0f ms.</p>\n", net->load_ms, net->runs,
-          net->runs == 1 ? "" : "s", net->runs ? net->run_ms / net->runs : 0);
+  fprintf(file,
+          "</b>; loaded in %.0f ms; %d run%s of %.0f ms; "
+          "at most %.1f MiB of memory.</p>\n",
+          net->load_ms, net->runs, net->runs == 1 ? "" : "s",
+          net->runs ? net->run_ms / net->runs : 0, net_peak_mib(net));
   fprintf(file,
           "<h3>The graph</h3>\n<p class=\"soft\">The %d nodes on the way from input to "
           "output, left to right, band after band. The line at the foot of a node is its time "

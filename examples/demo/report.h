@@ -22,6 +22,7 @@ typedef struct report_node {
   char label[512];         /* as in profiles */
   const node_cost_t* cost; /* NULL: nothing was left to do at run time */
   bool moves_data;         /* depends on an input of the model */
+  bool has_slack;          /* could lie in an earlier layer: on no longest path */
   int layer, lane;         /* place in the drawing, for those that move data */
 } report_node_t;
 
@@ -40,7 +41,7 @@ HONE_MUST_USE hone_status_t report_graph_draw(FILE* file, const report_graph_t* 
 HONE_MUST_USE hone_status_t report_kinds(FILE* file, const report_graph_t* graph);
 /* A table of all nodes. */
 void report_nodes(FILE* file, const report_graph_t* graph);
-/* A hue from 0 to 359 for a type of node, always the same. */
+/* The hue, 0 to 359, of the family that a type of node belongs to. */
 int report_hue(const char* op_type);
 
 #endif

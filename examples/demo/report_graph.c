@@ -1,6 +1,7 @@
-/* The graph of a network as a drawing. A node lies one layer behind the latest
- * of those that feed it; layers go from left to right and wrap into bands, as
- * words into lines. Nodes that only prepare weights are left out. */
+/* The graph of a network as a drawing. Layers go from left to right and wrap into
+ * bands, as words into lines; a node lies in a layer behind all that feed it. Nodes that only
+ * prepare weights are left out. */
+#include <limits.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +43,48 @@ static int maker_of(makers_t* makers, const char* name) {
 
 /* ---- layers ---- */
 
-static void take_lane(report_graph_t* graph, report_node_t* node, int wished, uint64_t* taken) {
-  int lane = wished;
+/* The earliest layer: one behind the latest that feeds it. */
+static bool place_early(report_graph_t* graph, makers_t* makers, int index) {
+  report_node_t* node = &graph->nodes[index];
+  for (int i = 0; i < node->node.n_inputs; i++) {
+    int maker = maker_of(makers, node->node.inputs[i]);
+    if (maker == -2) continue;
+    node->moves_data = true;
+    if (maker >= 0 && graph->nodes[maker].layer >= node->layer) {
+      node->layer = graph->nodes[maker].layer + 1;
+    }
+  }
+  bool ok = true;
+  for (int i = 0; ok && node->moves_data && i < node->node.n_outputs; i++) {
+    const char* name = node->node.outputs[i];
+    ok = !name[0] || add_maker(makers, name, index);
+  }
+  return ok;
+}
+
+/* Then the latest: side branches lie next to where they join. `latest` holds
+ * what the nodes behind this one allow. */
+static void place_late(report_graph_t* graph, makers_t* makers, int index, int* latest) {
+  report_node_t* node = &graph->nodes[index];
+  if (!node->moves_data) return;
+  node->has_slack = latest[index] > node->layer && latest[index] < INT_MAX;
+  if (node->has_slack) node->layer = latest[index];
+  for (int i = 0; i < node->node.n_inputs; i++) {
+    int maker = maker_of(makers, node->node.inputs[i]);
+    if (maker >= 0 && maker < index && node->layer - 1 < latest[maker]) {
+      latest[maker] = node->layer - 1;
+    }
+  }
+}
+
+/* The lane of what feeds it, where that is free in its layer. */
+static void take_lane(report_graph_t* graph, makers_t* makers, int index, uint64_t* taken) {
+  report_node_t* node = &graph->nodes[index];
+  int lane = 0;
+  for (int i = node->node.n_inputs - 1; i >= 0; i--) {
+    int maker = maker_of(makers, node->node.inputs[i]);
+    if (maker >= 0) lane = graph->nodes[maker].lane;
+  }
   if (taken[node->layer] >> lane & 1) {
     for (lane = 0; lane < MAX_LANES - 1 && taken[node->layer] >> lane & 1;) lane++;
   }
@@ -51,35 +92,27 @@ static void take_lane(report_graph_t* graph, report_node_t* node, int wished, ui
   node->lane = lane;
 }
 
-static bool place_node(report_graph_t* graph, makers_t* makers, int index, uint64_t* taken) {
-  report_node_t* node = &graph->nodes[index];
-  int lane = 0;
-  for (int i = 0; i < node->node.n_inputs; i++) {
-    int maker = maker_of(makers, node->node.inputs[i]);
-    if (maker == -2) continue;
-    node->moves_data = true;
-    if (maker < 0 || graph->nodes[maker].layer + 1 <= node->layer) continue;
-    node->layer = graph->nodes[maker].layer + 1;
-    lane = graph->nodes[maker].lane;
-  }
-  if (!node->moves_data) return true;
-  take_lane(graph, node, lane, taken);
-  for (int i = 0; i < node->node.n_outputs; i++) {
-    const char* name = node->node.outputs[i];
-    if (name[0] && !add_maker(makers, name, index)) return false;
-  }
-  return true;
-}
-
 /* Files list nodes before those that use them, or nearly so: what comes late
  * is drawn without its edge. */
 static bool place_nodes(report_graph_t* graph, makers_t* makers) {
   uint64_t* taken = calloc((size_t)graph->count + 1, sizeof *taken);
-  bool ok = taken != NULL;
+  int* latest = malloc(((size_t)graph->count + 1) * sizeof *latest);
+  bool ok = taken && latest;
   for (int i = 0; ok && i < hone_session_input_count(graph->net->session); i++) {
     ok = add_maker(makers, hone_session_input_name(graph->net->session, i), -1);
   }
-  for (int i = 0; ok && i < graph->count; i++) ok = place_node(graph, makers, i, taken);
+  for (int i = 0; ok && i < graph->count; i++) {
+    latest[i] = INT_MAX;
+    ok = place_early(graph, makers, i);
+  }
+  for (int i = graph->count - 1; ok && i >= 0; i--) place_late(graph, makers, i, latest);
+  for (int slack = 0; ok && slack < 2; slack++) { /* the longest paths come first */
+    for (int i = 0; i < graph->count; i++) {
+      const report_node_t* node = &graph->nodes[i];
+      if (node->moves_data && node->has_slack == slack) take_lane(graph, makers, i, taken);
+    }
+  }
+  free(latest);
   free(taken);
   return ok;
 }

@@ -4,10 +4,25 @@
 
 #include "report.h"
 
+/* One hue for a family: products, activations, arithmetic, reductions, movement. */
+static const struct {
+  int hue;
+  const char* op_types; /* with a blank around each */
+} families[] = {
+    {215, " Conv ConvTranspose MatMul Gemm "},
+    {20, " Relu HardSigmoid Sigmoid Erf Softmax Clip Tanh Gelu "},
+    {145, " Add Sub Mul Div Pow Sqrt "},
+    {285, " ReduceMean ReduceSum MaxPool AveragePool GlobalAveragePool BatchNormalization "},
+    {50, " Reshape Transpose Pad Concat Slice Resize Squeeze Unsqueeze Identity Cast "},
+};
+
 int report_hue(const char* op_type) {
-  unsigned hash = 2166136261u; /* FNV-1a */
-  for (; *op_type; op_type++) hash = (hash ^ (unsigned char)*op_type) * 16777619u;
-  return (int)(hash % 24 * 15);
+  char word[64];
+  snprintf(word, sizeof word, " %.60s ", op_type);
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+    if (strstr(families[i].op_types, word)) return families[i].hue;
+  }
+  return 0;
 }
 
 typedef struct kind {
