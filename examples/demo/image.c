@@ -62,8 +62,9 @@ static void cell_colour(const image_t* image, const box_t* part, const float at[
   point_t o = part->corner[0], r = part->corner[1], d = part->corner[3];
   float sum[3] = {0};
   for (int i = 0; i < nx * ny; i++) {
-    float u = at[0] + at[2] * ((float)(i % nx) + 0.5f) / (float)nx;
-    float v = at[1] + at[3] * ((float)(i / nx) + 0.5f) / (float)ny;
+    int row = i / nx, column = i % nx;
+    float u = at[0] + at[2] * ((float)column + 0.5f) / (float)nx;
+    float v = at[1] + at[3] * ((float)row + 0.5f) / (float)ny;
     add_colour(image, o.x + u * (r.x - o.x) + v * (d.x - o.x),
                o.y + u * (r.y - o.y) + v * (d.y - o.y), sum);
   }

@@ -138,5 +138,5 @@ if __name__ == "__main__":
     got, failed = fetch(sys.argv[1:] or ["ci"])
     for text in failed:
         print("cannot fetch", text, file=sys.stderr)
-    print(f"{len(got)} models in {CACHE}")
+    print(f"{len(got)} files in {CACHE}")
     sys.exit(1 if failed else 0)

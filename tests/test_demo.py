@@ -1,0 +1,137 @@
+"""The demo end to end: real models, real pictures, the text that must be read, the report."""
+
+import html.parser
+import os
+import re
+import subprocess
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import demo_check
+from demo_check import fetch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("HONE_BUILD_DIR", os.path.join(ROOT, "build", "release"))
+DEMO = os.path.join(BUILD, "examples", "hone-demo")
+LINES = [
+    "Region-based segmentation",
+    "Let us first determine markers of the coins and the",
+    "background. These markers are pixels that we can label",
+    "unambiguously as either object or background. Here,",
+    "the markers are found at the two extreme parts of the",
+    "histogram of grey values:",
+]
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+
+
+@pytest.fixture(scope="module")
+def files():
+    rows, failed = fetch.fetch(["demo", "pictures"])
+    assert not failed, failed
+    return {os.path.basename(row.file): row.file for row in rows}
+
+
+def command(files, report, **changed):
+    options = {"style": files[demo_check.MODELS["style"]],
+               "detect": files[demo_check.MODELS["detect"]],
+               "read": files[demo_check.MODELS["read"]],
+               "photo": files["chelsea.png"], "page": files["page.png"],
+               "report": str(report)} | changed
+    return [DEMO] + [word for name, value in options.items() for word in (f"--{name}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def result(files, tmp_path_factory):
+    """(folder of the run, what it printed); the photograph comes as a JPEG here."""
+    folder = tmp_path_factory.mktemp("demo")
+    PIL.Image.open(files["chelsea.png"]).save(folder / "photo.jpg", quality=95)
+    (folder / "dump").mkdir()
+    done = subprocess.run(
+        command(files, folder / "report.html", photo=folder / "photo.jpg", styles="19",
+                **{"dump-dir": folder / "dump"}),
+        capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_reads_the_page(result):
+    read = [line[8:] for line in result[1].splitlines() if re.match(r"  [01]\.\d\d  ", line)]
+    assert read[:len(LINES)] == LINES
+    assert len(read) == len(LINES) + 1  # and a line of code
+
+
+def test_networks_agree_with_onnx_runtime(result):
+    errors = demo_check.errors(result[0] / "dump")
+    assert set(errors) == set(demo_check.MODELS)
+    assert len(errors["read"]) >= len(LINES)
+    assert max(max(each) for each in errors.values()) <= demo_check.LIMIT
+
+
+def test_pictures_go_in_unchanged(result, files):
+    """At its own size nothing is resampled, so the input is the picture to the last bit."""
+    fed = np.load(result[0] / "dump" / "style-0.in.image.npy")
+    assert fed.shape == (1, 3, 256, 384)
+    photo = np.asarray(PIL.Image.open(files["chelsea.png"]), np.float64) / 255
+    assert np.allclose(fed[0].mean(axis=(1, 2)), photo.mean(axis=(0, 1)), atol=0.01)
+
+
+class Tags(html.parser.HTMLParser):
+    """Notes attributes, and fails where tags do not nest."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.attributes, self.names = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.names.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, f"</{tag}> inside {self.open[-3:]}"
+        self.open.pop()
+
+
+def test_report_stands_alone(result):
+    text = (result[0] / "report.html").read_text()
+    tags = Tags()
+    tags.feed(text)
+    tags.close()
+    assert tags.open == []
+    for name, value in tags.attributes:
+        if name in ("src", "href", "xlink:href", "srcset", "action", "data"):
+            assert value.startswith("data:image/jpeg;base64,"), (name, value[:80])
+    assert not re.search(r"https?:|@import|url\(", text)
+    assert tags.names.count("img") == 2 and tags.names.count("svg") == 4
+    assert tags.names.count("polygon") == len(LINES) + 1
+    for line in LINES:
+        assert f"<td>{line}</td>" in text
+
+
+@pytest.mark.parametrize("option", ["style", "detect", "read", "photo", "page"])
+def test_missing_and_cut_files_are_named(files, tmp_path, option):
+    whole = {"photo": files["chelsea.png"], "page": files["page.png"]}
+    whole |= {name: files[model] for name, model in demo_check.MODELS.items()}
+    cut = tmp_path / os.path.basename(whole[option])
+    with open(whole[option], "rb") as file:
+        cut.write_bytes(file.read()[:5000])
+    for path in (cut, tmp_path / "absent"):
+        done = subprocess.run(command(files, tmp_path / "report.html", **{option: path}),
+                              capture_output=True, text=True)
+        assert done.returncode == 1
+        assert path.name in done.stderr and "what to do" in done.stderr
+    assert not list(tmp_path.glob("report*"))
+
+
+def test_wrong_options_show_the_usage(files, tmp_path):
+    for changed in ({"styles": "26"}, {"styles": "1,,2"}, {"nonsense": "x"}):
+        done = subprocess.run(command(files, tmp_path / "report.html", **changed),
+                              capture_output=True, text=True)
+        assert done.returncode == 2 and "usage: hone-demo" in done.stderr
