@@ -87,6 +87,7 @@ static hone_status_t do_run(hone_run_t* run) {
   run->n_inputs = hone_session_input_count(run->session);
   run->n_outputs = hone_session_output_count(run->session);
   HONE_TRY(hone_run_plan_outputs(run));
+  HONE_TRY(hone_run_plan_inputs(run));
   HONE_TRY(hone_run_read_inputs(run));
   HONE_TRY(run_profiled(run));
   HONE_TRY(hone_run_write_outputs(run));
@@ -102,7 +103,7 @@ static void close_run(hone_run_t* run) {
 }
 
 static int run_run(hone_cli_t* cli) {
-  hone_run_t run = {.cli = cli};
+  hone_run_t run = {.cli = cli, .n_models = 1, .make_up = hone_cli_has(cli, "random")};
   /* Numbers are looked at first: a wrong one is a usage error, whatever the files. */
   hone_cli_int(cli, "seed", 0);
   hone_cli_int(cli, "repeat", 1);

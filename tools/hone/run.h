@@ -28,6 +28,8 @@ typedef struct hone_run {
   hone_arena_t* arena;               /* of everything else */
   hone_model_t* model;
   hone_session_t* session;
+  int n_models; /* arguments before the inputs */
+  bool make_up; /* whether an input without a file is random */
   int n_inputs, n_outputs;
   hone_value_want_t* wants; /* of each input */
   hone_preprocess_t* steps; /* of each, if its file is a picture */
@@ -39,12 +41,17 @@ typedef struct hone_run {
   double* milliseconds; /* of each run */
 } hone_run_t;
 
-/* Reads every input from the files of the command line, or makes it up. */
+/* Finds out what the inputs of the session have to be. */
+HONE_MUST_USE hone_status_t hone_run_plan_inputs(hone_run_t* run);
+/* Reads every input that is not there from the files of the command line, or makes it up. */
 HONE_MUST_USE hone_status_t hone_run_read_inputs(hone_run_t* run);
 
 /* Decides where each output goes, so that a wrong name shows before the model runs. */
 HONE_MUST_USE hone_status_t hone_run_plan_outputs(hone_run_t* run);
 HONE_MUST_USE hone_status_t hone_run_write_outputs(hone_run_t* run);
+
+/* A value's name as the name of a file: nothing in it leads elsewhere. NULL: out of memory. */
+char* hone_run_file_name(hone_arena_t* arena, const char* name);
 
 /* A name before '=' (for `split` ':': before the last ':'), found among `count` names.
  * Gives its index and what follows; -1 when there is none of them. */

@@ -181,11 +181,11 @@ static hone_status_t read_unnamed(hone_run_t* run, const char* text) {
 }
 
 /* Argument `index` of the command line that may be an input, from --input and
- * from the arguments after the model. NULL at the end. */
+ * from the arguments after the models. NULL at the end. */
 static const char* given_at(const hone_run_t* run, int index) {
   int options = hone_cli_count(run->cli, "input");
   if (index < options) return hone_cli_text_at(run->cli, "input", index);
-  return hone_cli_argument(run->cli, index - options + 1);
+  return hone_cli_argument(run->cli, index - options + run->n_models);
 }
 
 /* Named ones first: those without a name take the places left, in order. */
@@ -244,7 +244,7 @@ static hone_status_t random_input(hone_run_t* run, int index) {
 static hone_status_t fill_missing(hone_run_t* run) {
   for (int i = 0; i < run->n_inputs; i++) {
     if (run->inputs[i]) continue;
-    if (!hone_cli_has(run->cli, "random"))
+    if (!run->make_up)
       return hone_status_make(HONE_INVALID_ARGUMENT,
                               "the model's input '%s' is not given; %s; give a file for it, or "
                               "--random",
@@ -254,14 +254,17 @@ static hone_status_t fill_missing(hone_run_t* run) {
   return NULL;
 }
 
-hone_status_t hone_run_read_inputs(hone_run_t* run) {
+hone_status_t hone_run_plan_inputs(hone_run_t* run) {
   size_t count = (size_t)run->n_inputs;
   run->sources = hone_arena_array(run->arena, count, sizeof *run->sources);
   run->inputs = hone_arena_array(run->arena, count, sizeof *run->inputs);
   if (!run->sources || !run->inputs) return hone_oom();
   HONE_TRY(find_wants(run));
   HONE_TRY(apply_shapes(run));
-  HONE_TRY(find_all_steps(run));
+  return find_all_steps(run);
+}
+
+hone_status_t hone_run_read_inputs(hone_run_t* run) {
   HONE_TRY(read_files(run));
   return fill_missing(run);
 }

@@ -40,11 +40,8 @@ static hone_status_t plan_file(hone_run_t* run, const char* text) {
   return NULL;
 }
 
-/* A name as the name of a file: nothing in it leads elsewhere. */
-static char* file_name(hone_run_t* run, int index, bool numbered) {
-  const char* name = run->outputs[index].name;
-  char* safe = numbered ? hone_arena_format(run->arena, "%s_%d", name, index)
-                        : hone_arena_strdup(run->arena, name);
+char* hone_run_file_name(hone_arena_t* arena, const char* name) {
+  char* safe = hone_arena_strdup(arena, name);
   for (char* at = safe; at && *at; at++)
     if (strchr("/\\:*?\"<>|", *at) || (unsigned char)*at < ' ' || (*at == '.' && at == safe))
       *at = '_';
@@ -67,7 +64,8 @@ static hone_status_t plan_folder(hone_run_t* run, const char* folder) {
       hone_session_output_type(run->session, i, type, sizeof type);
       bool container = strncmp(type, "sequence", 8) == 0 || strncmp(type, "map", 3) == 0 ||
                        strncmp(type, "optional", 8) == 0 || strncmp(type, "any", 3) == 0;
-      char* name = file_name(run, i, numbered);
+      char* name = hone_run_file_name(run->arena, output->name);
+      if (name && numbered) name = hone_arena_format(run->arena, "%s_%d", name, i);
       output->path =
           name ? hone_arena_format(run->arena, "%s/%s%s", folder, name, container ? ".pb" : ".npy")
                : NULL;

@@ -1,50 +1,16 @@
-/* The report of `hone run` for people: no line is longer than 100 columns, and
- * nothing in it, names and strings of the model included, can command the terminal. */
+/* The report of `hone run` for people. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/str.h"
-#include "import/utf8.h"
 #include "ir/type_text.h"
+#include "line.h"
 #include "run.h"
 #include "stats.h"
 
-enum { COLUMNS = 100, TYPE_SIZE = 256, MAX_ITEMS = 4, MAX_ROWS = 8, MAX_DEPTH = 4 };
-
-/* ---- lines ---- */
-
-/* Whether a byte begins a character (all but UTF-8's continuations do). */
-static bool begins_character(char c) { return ((unsigned char)c & 0xc0) != 0x80; }
-
-/* Bytes of the first `columns` characters. */
-static size_t bytes_of(const char* text, size_t columns) {
-  size_t at = 0;
-  for (; text[at]; at++)
-    if (begins_character(text[at]) && columns-- == 0) break;
-  return at;
-}
-
-/* Prints the line, cut to the width with an ellipsis, and empties it. */
-static hone_status_t flush_line(hone_str_t* line) {
-  if (line->failed) return hone_oom();
-  if (line->data) hone_utf8_repair(line->data, line->size, true);
-  const char* text = hone_str_text(line);
-  size_t whole = bytes_of(text, COLUMNS);
-  bool fits = !text[whole];
-  printf("%.*s%s\n", (int)(fits ? whole : bytes_of(text, COLUMNS - 1)), text, fits ? "" : "…");
-  line->size = 0;
-  if (line->data) line->data[0] = 0;
-  return NULL;
-}
-
-/* How many characters the line has. */
-static size_t width_of(const hone_str_t* line) {
-  size_t width = 0;
-  for (size_t i = 0; i < line->size; i++) width += begins_character(line->data[i]);
-  return width;
-}
+enum { TYPE_SIZE = 256, MAX_ITEMS = 4, MAX_ROWS = 8, MAX_DEPTH = 4 };
 
 static void indent(hone_str_t* line, int depth) { hone_str_appendf(line, "%*s", 2 * depth, ""); }
 
@@ -69,14 +35,14 @@ static hone_status_t print_values(const hone_tensor_t* tensor, hone_str_t* line,
     size_t before = line->size;
     hone_str_append(line, shown ? "  " : "");
     put_value(line, tensor, shown);
-    if (line->failed || (shown && width_of(line) > COLUMNS - 3)) {
+    if (line->failed || (shown && hone_line_width(line) > HONE_LINE_COLUMNS - 3)) {
       line->size = before;
       break;
     }
   }
   if (line->data && !line->failed) line->data[line->size] = 0;
   if (shown < count) hone_str_append(line, " …");
-  return flush_line(line);
+  return hone_line_flush(line);
 }
 
 static hone_status_t print_stats(const hone_tensor_t* tensor, hone_str_t* line, int depth) {
@@ -87,7 +53,7 @@ static hone_status_t print_stats(const hone_tensor_t* tensor, hone_str_t* line, 
     hone_str_appendf(line, "min %.6g  mean %.6g  max %.6g", stats.min, stats.mean, stats.max);
   if (stats.nan) hone_str_appendf(line, "  %" PRId64 " NaN", stats.nan);
   if (stats.infinite) hone_str_appendf(line, "  %" PRId64 " infinite", stats.infinite);
-  return flush_line(line);
+  return hone_line_flush(line);
 }
 
 static hone_status_t print_content(const hone_tensor_t* tensor, hone_str_t* line, int depth);
@@ -98,14 +64,15 @@ static hone_status_t print_map(const hone_tensor_t* map, hone_str_t* line, int d
   if (hone_tensor_kind(values) != HONE_KIND_TENSOR) return print_content(values, line, depth);
   indent(line, depth);
   hone_str_append_char(line, '{');
-  for (int64_t i = 0; i < hone_tensor_count(keys) && width_of(line) <= COLUMNS; i++) {
+  for (int64_t i = 0; i < hone_tensor_count(keys) && hone_line_width(line) <= HONE_LINE_COLUMNS;
+       i++) {
     hone_str_append(line, i ? ", " : "");
     put_value(line, keys, i);
     hone_str_append(line, ": ");
     put_value(line, values, i);
   }
   hone_str_append_char(line, '}');
-  return flush_line(line);
+  return hone_line_flush(line);
 }
 
 static hone_status_t print_items(const hone_tensor_t* sequence, hone_str_t* line, int depth) {
@@ -116,13 +83,13 @@ static hone_status_t print_items(const hone_tensor_t* sequence, hone_str_t* line
     hone_tensor_type_print(item, type, sizeof type);
     indent(line, depth);
     hone_str_appendf(line, "[%" PRId64 "] %s", i, type);
-    HONE_TRY(flush_line(line));
+    HONE_TRY(hone_line_flush(line));
     HONE_TRY(print_content(item, line, depth + 1));
   }
   if (count <= MAX_ITEMS) return NULL;
   indent(line, depth);
   hone_str_appendf(line, "… and %" PRId64 " more", count - MAX_ITEMS);
-  return flush_line(line);
+  return hone_line_flush(line);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_DEPTH */
@@ -147,22 +114,22 @@ static hone_status_t print_top(const hone_top_t* top, hone_str_t* line) {
   if (!top->rows) return NULL;
   hone_str_appendf(line, "  the %" PRId64 " largest, by %s", top->size,
                    top->softmax ? "the softmax of the values" : "probability");
-  HONE_TRY(flush_line(line));
+  HONE_TRY(hone_line_flush(line));
   for (int64_t r = 0; r < top->rows && r < MAX_ROWS; r++) {
     if (top->rows > 1) {
       hone_str_appendf(line, "  row %" PRId64, r);
-      HONE_TRY(flush_line(line));
+      HONE_TRY(hone_line_flush(line));
     }
     for (int64_t i = 0; i < top->size; i++) {
       const hone_top_entry_t* entry = &top->entries[r * top->size + i];
       hone_str_appendf(line, "    %.4f  %" PRId64 "  %s", entry->probability, entry->index,
                        entry->label ? entry->label : "");
-      HONE_TRY(flush_line(line));
+      HONE_TRY(hone_line_flush(line));
     }
   }
   if (top->rows <= MAX_ROWS) return NULL;
   hone_str_appendf(line, "  … and %" PRId64 " more rows", top->rows - MAX_ROWS);
-  return flush_line(line);
+  return hone_line_flush(line);
 }
 
 /* ---- the report ---- */
@@ -176,13 +143,13 @@ static hone_status_t print_head(const hone_run_t* run, hone_str_t* line) {
     hone_str_appendf(line, "1 run: %.4g ms", best);
   else
     hone_str_appendf(line, "%d runs: best %.4g ms, median %.4g ms", run->n_runs, best, median);
-  HONE_TRY(flush_line(line));
+  HONE_TRY(hone_line_flush(line));
   for (int i = 0; i < run->n_inputs; i++) {
     char type[TYPE_SIZE];
     hone_tensor_type_print(run->inputs[i], type, sizeof type);
     hone_str_appendf(line, "%s  %s <- %s", hone_session_input_name(run->session, i), type,
                      run->sources[i]);
-    HONE_TRY(flush_line(line));
+    HONE_TRY(hone_line_flush(line));
   }
   return NULL;
 }
@@ -193,7 +160,7 @@ static hone_status_t print_output(const hone_run_output_t* output, hone_str_t* l
   hone_str_appendf(line, "%s  %s", output->name, type);
   if (output->path) hone_str_appendf(line, " -> %s", output->path);
   if (output->archive) hone_str_appendf(line, " -> %s", output->archive);
-  HONE_TRY(flush_line(line));
+  HONE_TRY(hone_line_flush(line));
   HONE_TRY(print_content(output->tensor, line, 1));
   return print_top(&output->top, line);
 }
