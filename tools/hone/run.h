@@ -28,8 +28,9 @@ typedef struct hone_run {
   hone_arena_t* arena;               /* of everything else */
   hone_model_t* model;
   hone_session_t* session;
-  int n_models; /* arguments before the inputs */
-  bool make_up; /* whether an input without a file is random */
+  int n_models;      /* arguments before the inputs */
+  bool make_up;      /* whether an input without a file is random */
+  double random_low; /* random floats go from here to 1 */
   int n_inputs, n_outputs;
   hone_value_want_t* wants; /* of each input */
   hone_preprocess_t* steps; /* of each, if its file is a picture */

@@ -202,8 +202,9 @@ static hone_status_t read_files(hone_run_t* run) {
 
 /* ---- random ---- */
 
-/* Element `index` of a stream: floats in 0 … 1, integers 0 to 9, booleans. */
-static void random_element(hone_dtype_t dtype, uint64_t seed, int64_t index, void* element) {
+/* Element `index` of a stream: floats in low … 1, integers 0 to 9, booleans. */
+static void random_element(hone_dtype_t dtype, double low, uint64_t seed, int64_t index,
+                           void* element) {
   uint32_t word = hone_random_u32(seed, (uint64_t)index);
   if (dtype == HONE_BOOL || (hone_dtype_is_int(dtype) && hone_dtype_bits(dtype) < 8))
     word &= 1;
@@ -213,7 +214,7 @@ static void random_element(hone_dtype_t dtype, uint64_t seed, int64_t index, voi
   if (dtype == HONE_BOOL || hone_dtype_is_int(dtype))
     hone_store_i64(dtype, &integer, 1, element);
   else
-    hone_from_double(dtype, (word >> 8) * 0x1p-24, true, element);
+    hone_from_double(dtype, low + (1 - low) * (word >> 8) * 0x1p-24, true, element);
 }
 
 static hone_status_t random_string(hone_tensor_t* tensor, uint64_t seed, int64_t index) {
@@ -235,7 +236,7 @@ static hone_status_t random_input(hone_run_t* run, int index) {
     if (want->dtype == HONE_STRING)
       HONE_TRY(random_string(tensor, seed, i));
     else
-      random_element(want->dtype, seed, i, element);
+      random_element(want->dtype, run->random_low, seed, i, element);
     element += hone_dtype_size(want->dtype);
   }
   return NULL;
