@@ -164,6 +164,7 @@ static hone_status_t print_work(const hone_info_t* info, hone_str_t* line) {
     hone_str_append(line, "not known, since the model cannot run; see `hone check`");
     return hone_line_flush(line);
   }
+  if (work->unknown && work->text) hone_str_append(line, "at least ");
   put_work(line, work->text);
   HONE_TRY(hone_line_flush(line));
   if (work->has_bodies) {
