@@ -24,6 +24,12 @@ hone_status_t hone_ref_if(ref_run_t* run, const hone_node_t* node, const ref_vie
 
 /* ---- loop ---- */
 
+/* The values that one stacked output had in each round. */
+typedef struct round_list {
+  ref_view_t* parts;
+  int64_t room;
+} round_list_t;
+
 /* A loop in flight. Parameters of the body: round, condition, carried, captures. */
 typedef struct loop {
   ref_run_t* run;
@@ -32,8 +38,8 @@ typedef struct loop {
   int n_stacked;
   ref_view_t* params;   /* carried ones are owned from the first round's end on */
   ref_view_t* results;  /* condition, carried, stacked */
-  ref_view_t** stacks;  /* n_stacked lists, one entry a round */
-  int64_t rounds, room; /* entries in each stack; room for them */
+  round_list_t* stacks; /* n_stacked of them */
+  int64_t rounds;       /* so far: entries in each stack */
 } loop_t;
 
 static hone_status_t scalar_view(ref_run_t* run, hone_dtype_t dtype, int64_t value,
@@ -44,18 +50,16 @@ static hone_status_t scalar_view(ref_run_t* run, hone_dtype_t dtype, int64_t val
 }
 
 static hone_status_t grow_stacks(loop_t* loop) {
-  if (loop->rounds < loop->room) return NULL;
-  int64_t room = loop->room ? loop->room * 2 : 16;
+  const hone_allocator_t* allocator = loop->run->allocator;
   for (int i = 0; i < loop->n_stacked; i++) {
-    ref_view_t* grown = hone_realloc(loop->run->allocator, loop->stacks[i],
-                                     loop->stacks[i] ? (size_t)loop->room * sizeof(ref_view_t) : 0,
-                                     (size_t)room * sizeof(ref_view_t));
+    round_list_t* list = &loop->stacks[i];
+    if (loop->rounds < list->room) continue;
+    int64_t room = list->room ? list->room * 2 : 16;
+    ref_view_t* grown = hone_realloc(allocator, list->parts, (size_t)list->room * sizeof *grown,
+                                     (size_t)room * sizeof *grown);
     if (!grown) return hone_oom();
-    loop->stacks[i] = grown;
-    if (i + 1 < loop->n_stacked) continue;
-    loop->room = room;
+    *list = (round_list_t){grown, room};
   }
-  if (loop->n_stacked == 0) loop->room = INT64_MAX;
   return NULL;
 }
 
@@ -81,14 +85,14 @@ static hone_status_t run_round(loop_t* loop, bool* condition) {
     loop->params[2 + i] = loop->results[1 + i];
   }
   for (int i = 0; i < loop->n_stacked; i++)
-    loop->stacks[i][loop->rounds] = loop->results[1 + n_carried + i];
+    loop->stacks[i].parts[loop->rounds] = loop->results[1 + n_carried + i];
   loop->rounds++;
   return NULL;
 }
 
 /* Stacks the values of all rounds along a new first axis. */
 static hone_status_t stack(const loop_t* loop, int which, ref_view_t* out) {
-  const ref_view_t* parts = loop->stacks[which];
+  const ref_view_t* parts = loop->stacks[which].parts;
   int64_t dims[HONE_MAX_RANK + 1] = {loop->rounds};
   for (int64_t r = 1; r < loop->rounds; r++)
     if (parts[r].rank != parts[0].rank ||
@@ -136,9 +140,9 @@ static void close_loop(loop_t* loop, size_t bytes) {
   const hone_allocator_t* allocator = loop->run->allocator;
   for (int i = 0; i < loop->node->n_carried; i++) hone_ref_drop(&loop->params[2 + i]);
   for (int i = 0; i < loop->n_stacked; i++) {
-    for (int64_t r = 0; r < loop->rounds; r++) hone_ref_drop(&loop->stacks[i][r]);
-    if (loop->stacks[i])
-      hone_free(allocator, loop->stacks[i], (size_t)loop->room * sizeof(ref_view_t));
+    const round_list_t* list = &loop->stacks[i];
+    for (int64_t r = 0; r < loop->rounds; r++) hone_ref_drop(&list->parts[r]);
+    hone_free(allocator, list->parts, (size_t)list->room * sizeof(ref_view_t));
   }
   hone_free(allocator, loop->params, bytes);
 }
@@ -157,11 +161,11 @@ hone_status_t hone_ref_loop(ref_run_t* run, const hone_node_t* node, const ref_v
     return hone_status_make(HONE_INVALID_ARGUMENT,
                             "loop: trip count and condition must have one element");
   size_t views = (size_t)body->n_inputs + (size_t)body->n_outputs;
-  size_t bytes = views * sizeof(ref_view_t) + (size_t)(loop.n_stacked + 1) * sizeof(ref_view_t*);
+  size_t bytes = views * sizeof(ref_view_t) + (size_t)loop.n_stacked * sizeof(round_list_t);
   loop.params = hone_alloc(run->allocator, bytes);
   if (!loop.params) return hone_oom();
   loop.results = loop.params + body->n_inputs;
-  loop.stacks = (ref_view_t**)(void*)(loop.results + body->n_outputs);
+  loop.stacks = (round_list_t*)(void*)(loop.results + body->n_outputs);
   for (int i = 2; i < body->n_inputs; i++) {
     bool carried = i < 2 + node->n_carried;
     loop.params[i] = carried ? hone_ref_share(&in[i]) : in[i];
