@@ -33,12 +33,21 @@ def _string_tensor(array):
     return tensor
 
 
+def _sign_extended(number, array):
+    """hone keeps i4 and i2 sign-extended; the bits above them are open in NumPy's."""
+    shift = {22: 4, 26: 6}.get(number)
+    if shift is None:
+        return array
+    raw = array.view(np.int8)
+    return np.asarray(np.left_shift(raw, shift) >> np.int8(shift))  # of a scalar, too
+
+
 def _array_tensor(array):
     number = dtypes.from_numpy(array.dtype)
     if number == dtypes.STRING:
         return _string_tensor(array)
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    native = np.ascontiguousarray(native).reshape(array.shape)
+    native = _sign_extended(number, np.ascontiguousarray(native).reshape(array.shape))
     out = ffi.new("hone_tensor_t**")
     dims = ffi.new("int64_t[]", list(array.shape) or [0])
     key = id(native)
