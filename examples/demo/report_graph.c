@@ -229,7 +229,7 @@ static int count_bands(const report_graph_t* graph) {
 static void draw(const drawing_t* d, makers_t* makers) {
   int width = 2 * MARGIN + LAYERS_A_BAND * STEP_X, height = d->band_top[d->bands];
   fprintf(d->file,
-          "<div class=\"card scroll\"><svg class=\"graph\" viewBox=\"0 0 %d %d\" "
+          "<div class=\"card scroll low\"><svg class=\"graph\" viewBox=\"0 0 %d %d\" "
           "width=\"%d\" height=\"%d\" role=\"img\">\n",
           width, height, width, height);
   for (int i = 0; i < d->graph->count; i++) {
