@@ -130,6 +130,14 @@ def test_missing_and_cut_files_are_named(files, tmp_path, option):
     assert not list(tmp_path.glob("report*"))
 
 
+def test_a_jpeg_cut_short_is_refused(result, files, tmp_path):
+    cut = tmp_path / "cut.jpg"
+    cut.write_bytes((result[0] / "photo.jpg").read_bytes()[:20000])
+    done = subprocess.run(command(files, tmp_path / "report.html", photo=cut),
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "cut.jpg: the picture is damaged or cut short" in done.stderr
+
+
 def test_wrong_options_show_the_usage(files, tmp_path):
     for changed in ({"styles": "26"}, {"styles": "1,,2"}, {"nonsense": "x"}):
         done = subprocess.run(command(files, tmp_path / "report.html", **changed),

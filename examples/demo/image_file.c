@@ -97,6 +97,9 @@ static hone_status_t load_jpeg(FILE* file, const char* path, image_t* out_image)
     status = hone_status_make(HONE_INVALID_DATA, "%s: %s", path, trouble.message);
   } else {
     status = jpeg_pixels(&jpeg, file, out_image);
+    if (!status && trouble.manager.num_warnings) { /* filled with grey where data is missing */
+      status = hone_status_make(HONE_INVALID_DATA, "%s: the picture is damaged or cut short", path);
+    }
   }
   jpeg_destroy_decompress(&jpeg);
   return status;
