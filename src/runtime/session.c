@@ -11,6 +11,7 @@
 #include "base/tensor_impl.h"
 #include "ir/graph.h"
 #include "ir/type_text.h"
+#include "ir/verify.h"
 #include "ops/lower.h"
 
 /* The model in one reading of its dimension names. */
@@ -64,6 +65,9 @@ static void drop_variant(const hone_session_t* session, variant_t* variant) {
 
 static hone_status_t build(const hone_session_t* session, bool loose, variant_t* out) {
   HONE_TRY(lower(session, loose, &out->graph));
+#ifndef NDEBUG
+  HONE_TRY(hone_graph_verify(out->graph));
+#endif
   hone_compile_options_t compile = {.struct_size = sizeof compile, .allocator = session->allocator};
   hone_status_t status = session->backend->compile(out->graph, &compile, &out->program);
   if (status) drop_variant(session, out);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "command.h"
 #include "import/onnx.h"
+#include "ir/verify.h"
 #include "ops/lower.h"
 
 /* What was found out about one model. */
@@ -52,6 +53,7 @@ static hone_status_t examine(hone_cli_t* cli, hone_model_t* model,
       .n_bindings = count, .bindings = bindings, .gaps = &out->gaps, .gap_arena = out->arena};
   out->failure = hone_lower_model(model, &options, allocator, &out->graph);
   out->gaps = reverse(out->gaps);
+  if (!out->failure && !out->gaps) out->failure = hone_graph_verify(out->graph);
   return NULL;
 }
 
