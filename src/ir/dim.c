@@ -183,13 +183,26 @@ static hone_dim_t intern(hone_dims_t* dims, const hone_expr_t* key) {
   return (hone_dim_t){0, e};
 }
 
+enum { MAX_SIZE = 1000000, MAX_FACTORS = 32 };
+
+static int64_t size_of(hone_dim_t d) { return d.expr ? d.expr->size : 1; }
+
+/* Too large to be a size of anything: shared parts count each time. */
+static bool is_too_large(const hone_expr_t* e) {
+  int factors = 0;
+  for (const hone_expr_t* p = e; p && p->kind == HONE_EXPR_PRODUCT; p = p->args[1].expr) factors++;
+  return e->size > MAX_SIZE || factors > MAX_FACTORS;
+}
+
 static hone_dim_t atom(hone_dims_t* dims, hone_expr_kind_t kind, hone_dim_t a, hone_dim_t b,
                        hone_dim_t x, hone_dim_t y) {
   hone_expr_t key = {.kind = kind, .args = {a, b, x, y}, .hash = (uint64_t)kind};
   for (int i = 0; i < 4; i++) {
     if (hone_dim_is_bad(key.args[i])) return bad();
     key.hash = hash_dim(key.hash, key.args[i]);
+    key.size += size_of(key.args[i]);
   }
+  if (is_too_large(&key)) return bad();
   set_range(&key);
   if (key.min == key.max) return hone_dim_int(key.min);
   return intern(dims, &key);
@@ -226,6 +239,7 @@ hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_orig
   hone_expr_t* e = hone_arena_alloc(dims->arena, sizeof *e);
   if (!e) return out_of_memory(dims);
   e->kind = HONE_EXPR_SYMBOL;
+  e->size = 1;
   e->id = ++dims->n_exprs;
   e->hash = (uint64_t)e->id;
   e->min = min;
@@ -314,6 +328,7 @@ static void linear_finish(hone_expr_t* e) {
     e->min = add_end(e->min, mul_end(c > 0 ? at->min : at->max, c));
     e->max = add_end(e->max, mul_end(c > 0 ? at->max : at->min, c));
     e->hash = mix(mix(e->hash, (uint64_t)at->id), (uint64_t)c);
+    e->size += at->size;
   }
 }
 
@@ -326,6 +341,7 @@ static hone_dim_t sum_finish(hone_dims_t* dims, sum_t* sum) {
   hone_expr_t key = {
       .kind = HONE_EXPR_LINEAR, .constant = sum->constant, .n_terms = sum->n, .terms = sum->terms};
   linear_finish(&key);
+  if (is_too_large(&key)) return bad();
   return intern(dims, &key);
 }
 

@@ -24,7 +24,8 @@ typedef struct hone_expr_term {
 
 struct hone_expr {
   hone_expr_kind_t kind;
-  int id; /* order of making; sorts the terms of a sum */
+  int id;       /* order of making; sorts the terms of a sum */
+  int64_t size; /* nodes when written out as a tree; bounds printing and evaluating */
   uint64_t hash;
   int64_t min, max;        /* range; INT64_MIN and INT64_MAX stand for unbounded */
   const hone_expr_t* next; /* in its bucket */
