@@ -24,7 +24,6 @@ enum {
 /* Values by name: -1 an input of the model, else the index of the node that makes it. */
 typedef struct makers {
   struct hsearch_data table;
-  const net_t* net;
 } makers_t;
 
 static bool add_maker(makers_t* makers, const char* name, intptr_t index) {
@@ -122,7 +121,7 @@ static bool place_nodes(report_graph_t* graph, makers_t* makers) {
 static bool make_makers(const report_graph_t* graph, makers_t* makers) {
   size_t values = 16;
   for (int i = 0; i < graph->count; i++) values += (size_t)graph->nodes[i].node.n_outputs;
-  *makers = (makers_t){.net = graph->net};
+  *makers = (makers_t){0};
   return hcreate_r(values * 2, &makers->table) != 0;
 }
 

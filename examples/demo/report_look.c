@@ -23,7 +23,7 @@ const char report_style[] =
     "font-variant-numeric:tabular-nums}\n"
     "th,td{text-align:left;padding:.28rem .6rem;border-bottom:1px solid var(--line)}\n"
     "th{position:sticky;top:0;background:var(--card);cursor:pointer;white-space:nowrap}\n"
-    "td.n,th.n{text-align:right}td.name{word-break:break-all}\n"
+    "td.n,th.n{text-align:right}td.name{word-break:break-all;min-width:17rem}\n"
     ".scroll{max-height:430px;overflow:auto;padding:0}.low{max-height:330px}\n"
     ".bar{display:block;height:.6rem;min-width:1px;border-radius:3px;"
     "background:hsl(var(--hue) 60% var(--deep))}\n"
