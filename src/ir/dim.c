@@ -388,7 +388,7 @@ hone_dim_t hone_dim_mul(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
   if (a.expr->id <= first->id) return atom2(dims, HONE_EXPR_PRODUCT, a, b);
   if (b.expr->kind != HONE_EXPR_PRODUCT) return atom2(dims, HONE_EXPR_PRODUCT, b, a);
   hone_dim_t rest = hone_dim_mul(dims, a, b.expr->args[1]);
-  return atom2(dims, HONE_EXPR_PRODUCT, b.expr->args[0], rest);
+  return hone_dim_mul(dims, b.expr->args[0], rest); /* the rest may have become a number */
 }
 
 /* Splits a sum into the part that `divisor` divides and the rest. */

@@ -52,21 +52,27 @@ static void put_call(writer_t* w, const char* name, const hone_dim_t* args, int 
   put(w, ")");
 }
 
+/* The sign of a term that is not the first. The most negative number has no
+ * magnitude, so it is added. */
+static const char* sign(int64_t c) { return c < 0 && c != INT64_MIN ? " - " : " + "; }
+static int64_t magnitude(int64_t c) { return c < 0 && c != INT64_MIN ? -c : c; }
+
 /* "2*h - w + 3": the first term without a plus. */
 static void put_linear(writer_t* w, const hone_expr_t* e) {
   put(w, "(");
   for (int i = 0; i < e->n_terms; i++) {
     int64_t c = e->terms[i].coefficient;
-    put(w, i == 0 ? (c < 0 ? "-" : "") : c < 0 ? " - " : " + ");
+    if (i) put(w, sign(c));
+    if (!i && magnitude(c) != c) put(w, "-");
     if (c != 1 && c != -1) {
-      put_int(w, c < 0 ? -c : c);
+      put_int(w, magnitude(c));
       put(w, "*");
     }
     put_dim(w, (hone_dim_t){0, e->terms[i].atom});
   }
   if (e->constant) {
-    put(w, e->constant < 0 ? " - " : " + ");
-    put_int(w, e->constant < 0 ? -e->constant : e->constant);
+    put(w, sign(e->constant));
+    put_int(w, magnitude(e->constant));
   }
   put(w, ")");
 }
