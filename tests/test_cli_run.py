@@ -604,3 +604,26 @@ def test_writing_to_a_full_device(tmp_path):
         done = subprocess.run([HONE, "run", model, "--random"], stdout=full,
                               stderr=subprocess.PIPE, text=True)
     assert done.returncode != 0 and "standard output" in done.stderr
+
+
+# ---- failures for machines ----
+
+
+def test_json_of_a_failure(tmp_path):
+    absent = tmp_path / "absent.onnx"
+    done = hone(absent, "--json")
+    error = json.loads(done.stdout)["error"]
+    assert done.returncode == 1 and done.stderr.startswith("hone run: ")
+    assert set(error) == {"code", "message", "advice"} and all(error.values())
+    assert error["code"] == "NOT_FOUND" and str(absent) in error["message"]
+
+
+def test_no_document_of_a_failure_unless_asked_for(tmp_path):
+    assert hone(tmp_path / "absent.onnx").stdout == ""
+
+
+def test_json_of_a_failure_is_utf8(tmp_path):
+    done = subprocess.run([HONE, "check", b"\xff\"\n.onnx", "--json"], capture_output=True,
+                          timeout=300, cwd=tmp_path)
+    error = json.loads(done.stdout.decode())["error"]
+    assert done.returncode == 1 and '?"' in error["message"]

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json.h"
+
 const hone_command_t* hone_command_find(const char* name) {
   for (int i = 0; i < hone_command_count; i++)
     if (strcmp(hone_commands[i]->name, name) == 0) return hone_commands[i];
@@ -35,9 +37,23 @@ static hone_status_t name_the_limit(const hone_cli_t* cli, hone_status_t status)
       hone_cli_text(cli, "mem-limit", ""), hone_limit_allocator_peak(cli->limit));
 }
 
+/* {"error": {"code": …, "message": …, "advice": …}} to standard output. */
+static void print_error_document(hone_status_t status) {
+  hone_code_t code = hone_status_code(status);
+  json_t* error = json_object();
+  json_object_set_new(error, "code", hone_json_string(hone_code_name(code)));
+  json_object_set_new(error, "message", hone_json_string(hone_status_message(status)));
+  json_object_set_new(error, "advice", hone_json_string(hone_code_advice(code)));
+  json_t* root = json_object();
+  json_object_set_new(root, "error", error);
+  /* The exit code tells of the failure even when there is nothing to read. */
+  hone_status_free(hone_json_print(root));
+}
+
 int hone_cli_fail(hone_cli_t* cli, hone_status_t status) {
   status = name_the_limit(cli, status);
   hone_code_t code = hone_status_code(status);
+  if (hone_cli_has(cli, "json")) print_error_document(status);
   fprintf(stderr, "hone %s: %s: %s\n", cli->command->name, hone_code_text(code),
           hone_status_message(status));
   fprintf(stderr, "  what to do: %s\n", hone_code_advice(code));

@@ -1,5 +1,4 @@
 /* hone check: everything that keeps a model from running, all at once. */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +6,7 @@
 #include "command.h"
 #include "import/onnx.h"
 #include "ir/verify.h"
+#include "json.h"
 #include "ops/lower.h"
 
 /* What was found out about one model. */
@@ -85,7 +85,7 @@ static void print_findings(hone_cli_t* cli, const findings_t* f) {
   for (int64_t i = 0; i < f->problems.count; i++)
     printf("%s: %s\n", f->problems.items[i].where, f->problems.items[i].message);
   for (const hone_gap_t* gap = f->gaps; gap; gap = gap->next) printf("%s\n", gap->reason);
-  if (f->problems.count || f->gaps || f->failure) return;
+  if (f->problems.count || f->gaps) return;
   int deferred = visit_deferred(f->graph, NULL, NULL);
   printf("%s runs on %s: %lld primitives", hone_cli_argument(cli, 0),
          hone_cli_text(cli, "device", "ref"), (long long)hone_graph_node_count(f->graph));
@@ -95,63 +95,81 @@ static void print_findings(hone_cli_t* cli, const findings_t* f) {
 
 /* ---- JSON ---- */
 
+static void put(json_t* object, const char* key, const char* text) {
+  json_object_set_new(object, key, hone_json_string(text));
+}
+
 static void add_deferred(void* self, const hone_node_t* node) {
-  json_array_append_new(self,
-                        json_pack("{s:s, s:s, s:s}", "node", node->origin ? node->origin : "", "op",
-                                  node->host->node->op_type, "reason", node->host->reason));
+  json_t* object = json_object();
+  put(object, "node", node->origin ? node->origin : "");
+  put(object, "op", node->host->node->op_type);
+  put(object, "reason", node->host->reason);
+  json_array_append_new(self, object);
 }
 
-static json_t* json_gaps(const findings_t* f) {
-  json_t* array = json_array();
-  for (int64_t i = 0; i < f->problems.count; i++)
-    json_array_append_new(array,
-                          json_pack("{s:s, s:s, s:s}", "where", f->problems.items[i].where, "code",
-                                    "INVALID_MODEL", "reason", f->problems.items[i].message));
-  for (const hone_gap_t* gap = f->gaps; gap; gap = gap->next)
-    json_array_append_new(
-        array, json_pack("{s:s, s:s, s:s, s:s, s:s}", "node", gap->node, "op", gap->op_type,
-                         "domain", gap->domain[0] ? gap->domain : "ai.onnx", "code",
-                         hone_code_name(gap->code), "reason", gap->reason));
-  return array;
+static void add_problem(json_t* array, const hone_onnx_problem_t* problem) {
+  json_t* object = json_object();
+  put(object, "where", problem->where);
+  put(object, "code", hone_code_name(HONE_INVALID_MODEL));
+  put(object, "reason", problem->message);
+  json_array_append_new(array, object);
 }
 
-static void dump_findings(hone_cli_t* cli, const findings_t* f) {
-  json_t* deferred = json_array();
+static void add_gap(json_t* array, const hone_gap_t* gap) {
+  json_t* object = json_object();
+  put(object, "node", gap->node);
+  put(object, "op", gap->op_type);
+  put(object, "domain", gap->domain[0] ? gap->domain : "ai.onnx");
+  put(object, "code", hone_code_name(gap->code));
+  put(object, "reason", gap->reason);
+  json_array_append_new(array, object);
+}
+
+static hone_status_t dump_findings(hone_cli_t* cli, const findings_t* f) {
+  json_t *root = json_object(), *gaps = json_array(), *deferred = json_array();
+  for (int64_t i = 0; i < f->problems.count; i++) add_problem(gaps, &f->problems.items[i]);
+  for (const hone_gap_t* gap = f->gaps; gap; gap = gap->next) add_gap(gaps, gap);
   visit_deferred(f->graph, add_deferred, deferred);
-  bool runs = !f->problems.count && !f->gaps && !f->failure;
-  json_t* root = json_pack("{s:s, s:s, s:b, s:o, s:o, s:I}", "model", hone_cli_argument(cli, 0),
-                           "device", hone_cli_text(cli, "device", "ref"), "runs", runs, "gaps",
-                           json_gaps(f), "deferred", deferred, "primitives",
-                           (json_int_t)(f->graph ? hone_graph_node_count(f->graph) : 0));
-  json_dumpf(root, stdout, JSON_INDENT(2));
-  putchar('\n');
-  json_decref(root);
+  put(root, "model", hone_cli_argument(cli, 0));
+  put(root, "device", hone_cli_text(cli, "device", "ref"));
+  json_object_set_new(root, "runs", json_boolean(!f->problems.count && !f->gaps));
+  json_object_set_new(root, "gaps", gaps);
+  json_object_set_new(root, "deferred", deferred);
+  json_object_set_new(root, "primitives",
+                      json_integer(f->graph ? hone_graph_node_count(f->graph) : 0));
+  return hone_json_print(root);
+}
+
+/* ---- the whole ---- */
+
+/* Loads and examines; a failure that is no gap is the command's. */
+static hone_status_t find(hone_cli_t* cli, hone_model_t** out_model, findings_t* out) {
+  const hone_allocator_t* allocator;
+  hone_onnx_options_t options = {.no_check = true};
+  const char* device = hone_cli_text(cli, "device", "ref");
+  if (!hone_backend_find(device))
+    return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'", device);
+  HONE_TRY(hone_cli_allocator(cli, &allocator));
+  HONE_TRY(hone_onnx_load_file(allocator, hone_cli_argument(cli, 0), &options, out_model));
+  HONE_TRY(examine(cli, *out_model, allocator, out));
+  if (out->problems.count || out->gaps) return NULL;
+  hone_status_t failure = out->failure;
+  out->failure = NULL;
+  return failure;
+}
+
+static hone_status_t report(hone_cli_t* cli, const findings_t* f) {
+  if (hone_cli_has(cli, "json")) return dump_findings(cli, f);
+  print_findings(cli, f);
+  return NULL;
 }
 
 static int run_check(hone_cli_t* cli) {
-  const hone_allocator_t* allocator;
   hone_model_t* model = NULL;
   findings_t findings = {0};
-  const char* device = hone_cli_text(cli, "device", "ref");
-  if (!hone_backend_find(device))
-    return hone_cli_fail(cli, hone_status_make(HONE_NOT_FOUND, "there is no device '%s'", device));
-  hone_status_t status = hone_cli_allocator(cli, &allocator);
-  hone_onnx_options_t options = {.no_check = true};
-  if (!status) status = hone_onnx_load_file(allocator, hone_cli_argument(cli, 0), &options, &model);
-  if (!status) status = examine(cli, model, allocator, &findings);
-  int code = HONE_EXIT_OK;
-  if (!status) {
-    if (hone_cli_has(cli, "json"))
-      dump_findings(cli, &findings);
-    else
-      print_findings(cli, &findings);
-    if (findings.problems.count || findings.gaps)
-      code = HONE_EXIT_GAPS;
-    else if (findings.failure) {
-      status = findings.failure;
-      findings.failure = NULL;
-    }
-  }
+  hone_status_t status = find(cli, &model, &findings);
+  if (!status) status = report(cli, &findings);
+  int code = findings.problems.count || findings.gaps ? HONE_EXIT_GAPS : HONE_EXIT_OK;
   if (status) code = hone_cli_fail(cli, status);
   close_findings(&findings);
   hone_model_destroy(model);

@@ -1,8 +1,8 @@
 /* hone devices: every device of every backend, usable or not and why. */
-#include <jansson.h>
 #include <stdio.h>
 
 #include "command.h"
+#include "json.h"
 
 enum { MAX_DEVICES = 64 };
 
@@ -51,10 +51,9 @@ static int run_devices(hone_cli_t* cli) {
         print_device(&devices[k]);
     }
   }
-  if (json) json_dumpf(array, stdout, JSON_INDENT(2));
-  if (json) putchar('\n');
-  json_decref(array);
-  return HONE_EXIT_OK;
+  if (!json) json_decref(array);
+  hone_status_t status = json ? hone_json_print(array) : NULL;
+  return status ? hone_cli_fail(cli, status) : HONE_EXIT_OK;
 }
 
 static const hone_option_t options[] = {

@@ -74,8 +74,9 @@ bool hone_cli_ok(const hone_cli_t* cli);
 
 /* ---- saying things ---- */
 
-/* Prints "hone: COMMAND: message" and the advice for its code to stderr (as a
- * JSON object with --json), frees the status, and gives the exit code. */
+/* Prints "hone COMMAND: message" and the advice for its code to stderr, with
+ * --json also the document {"error": {code, message, advice}} to stdout, which
+ * must be the only one; frees the status, and gives the exit code. */
 int hone_cli_fail(hone_cli_t* cli, hone_status_t status);
 /* Notes and prints a usage error; gives HONE_EXIT_USAGE. */
 int hone_cli_usage(hone_cli_t* cli, const char* format, ...) HONE_PRINTF(2, 3);

@@ -1,34 +1,17 @@
 /* The report of `hone run` for machines. Numbers that JSON has no form for
  * (NaN, infinities) are null. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/float_convert.h"
-#include "base/memory.h"
-#include "import/utf8.h"
 #include "ir/type_text.h"
+#include "json.h"
 #include "run.h"
 #include "stats.h"
 
 enum { TYPE_SIZE = 256, MAX_VALUES = 16, MAX_DEPTH = 16 };
-
-/* A string of any bytes: what is no UTF-8 becomes '?'. */
-static json_t* text(const char* data, size_t size) {
-  char* copy = hone_alloc(NULL, size + 1);
-  if (!copy) return NULL;
-  if (size) memcpy(copy, data, size);
-  hone_utf8_repair(copy, size, false);
-  json_t* made = json_stringn(copy, size);
-  hone_free(NULL, copy, size + 1);
-  return made;
-}
-
-static json_t* text_or_null(const char* data) {
-  return data ? text(data, strlen(data)) : json_null();
-}
 
 static json_t* number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
@@ -39,7 +22,7 @@ static json_t* value_at(const hone_tensor_t* tensor, int64_t index) {
   int64_t integer = 0;
   if (dtype == HONE_STRING) {
     const hone_string_t* string = (const hone_string_t*)(const void*)element;
-    return text(string->data, string->size);
+    return hone_json_text(string->data, string->size);
   }
   if (hone_dtype_is_complex(dtype)) {
     char shown[HONE_NUMBER_SIZE];
@@ -93,7 +76,7 @@ static json_t* describe(const hone_tensor_t* tensor, int depth) {
   json_t* object = json_object();
   char type[TYPE_SIZE];
   hone_tensor_type_print(tensor, type, sizeof type);
-  json_object_set_new(object, "type", text(type, strlen(type)));
+  json_object_set_new(object, "type", hone_json_text(type, strlen(type)));
   json_object_set_new(object, "count", json_integer(hone_tensor_count(tensor)));
   if (hone_tensor_kind(tensor) == HONE_KIND_TENSOR) {
     json_object_set_new(object, "dtype", json_string(hone_dtype_name(hone_tensor_dtype(tensor))));
@@ -114,7 +97,7 @@ static json_t* describe_top(const hone_top_t* top) {
       const hone_top_entry_t* entry = &top->entries[r * top->size + i];
       json_t* item = json_object();
       json_object_set_new(item, "class", json_integer(entry->index));
-      json_object_set_new(item, "label", text_or_null(entry->label));
+      json_object_set_new(item, "label", hone_json_string(entry->label));
       json_object_set_new(item, "probability", number(entry->probability));
       json_array_append_new(row, item);
     }
@@ -129,9 +112,9 @@ static json_t* describe_inputs(const hone_run_t* run) {
     json_t* object = json_object();
     char type[TYPE_SIZE];
     hone_tensor_type_print(run->inputs[i], type, sizeof type);
-    json_object_set_new(object, "name", text_or_null(hone_session_input_name(run->session, i)));
-    json_object_set_new(object, "type", text_or_null(type));
-    json_object_set_new(object, "from", text_or_null(run->sources[i]));
+    json_object_set_new(object, "name", hone_json_string(hone_session_input_name(run->session, i)));
+    json_object_set_new(object, "type", hone_json_string(type));
+    json_object_set_new(object, "from", hone_json_string(run->sources[i]));
     json_array_append_new(array, object);
   }
   return array;
@@ -139,10 +122,10 @@ static json_t* describe_inputs(const hone_run_t* run) {
 
 static json_t* describe_output(const hone_run_output_t* output) {
   json_t* object = describe(output->tensor, 0);
-  json_object_set_new(object, "name", text_or_null(output->name));
+  json_object_set_new(object, "name", hone_json_string(output->name));
   if (output->path || output->archive)
     json_object_set_new(object, "file",
-                        text_or_null(output->path ? output->path : output->archive));
+                        hone_json_string(output->path ? output->path : output->archive));
   if (output->top_k) {
     json_object_set_new(object, "top", describe_top(&output->top));
     json_object_set_new(object, "top_by",
@@ -155,8 +138,8 @@ static json_t* describe_run(const hone_run_t* run) {
   json_t* root = json_object();
   double best, median;
   hone_run_times(run, &best, &median);
-  json_object_set_new(root, "model", text_or_null(hone_cli_argument(run->cli, 0)));
-  json_object_set_new(root, "device", text_or_null(hone_cli_text(run->cli, "device", "ref")));
+  json_object_set_new(root, "model", hone_json_string(hone_cli_argument(run->cli, 0)));
+  json_object_set_new(root, "device", hone_json_string(hone_cli_text(run->cli, "device", "ref")));
   json_object_set_new(root, "runs", json_integer(run->n_runs));
   json_object_set_new(root, "best_ms", number(best));
   json_object_set_new(root, "median_ms", number(median));
@@ -169,9 +152,5 @@ static json_t* describe_run(const hone_run_t* run) {
 }
 
 hone_status_t hone_run_print_json(const hone_run_t* run) {
-  json_t* root = describe_run(run);
-  int failed = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : 1;
-  json_decref(root);
-  putchar('\n');
-  return failed ? hone_status_make(HONE_IO, "the report could not be printed") : NULL;
+  return hone_json_print(describe_run(run));
 }
