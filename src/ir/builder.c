@@ -114,6 +114,73 @@ static bool resolve_inputs(hone_builder_t* b, int count, hone_value_t* const* fr
   return true;
 }
 
+/* ---- short names ---- */
+
+/* Expressions longer than this get a symbol of their own, so that sizes derived
+ * from sizes derived from sizes do not grow without end. */
+enum { LONG_EXPRESSION = 40 };
+
+/* The symbol that a value of this graph, or of one around it, binds to `dim`. */
+static bool find_short_name(const hone_builder_t* b, hone_dim_t dim, hone_dim_t* out_symbol) {
+  for (const hone_graph_t* graph = b->graph; graph; graph = graph->parent)
+    for (const hone_short_name_t* s = graph->short_names; s; s = s->next) {
+      bool there = s->value->id < graph->n_values && graph->values[s->value->id] == s->value;
+      if (!there || !hone_dim_same(s->expression, dim)) continue;
+      *out_symbol = s->symbol;
+      return true;
+    }
+  return false;
+}
+
+/* A long `dim`, which is extent or element `index` of `value`, by a short name. */
+static hone_dim_t shorten(hone_builder_t* b, hone_value_t* value, hone_dim_t dim, bool is_dim,
+                          int64_t index) {
+  hone_dim_t symbol;
+  if (hone_dim_size(dim) <= LONG_EXPRESSION || hone_dim_is_bad(dim)) return dim;
+  if (find_short_name(b, dim, &symbol)) return symbol;
+  symbol = hone_dim_symbol(b->graph->dims, NULL, is_dim ? HONE_SYMBOL_RESULT : HONE_SYMBOL_ELEMENT,
+                           hone_dim_min_value(dim), hone_dim_max_value(dim));
+  hone_short_name_t* name = hone_arena_alloc(b->graph->arena, sizeof *name);
+  const hone_symbol_t* made = hone_dim_as_symbol(symbol);
+  if (!made || !name) return dim;
+  hone_status_t status = hone_value_bind(b->graph, value, made->id, is_dim, index);
+  if (status) {
+    hone_fail_status(b, status);
+    return dim;
+  }
+  *name = (hone_short_name_t){
+      .next = b->graph->short_names, .expression = dim, .symbol = symbol, .value = value};
+  b->graph->short_names = name;
+  return symbol;
+}
+
+static bool has_long(int64_t count, const hone_dim_t* dims) {
+  for (int64_t i = 0; i < count; i++)
+    if (hone_dim_size(dims[i]) > LONG_EXPRESSION) return true;
+  return false;
+}
+
+/* `dims` with its long entries replaced, in a copy. */
+static const hone_dim_t* shorten_all(hone_builder_t* b, hone_value_t* value, int64_t count,
+                                     const hone_dim_t* dims, bool is_dim) {
+  if (!dims || !has_long(count, dims)) return dims;
+  hone_dim_t* copy = hone_arena_memdup(b->graph->arena, dims, (size_t)count * sizeof *dims);
+  if (!copy) return dims;
+  for (int64_t i = 0; i < count; i++) copy[i] = shorten(b, value, copy[i], is_dim, i);
+  return copy;
+}
+
+static int64_t static_count(const hone_value_t* v);
+
+static void shorten_outputs(hone_builder_t* b, hone_node_t* node) {
+  for (int i = 0; i < node->n_outputs; i++) {
+    hone_value_t* value = node->outputs[i];
+    value->type.dims = shorten_all(b, value, value->type.rank, value->type.dims, true);
+    if (value->content)
+      value->content = shorten_all(b, value, static_count(value), value->content, false);
+  }
+}
+
 hone_value_t* hone_emit(hone_builder_t* b, const hone_node_t* node) {
   if (!hone_builder_ok(b)) return NULL;
   hone_value_t** inputs = hone_arena_array(b->graph->arena, (size_t)node->n_inputs, sizeof *inputs);
@@ -129,7 +196,8 @@ hone_value_t* hone_emit(hone_builder_t* b, const hone_node_t* node) {
   hone_node_t* made = hone_emit_typed(b, &full, types);
   if (!made) return NULL;
   hone_content_infer(b->graph, made);
-  return made->outputs[0];
+  shorten_outputs(b, made);
+  return hone_builder_ok(b) ? made->outputs[0] : NULL;
 }
 
 /* ---- looking at values ---- */

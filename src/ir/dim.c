@@ -185,7 +185,7 @@ static hone_dim_t intern(hone_dims_t* dims, const hone_expr_t* key) {
 
 enum { MAX_SIZE = 1000000, MAX_FACTORS = 32 };
 
-static int64_t size_of(hone_dim_t d) { return d.expr ? d.expr->size : 1; }
+int64_t hone_dim_size(hone_dim_t d) { return d.expr ? d.expr->size : 1; }
 
 /* Too large to be a size of anything: shared parts count each time. */
 static bool is_too_large(const hone_expr_t* e) {
@@ -200,7 +200,7 @@ static hone_dim_t atom(hone_dims_t* dims, hone_expr_kind_t kind, hone_dim_t a, h
   for (int i = 0; i < 4; i++) {
     if (hone_dim_is_bad(key.args[i])) return bad();
     key.hash = hash_dim(key.hash, key.args[i]);
-    key.size += size_of(key.args[i]);
+    key.size += hone_dim_size(key.args[i]);
   }
   if (is_too_large(&key)) return bad();
   set_range(&key);

@@ -98,6 +98,13 @@ typedef struct hone_graph_cleanup {
   void* argument;
 } hone_graph_cleanup_t;
 
+/* A symbol that stands for an expression too long to be repeated. */
+typedef struct hone_short_name {
+  struct hone_short_name* next;
+  hone_dim_t expression, symbol;
+  const hone_value_t* value; /* that binds the symbol */
+} hone_short_name_t;
+
 struct hone_graph {
   const char* name;
   hone_graph_t* root; /* itself for the outermost */
@@ -115,6 +122,7 @@ struct hone_graph {
   hone_value_t** outputs;
   const char** output_names;
   struct hone_graph_cleanup* cleanups; /* of the root */
+  hone_short_name_t* short_names;      /* of expressions that values here bind */
   int n_constants, constants_room;     /* of the root: every constant of all regions */
   hone_tensor_t** constants;
 };
