@@ -1,7 +1,7 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models bench-import fuzz coverage clean
+.PHONY: help demo test check build setup models random-graphs bench-import fuzz coverage clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ build: setup ## the library and the command, in build/release
 
 models: build ## every downloaded model against ONNX Runtime
 	@scripts/models
+
+random-graphs: build ## 2000 random graphs (RANDOM_GRAPHS) against ONNX Runtime
+	@scripts/random_graphs
 
 bench-import: build ## time and memory from a 438 MB file to a verified graph
 	@scripts/bench_import
