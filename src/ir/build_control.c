@@ -114,8 +114,7 @@ hone_type_t hone_type_cover(hone_builder_t* b, const hone_type_t* x, const hone_
   return out;
 }
 
-/* Extents given as -1, or not at all, become fresh symbols. */
-static hone_type_t fresh_extents(hone_builder_t* b, const hone_type_t* type) {
+hone_type_t hone_fresh_extents(hone_builder_t* b, const hone_type_t* type) {
   hone_type_t out = *type;
   if (type->kind != HONE_TYPE_TENSOR || type->rank <= 0) return out;
   hone_dim_t* dims = hone_arena_array(b->graph->arena, (size_t)type->rank, sizeof *dims);
@@ -135,11 +134,11 @@ static hone_type_t fresh_extents(hone_builder_t* b, const hone_type_t* type) {
 static hone_type_t outside_type(hone_builder_t* b, int first_symbol, const hone_type_t* x,
                                 const hone_type_t* y) {
   hone_type_t cover = hone_type_cover(b, x, y, first_symbol);
-  return fresh_extents(b, &cover);
+  return hone_fresh_extents(b, &cover);
 }
 
 /* Binds the extents of `value` that are fresh symbols to what it turns out to be. */
-static void bind_results(hone_builder_t* b, hone_value_t* value, int first_symbol) {
+void hone_bind_extents(hone_builder_t* b, hone_value_t* value, int first_symbol) {
   for (int i = 0; i < value->type.rank; i++) {
     const hone_symbol_t* symbol = hone_dim_as_symbol(value->type.dims[i]);
     if (!symbol || symbol->id < first_symbol || symbol->origin != HONE_SYMBOL_RESULT) continue;
@@ -152,7 +151,7 @@ static void collect_outputs(hone_builder_t* b, hone_node_t* node, int first_symb
                             hone_value_t** outputs) {
   for (int i = 0; node && i < node->n_outputs; i++) {
     outputs[i] = node->outputs[i];
-    bind_results(b, outputs[i], first_symbol);
+    hone_bind_extents(b, outputs[i], first_symbol);
   }
 }
 
@@ -206,9 +205,9 @@ void hone_loop_open(hone_builder_t* b, const char* name, int n_carried, const ho
   *out_round = hone_param(body, &round);
   hone_param(body, &condition);
   for (int i = 0; i < n_carried; i++) {
-    hone_type_t type = fresh_extents(body, &types[i]);
+    hone_type_t type = hone_fresh_extents(body, &types[i]);
     out_carried[i] = hone_param(body, &type);
-    if (out_carried[i]) bind_results(body, out_carried[i], body->first_symbol);
+    if (out_carried[i]) hone_bind_extents(body, out_carried[i], body->first_symbol);
   }
 }
 

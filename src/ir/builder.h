@@ -263,6 +263,12 @@ void hone_loop_close(hone_builder_t* b, hone_builder_t* body, hone_value_t* trip
                      hone_value_t* next_condition, hone_value_t* const* next, int n_stacked,
                      hone_value_t* const* stacked, hone_value_t** outputs);
 
+/* For results that only a run can size: `type` with extents that are -1, or not
+ * given at all, made fresh symbols; and, once the value is there, the binding of
+ * its symbols from first_symbol on to its extents. */
+hone_type_t hone_fresh_extents(hone_builder_t* b, const hone_type_t* type);
+void hone_bind_extents(hone_builder_t* b, hone_value_t* value, int first_symbol);
+
 /* ---- arithmetic on dimensions, short ---- */
 
 static inline hone_dim_t hone_d(int64_t k) { return hone_dim_int(k); }

@@ -4,52 +4,41 @@
 #include <string.h>
 
 #include "ir/dim_impl.h"
-
-typedef struct writer {
-  char* buffer;
-  size_t size, length;
-} writer_t;
-
-static void put(writer_t* w, const char* text) {
-  for (; *text; text++) {
-    if (w->length + 1 < w->size) w->buffer[w->length] = *text;
-    w->length++;
-  }
-}
+#include "ir/text_writer.h"
 
 /* Names that are not plain words stand in quotes. */
-static void put_name(writer_t* w, const char* name) {
+static void put_name(hone_text_writer_t* w, const char* name) {
   bool plain = name[0] && !(name[0] >= '0' && name[0] <= '9');
   for (const char* c = name; *c && plain; c++)
     plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
             *c == '_' || *c == '.';
   if (plain) {
-    put(w, name);
+    hone_text_put(w, name);
     return;
   }
-  put(w, "\"");
+  hone_text_put(w, "\"");
   for (const char* c = name; *c; c++) {
     char text[3] = {*c == '"' || *c == '\\' ? '\\' : *c, *c == '"' || *c == '\\' ? *c : 0, 0};
-    put(w, text);
+    hone_text_put(w, text);
   }
-  put(w, "\"");
+  hone_text_put(w, "\"");
 }
 
-static void put_int(writer_t* w, int64_t value) {
+static void put_int(hone_text_writer_t* w, int64_t value) {
   char text[32];
   snprintf(text, sizeof text, "%" PRId64, value);
-  put(w, text);
+  hone_text_put(w, text);
 }
 
-static void put_dim(writer_t* w, hone_dim_t d);
+static void put_dim(hone_text_writer_t* w, hone_dim_t d);
 
-static void put_call(writer_t* w, const char* name, const hone_dim_t* args, int count) {
-  put(w, name);
+static void put_call(hone_text_writer_t* w, const char* name, const hone_dim_t* args, int count) {
+  hone_text_put(w, name);
   for (int i = 0; i < count; i++) {
-    put(w, i ? ", " : "(");
+    hone_text_put(w, i ? ", " : "(");
     put_dim(w, args[i]);
   }
-  put(w, ")");
+  hone_text_put(w, ")");
 }
 
 /* The sign of a term that is not the first. The most negative number has no
@@ -58,34 +47,34 @@ static const char* sign(int64_t c) { return c < 0 && c != INT64_MIN ? " - " : " 
 static int64_t magnitude(int64_t c) { return c < 0 && c != INT64_MIN ? -c : c; }
 
 /* "2*h - w + 3": the first term without a plus. */
-static void put_linear(writer_t* w, const hone_expr_t* e) {
-  put(w, "(");
+static void put_linear(hone_text_writer_t* w, const hone_expr_t* e) {
+  hone_text_put(w, "(");
   for (int i = 0; i < e->n_terms; i++) {
     int64_t c = e->terms[i].coefficient;
-    if (i) put(w, sign(c));
-    if (!i && magnitude(c) != c) put(w, "-");
+    if (i) hone_text_put(w, sign(c));
+    if (!i && magnitude(c) != c) hone_text_put(w, "-");
     if (c != 1 && c != -1) {
       put_int(w, magnitude(c));
-      put(w, "*");
+      hone_text_put(w, "*");
     }
     put_dim(w, (hone_dim_t){0, e->terms[i].atom});
   }
   if (e->constant) {
-    put(w, sign(e->constant));
+    hone_text_put(w, sign(e->constant));
     put_int(w, magnitude(e->constant));
   }
-  put(w, ")");
+  hone_text_put(w, ")");
 }
 
-static void put_infix(writer_t* w, const hone_dim_t* args, const char* operation) {
-  put(w, "(");
+static void put_infix(hone_text_writer_t* w, const hone_dim_t* args, const char* operation) {
+  hone_text_put(w, "(");
   put_dim(w, args[0]);
-  put(w, operation);
+  hone_text_put(w, operation);
   put_dim(w, args[1]);
-  put(w, ")");
+  hone_text_put(w, ")");
 }
 
-static void put_dim(writer_t* w, hone_dim_t d) {
+static void put_dim(hone_text_writer_t* w, hone_dim_t d) {
   if (!d.expr) {
     put_int(w, d.k);
     return;
@@ -93,7 +82,7 @@ static void put_dim(writer_t* w, hone_dim_t d) {
   const hone_dim_t* args = d.expr->args;
   switch (d.expr->kind) {
     case HONE_EXPR_BAD:
-      put(w, "bad");
+      hone_text_put(w, "bad");
       break;
     case HONE_EXPR_SYMBOL:
       put_name(w, d.expr->symbol.name);
@@ -126,8 +115,7 @@ static void put_dim(writer_t* w, hone_dim_t d) {
 }
 
 size_t hone_dim_print(hone_dim_t d, char* buffer, size_t size) {
-  writer_t w = {.buffer = buffer, .size = size};
+  hone_text_writer_t w = {.buffer = buffer, .size = size};
   put_dim(&w, d);
-  if (size) buffer[w.length < size ? w.length : size - 1] = 0;
-  return w.length;
+  return hone_text_finish(&w);
 }

@@ -57,36 +57,6 @@ int64_t hone_tensor_i64(const hone_tensor_t* tensor, int64_t index) {
 
 /* ---- host nodes ---- */
 
-/* Fresh symbols for the extents that are not known, in a copy of `type`. */
-static hone_type_t fresh_extents(hone_builder_t* b, const hone_type_t* type) {
-  hone_type_t out = *type;
-  if (type->kind != HONE_TYPE_TENSOR || type->rank < 1) return out;
-  hone_dim_t* dims = hone_arena_array(b->graph->arena, (size_t)type->rank, sizeof *dims);
-  if (!dims) {
-    hone_fail_status(b, hone_oom());
-    return hone_type_any();
-  }
-  for (int i = 0; i < type->rank; i++) {
-    bool open = !type->dims || hone_dim_is(type->dims[i], -1);
-    dims[i] = open ? hone_d_result(b, 0, INT32_MAX) : type->dims[i];
-  }
-  out.dims = dims;
-  return out;
-}
-
-/* Has the fresh symbols of a host node's outputs bound when it has run. */
-static void bind_outputs(hone_builder_t* b, hone_node_t* node, int first_symbol) {
-  for (int o = 0; o < node->n_outputs; o++) {
-    hone_value_t* value = node->outputs[o];
-    for (int i = 0; i < value->type.rank; i++) {
-      const hone_symbol_t* symbol = hone_dim_as_symbol(value->type.dims[i]);
-      if (!symbol || symbol->id < first_symbol) continue;
-      hone_status_t status = hone_value_bind(b->graph, value, symbol->id, true, i);
-      if (status) hone_fail_status(b, status);
-    }
-  }
-}
-
 hone_node_t* hone_host_emit(hone_builder_t* b, const hone_host_t* host, int n_inputs,
                             hone_value_t** inputs, int n_outputs, const hone_type_t* output_types) {
   hone_arena_t* arena = b->graph->arena;
@@ -94,7 +64,7 @@ hone_node_t* hone_host_emit(hone_builder_t* b, const hone_host_t* host, int n_in
   hone_value_t** resolved = hone_arena_array(arena, (size_t)n_inputs, sizeof *resolved);
   if (!types || !resolved) return (void*)hone_fail_status(b, hone_oom());
   int first_symbol = hone_dims_symbol_count(b->graph->dims);
-  for (int i = 0; i < n_outputs; i++) types[i] = fresh_extents(b, &output_types[i]);
+  for (int i = 0; i < n_outputs; i++) types[i] = hone_fresh_extents(b, &output_types[i]);
   for (int i = 0; i < n_inputs; i++) resolved[i] = hone_resolve(b, inputs[i]);
   hone_node_t proto = {.prim = HONE_PRIM_HOST,
                        .n_inputs = n_inputs,
@@ -102,7 +72,7 @@ hone_node_t* hone_host_emit(hone_builder_t* b, const hone_host_t* host, int n_in
                        .n_outputs = n_outputs,
                        .host = host};
   hone_node_t* node = hone_emit_typed(b, &proto, types);
-  if (node) bind_outputs(b, node, first_symbol);
+  for (int i = 0; node && i < n_outputs; i++) hone_bind_extents(b, node->outputs[i], first_symbol);
   return node;
 }
 
