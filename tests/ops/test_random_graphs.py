@@ -217,7 +217,9 @@ def cast(b):
 
 
 def reduce(b):
-    v = b.value(lambda v: v.is_a("f") and v.array.ndim and v.array.size)
+    """Of numbers: where a NaN stands decides whether ONNX Runtime's ReduceMin gives it."""
+    v = b.value(lambda v: v.is_a("f") and v.array.ndim and v.array.size
+                and not np.isnan(v.array).any())
     if v is None:
         return
     name = b.one_of(["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2",
