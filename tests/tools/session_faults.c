@@ -17,6 +17,7 @@ enum { MAX_INPUTS = 64, MAX_OUTPUTS = 64 };
 typedef struct fault {
   hone_allocator_t allocator;
   long fail_at, calls, blocks;
+  long bytes; /* of the blocks, by the sizes that are given with them */
 } fault_t;
 
 static void* fault_resize(void* self, void* old, size_t old_size, size_t new_size) {
@@ -25,6 +26,7 @@ static void* fault_resize(void* self, void* old, size_t old_size, size_t new_siz
   if (new_size > old_size && ++fault->calls == fault->fail_at) return NULL;
   void* made = system->resize(system->self, old, old_size, new_size);
   fault->blocks += (made && !old) - (old && !new_size);
+  if (made || !new_size) fault->bytes += (long)new_size - (old ? (long)old_size : 0);
   return made;
 }
 
@@ -62,9 +64,10 @@ static hone_status_t check_round(const work_t* work, long fail_at, bool* out_fir
   hone_status_t status = run_once(work, &fault.allocator);
   *out_fired = fault.fail_at > 0 && fault.calls >= fault.fail_at;
   hone_code_t code = status ? hone_status_code(status) : HONE_OK;
-  if (fault.blocks) {
+  if (fault.blocks || fault.bytes) {
     hone_status_free(status);
-    return hone_status_make(HONE_INTERNAL, "fault %ld: %ld blocks are lost", fail_at, fault.blocks);
+    return hone_status_make(HONE_INTERNAL, "fault %ld: %ld blocks, %ld bytes are lost", fail_at,
+                            fault.blocks, fault.bytes);
   }
   if (!*out_fired || code == HONE_OK || code == HONE_OUT_OF_MEMORY) {
     if (*out_fired) hone_status_free(status);
