@@ -1,13 +1,14 @@
 /* What is UTF-8 stays; what is none becomes '?'. */
 #include "import/utf8.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/testing/test.h"
 
 static void assert_repaired(const char* text, bool printable, const char* expected) {
   char copy[64];
-  strcpy(copy, text);
+  snprintf(copy, sizeof copy, "%s", text);
   hone_utf8_repair(copy, strlen(copy), printable);
   assert_string_equal(copy, expected);
 }
