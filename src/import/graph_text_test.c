@@ -85,8 +85,7 @@ static void test_errors(void** state) {
       "hone-graph 1\ngraph \"g\" {\n  return %0\n}\n",
       "hone-graph 1\ngraph \"g\" {\n  %0 = add %0 %0 : f32[]\n  return %0\n}\n",
       "hone-graph 1\ngraph \"g\" {\n  %0 = input : f32[q]\n  return %0\n}\n",
-      "hone-graph 1\ngraph \"g\" {\n %0 = input : f32[2]\n %1 = add %0 %0 : f32[3]\n return "
-      "%1\n}\n",
+      "hone-graph 1 graph \"g\" { %0 = input : f32[2] %1 = add %0 %0 : f32[3] return %1 }",
       "hone-graph 1\ngraph \"g\" {\n  %0 = constant {1, 2} : f32[3]\n  return %0\n}\n",
       "hone-graph 1\ngraph \"g\" {\n  %0 = constant ... : f32[3]\n  return %0\n}\n",
       "hone-graph 1\ngraph \"g\" {\n  %0 = constant {} : f32[9999999999999]\n  return %0\n}\n",
