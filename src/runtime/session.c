@@ -205,9 +205,12 @@ static hone_status_t wrong_input(const hone_value_t* want, const hone_tensor_t* 
 }
 
 /* What symbols of the inputs stand for, so that equal names get equal sizes. */
+enum { CONFLICT_SIZE = 200 };
+
 typedef struct symbol_table {
   int64_t* values; /* -1: not yet seen */
-  bool conflict;   /* a name has stood for two sizes */
+  /* Says which name has stood for two sizes; "" while none has. */
+  char* conflict;
 } symbol_table_t;
 
 static hone_status_t check_extent(const hone_value_t* want, const hone_tensor_t* got, int axis,
@@ -222,7 +225,10 @@ static hone_status_t check_extent(const hone_value_t* want, const hone_tensor_t*
                             " to %" PRId64,
                             want->name, axis, extent, symbol->name, symbol->min, symbol->max);
   int64_t* known = &table->values[symbol->id];
-  if (*known >= 0 && *known != extent) table->conflict = true;
+  if (*known >= 0 && *known != extent)
+    snprintf(table->conflict, CONFLICT_SIZE,
+             "axis %d of input '%s' is %" PRId64 ", but '%s' is %" PRId64 " in an earlier input",
+             axis, want->name, extent, symbol->name, *known);
   *known = extent;
   return NULL;
 }
@@ -254,20 +260,20 @@ static hone_status_t check_input(const hone_value_t* want, const hone_tensor_t* 
 }
 
 static hone_status_t check_inputs(const hone_session_t* session, int n_inputs,
-                                  hone_tensor_t* const* inputs, bool* out_conflict) {
+                                  hone_tensor_t* const* inputs, char out_conflict[CONFLICT_SIZE]) {
   const hone_graph_t* graph = session->strict.graph;
   if (n_inputs != graph->n_inputs)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%d inputs given; the model takes %d", n_inputs,
                             graph->n_inputs);
   size_t count = (size_t)hone_dims_symbol_count(graph->dims);
-  symbol_table_t table = {.values = hone_alloc(session->allocator, count * sizeof(int64_t))};
+  symbol_table_t table = {.values = hone_alloc(session->allocator, count * sizeof(int64_t)),
+                          .conflict = out_conflict};
   if (!table.values) return hone_oom();
   memset(table.values, 0xff, count * sizeof(int64_t));
   hone_status_t status = NULL;
   for (int i = 0; i < n_inputs && !status; i++)
     status = check_input(graph->inputs[i], inputs[i], &table);
   hone_free(session->allocator, table.values, count * sizeof(int64_t));
-  *out_conflict = table.conflict;
   return status;
 }
 
@@ -290,9 +296,11 @@ hone_status_t hone_session_run(hone_session_t* session, const hone_run_options_t
   if (n_outputs != session->strict.graph->n_outputs)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%d outputs wanted; the model has %d", n_outputs,
                             session->strict.graph->n_outputs);
-  bool conflict = false;
+  char conflict[CONFLICT_SIZE] = "";
   hone_program_t* program = session->strict.program;
-  HONE_TRY(check_inputs(session, n_inputs, inputs, &conflict));
-  if (conflict) HONE_TRY(loose_program(session, &program));
-  return session->backend->run(program, &full, n_inputs, inputs, n_outputs, out_outputs);
+  HONE_TRY(check_inputs(session, n_inputs, inputs, conflict));
+  if (conflict[0]) HONE_TRY(loose_program(session, &program));
+  hone_status_t status =
+      session->backend->run(program, &full, n_inputs, inputs, n_outputs, out_outputs);
+  return conflict[0] ? hone_status_annotate(status, "%s", conflict) : status;
 }
