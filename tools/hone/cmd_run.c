@@ -115,17 +115,9 @@ static int run_run(hone_cli_t* cli) {
 }
 
 static const hone_option_t options[] = {
-    {.name = "input",
-     .letter = 'i',
-     .argument = "NAME=FILE",
-     .repeats = true,
-     .help = "read an input; without NAME the next one that has no file, or all of an .npz",
-     .complete = HONE_COMPLETE_FILE},
+    HONE_OPTION_INPUT,
     {.name = "random", .help = "make up the inputs that are not given, see --seed"},
-    {.name = "shape",
-     .argument = "NAME=SIZE,SIZE…",
-     .repeats = true,
-     .help = "the shape of an input that is random, or whose file has none (.raw, .txt)"},
+    HONE_OPTION_SHAPE,
     {.name = "preprocess",
      .argument = "[NAME:]WORDS",
      .repeats = true,

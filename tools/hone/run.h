@@ -67,4 +67,17 @@ void hone_run_times(const hone_run_t* run, double* out_best, double* out_median)
 HONE_MUST_USE hone_status_t hone_run_print(const hone_run_t* run);
 HONE_MUST_USE hone_status_t hone_run_print_json(const hone_run_t* run);
 
+/* Rows for tables of options: inputs from files. */
+#define HONE_OPTION_INPUT                                                                   \
+  {                                                                                         \
+    .name = "input", .letter = 'i', .argument = "NAME=FILE", .repeats = true,               \
+    .help = "read an input; without NAME the next one that has no file, or all of an .npz", \
+    .complete = HONE_COMPLETE_FILE                                                          \
+  }
+#define HONE_OPTION_SHAPE                                                               \
+  {                                                                                     \
+    .name = "shape", .argument = "NAME=SIZE,SIZE…", .repeats = true,                    \
+    .help = "the shape of an input that is random, or whose file has none (.raw, .txt)" \
+  }
+
 #endif

@@ -344,8 +344,7 @@ void hone_op_subgraph(hone_lower_t* l, const hone_onnx_graph_t* graph, hone_buil
   inner.b = body;
   inner.call = NULL; /* its nodes were bound with the node that holds them */
   inner.function = NULL;
-  inner.count = inner.room = 0;
-  inner.entries = NULL;
+  inner.names = (hone_map_t){0};
   inner.n_value_infos = graph->n_value_infos;
   inner.value_infos = graph->value_infos;
   if (enter(&inner)) {

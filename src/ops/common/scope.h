@@ -2,6 +2,7 @@
 #ifndef HONE_OPS_COMMON_SCOPE_H
 #define HONE_OPS_COMMON_SCOPE_H
 
+#include "base/map.h"
 #include "ops/lower.h"
 
 /* What all scopes of one lowering share. */
@@ -11,11 +12,6 @@ typedef struct hone_lowering {
   int depth;                           /* of nested functions and subgraphs */
   int64_t n_nodes;                     /* lowered so far, again for each call */
 } hone_lowering_t;
-
-typedef struct hone_scope_entry {
-  const char* name; /* NULL: free slot */
-  hone_value_t* value;
-} hone_scope_entry_t;
 
 struct hone_scope {
   hone_scope_t* parent; /* names of the graph around a subgraph; NULL for others */
@@ -30,8 +26,7 @@ struct hone_scope {
   const hone_onnx_function_t* function;
   int64_t n_value_infos; /* declared types of intermediate values */
   const hone_onnx_value_info_t* value_infos;
-  size_t count, room; /* entries used and there; room is a power of two */
-  hone_scope_entry_t* entries;
+  hone_map_t names; /* to hone_value_t*, in the graph's arena */
 };
 
 /* Defines (or redefines) a name; false when memory is out (noted in b). */
