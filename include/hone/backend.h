@@ -1,6 +1,11 @@
 /* Backend: what a kind of device offers to hone. One constant descriptor a
  * backend; also the interface of backends outside hone's tree.
  *
+ * There are two kinds. A backend that takes whole graphs (an interpreter, a
+ * vendor's engine) has compile, run and destroy. A backend that runs kernels
+ * has the slots from `open` on instead: hone's own compiler makes the kernels
+ * and the plan, and the backend schedules, renders, builds and launches them.
+ *
  * Rules of the interface: `struct_size` first; fields are only added at the
  * end; a slot marked optional may be NULL. hone checks arguments before it
  * calls, so backends need not.
@@ -54,22 +59,153 @@ typedef struct hone_run_options {
   void* profile_self;
 } hone_run_options_t;
 
+/* ---- what a backend that runs kernels deals in ---- */
+
+typedef struct hone_kernel hone_kernel_t; /* loop/kernel.h */
+typedef struct hone_device
+    hone_device_t; /* an opened device; the backend's own, as the next four */
+typedef struct hone_memory hone_memory_t; /* a block of memory that kernels can reach */
+typedef struct hone_stream hone_stream_t; /* a queue: what is put there is done in that order */
+typedef struct hone_event hone_event_t;   /* a point in a stream */
+typedef struct hone_module hone_module_t; /* loaded kernels */
+
+typedef enum hone_memory_kind {
+  HONE_MEMORY_DEVICE, /* for kernels only */
+  HONE_MEMORY_HOST,   /* of the host, and fast to copy to and from the device ("pinned") */
+} hone_memory_kind_t;
+
+/* What schedules are made for. */
+typedef struct hone_device_properties {
+  size_t struct_size;
+  char target[HONE_DEVICE_TEXT_SIZE];   /* what code is built for: "x86-64-v3", "sm_90" */
+  char compiler[HONE_DEVICE_TEXT_SIZE]; /* who builds it, with the version */
+  char driver[HONE_DEVICE_TEXT_SIZE];   /* "" when there is none */
+  bool shares_host_memory;              /* blocks can be mapped for nothing */
+  int compute_units;                    /* cores, multiprocessors */
+  int vector_bytes;                     /* of the widest vector instructions; 0: scalars only */
+  int vector_registers;                 /* 0: the compiler's business */
+  int64_t max_group_size;               /* work-items in a group; 1: there are no groups */
+  size_t shared_bytes;                  /* memory that a group shares; 0: none */
+  size_t cache_bytes[3];                /* first, second and third level; 0: not known */
+  size_t alignment;                     /* of a buffer's offset in its block */
+  double peak_gflops;                   /* f32, whole device; 0: not known */
+  double peak_gbytes;                   /* memory traffic a second in 10^9; 0: not known */
+} hone_device_properties_t;
+
+typedef struct hone_open_options {
+  size_t struct_size;
+  const hone_allocator_t* allocator;
+  const char* target; /* NULL: this machine; otherwise code can be built, maybe not run */
+  int threads;        /* at most so many; 0: all */
+} hone_open_options_t;
+
+typedef struct hone_argument {
+  hone_memory_t* memory; /* NULL: no bytes */
+  size_t offset;         /* bytes */
+} hone_argument_t;
+
+/* One run of one kernel. */
+typedef struct hone_launch {
+  size_t struct_size;
+  const hone_module_t* module;
+  int entry; /* which of the module's kernels, in the order they were built */
+  int n_buffers;
+  const hone_argument_t* buffers; /* in the order of the kernel's */
+  int n_sizes;
+  const int64_t* sizes; /* values of its run-time sizes, in the kernel's order */
+  int64_t groups[3];    /* extents of its parallel (group) axes, outermost first; 1 where none */
+  int64_t locals[3];    /* extents of its local axes */
+} hone_launch_t;
+
+typedef struct hone_blob {
+  void* data; /* from the allocator that the call was given */
+  size_t size;
+} hone_blob_t;
+
 typedef struct hone_backend {
   size_t struct_size;
   const char* name;    /* "ref"; the part of a device's name before ':' */
   const char* summary; /* one line */
   /* Required. Writes at most `room` devices and gives how many there are. */
   hone_status_t (*enumerate)(int room, hone_device_info_t* out_devices, int* out_count);
-  /* Required. The graph outlives the program. */
+  /* Whole graphs: these three or none. The graph outlives the program. */
   hone_status_t (*compile)(const hone_graph_t* graph, const hone_compile_options_t* options,
                            hone_program_t** out_program);
-  /* Required. Inputs in the order of the graph's, borrowed; outputs are new
-   * references for the caller, NULL on failure. */
+  /* Inputs in the order of the graph's, borrowed; outputs are new references
+   * for the caller, NULL on failure. */
   hone_status_t (*run)(hone_program_t* program, const hone_run_options_t* options, int n_inputs,
                        hone_tensor_t* const* inputs, int n_outputs, hone_tensor_t** out_outputs);
-  /* Required. NULL is allowed. */
+  /* NULL is allowed. */
   void (*destroy)(hone_program_t* program);
+
+  /* Kernels: all of the following or none, but for those called optional. */
+
+  /* Opens device `index` of those enumerated. */
+  hone_status_t (*open)(int index, const hone_open_options_t* options, hone_device_t** out_device);
+  void (*close)(hone_device_t* device); /* nothing made from it may be left */
+  void (*properties)(const hone_device_t* device, hone_device_properties_t* out_properties);
+  /* Optional. Whether it still answers; a status that says what to do if not. */
+  hone_status_t (*health)(hone_device_t* device);
+
+  /* Memory. Sizes in bytes; the contents are undefined. */
+  hone_status_t (*alloc)(hone_device_t* device, hone_memory_kind_t kind, size_t size,
+                         hone_memory_t** out_memory);
+  void (*free)(hone_device_t* device, hone_memory_t* memory);
+  /* A block over memory of the caller, used in place, which must outlive it.
+   * Optional; may refuse with UNSUPPORTED (alignment, another address space). */
+  hone_status_t (*wrap)(hone_device_t* device, void* data, size_t size, hone_memory_t** out_memory);
+  /* Where the host sees the block, until unmap; waits for the stream first.
+   * Optional for devices that do not share the host's memory. */
+  hone_status_t (*map)(hone_stream_t* stream, hone_memory_t* memory, size_t offset, size_t size,
+                       void** out_data);
+  hone_status_t (*unmap)(hone_stream_t* stream, hone_memory_t* memory, void* data);
+  /* In the stream's order. The host's side must stay as it is until the stream
+   * has come that far. */
+  hone_status_t (*copy_in)(hone_stream_t* stream, hone_memory_t* memory, size_t offset,
+                           const void* data, size_t size);
+  hone_status_t (*copy_out)(hone_stream_t* stream, void* data, const hone_memory_t* memory,
+                            size_t offset, size_t size);
+  hone_status_t (*copy)(hone_stream_t* stream, hone_memory_t* to, size_t to_offset,
+                        const hone_memory_t* from, size_t from_offset, size_t size);
+
+  /* Streams and events. A stream belongs to one thread at a time. */
+  hone_status_t (*stream_create)(hone_device_t* device, hone_stream_t** out_stream);
+  void (*stream_destroy)(hone_stream_t* stream);
+  hone_status_t (*synchronize)(hone_stream_t* stream); /* gives what failed in it since the last */
+  hone_status_t (*event_record)(hone_stream_t* stream, hone_event_t** out_event);
+  void (*event_destroy)(hone_event_t* event);
+  hone_status_t (*event_wait)(hone_stream_t* stream, hone_event_t* event); /* stream after event */
+  hone_status_t (*event_synchronize)(hone_event_t* event);                 /* host after event */
+  bool (*event_done)(hone_event_t* event);
+  /* Both have been reached; nanoseconds between them. */
+  hone_status_t (*event_elapsed)(hone_event_t* from, hone_event_t* to, uint64_t* out_ns);
+  /* Calls fn(self) once the stream has come that far, from any thread. */
+  hone_status_t (*callback)(hone_stream_t* stream, void (*fn)(void* self), void* self);
+
+  /* Code. */
+
+  /* Whether the device can run the kernel; if not, `why` (a text in a buffer of
+   * HONE_DEVICE_TEXT_SIZE) names what is missing. */
+  bool (*supports)(const hone_device_t* device, const hone_kernel_t* kernel, char* why);
+  /* Gives the kernel the schedule that fits the device: its best guess. */
+  hone_status_t (*schedule)(const hone_device_t* device, hone_kernel_t* kernel);
+  /* Source text of a scheduled kernel as the function `name`, ended with 0. */
+  hone_status_t (*render)(const hone_device_t* device, const hone_kernel_t* kernel,
+                          const char* name, hone_blob_t* out_source);
+  /* Sources to one loadable blob whose entry i is the function names[i]. */
+  hone_status_t (*build)(hone_device_t* device, int count, const char* const* names,
+                         const char* const* sources, hone_blob_t* out_binary);
+  hone_status_t (*load)(hone_device_t* device, const hone_blob_t* binary, int count,
+                        const char* const* names, hone_module_t** out_module);
+  void (*unload)(hone_device_t* device, hone_module_t* module);
+  /* Returns at once where the device works on its own. */
+  hone_status_t (*launch)(hone_stream_t* stream, const hone_launch_t* launch);
 } hone_backend_t;
+
+/* True for a backend that runs kernels, false for one that takes whole graphs. */
+static inline bool hone_backend_runs_kernels(const hone_backend_t* backend) {
+  return backend->open != NULL;
+}
 
 /* All backends of this build. */
 HONE_API int hone_backend_total(void);
