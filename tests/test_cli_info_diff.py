@@ -323,6 +323,14 @@ def test_info_of_a_small_model(tmp_path):
     assert "license = none" in text and "35 in 2 tensors" in text
 
 
+def test_any_number_of_sizes_may_be_given(tmp_path):
+    chain(tmp_path, "a.onnx")
+    words = [word for i in range(100) for word in ("--dim", f"n{i}={i}")] + ["--dim", "batch=7"]
+    assert "runs on ref" in run_hone(tmp_path, "check", "a.onnx", *words)
+    assert "f32[7, 4]" in run_hone(tmp_path, "dump", "a.onnx", *words)
+    assert info(tmp_path, "a.onnx", *words)["multiply_adds"]["count"] == 7 * 35
+
+
 def test_info_counts_inner_graphs_functions_and_data_files(tmp_path):
     branch = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Neg", ["m"], ["t"])],

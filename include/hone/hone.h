@@ -8,6 +8,7 @@
 
 #include "hone/allocator.h"
 #include "hone/backend.h"
+#include "hone/dim_option.h"
 #include "hone/dtype.h"
 #include "hone/model.h"
 #include "hone/session.h"

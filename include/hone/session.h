@@ -5,6 +5,7 @@
 #define HONE_SESSION_H
 
 #include "hone/backend.h"
+#include "hone/dim_option.h"
 #include "hone/model.h"
 
 #ifdef __cplusplus
@@ -12,12 +13,6 @@ extern "C" {
 #endif
 
 typedef struct hone_session hone_session_t;
-
-/* A number, or a range, for a named dimension of the model's inputs. */
-typedef struct hone_dim_option {
-  const char* name;
-  int64_t min, max; /* inclusive; equal: the dimension is fixed */
-} hone_dim_option_t;
 
 /* All zeros is the default. */
 typedef struct hone_session_options {

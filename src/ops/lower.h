@@ -2,6 +2,7 @@
 #ifndef HONE_OPS_LOWER_H
 #define HONE_OPS_LOWER_H
 
+#include "hone/dim_option.h"
 #include "ops/op.h"
 
 /* One thing that keeps a model from running. */
@@ -14,15 +15,9 @@ typedef struct hone_gap {
   const char* reason;
 } hone_gap_t;
 
-/* A range for a named dimension: min == max fixes it. */
-typedef struct hone_dim_binding {
-  const char* name;
-  int64_t min, max;
-} hone_dim_binding_t;
-
 typedef struct hone_lower_options {
-  int n_bindings;
-  const hone_dim_binding_t* bindings;
+  int n_dims; /* sizes of named dimensions */
+  const hone_dim_option_t* dims;
   /* A dimension's name holds within one input only: for models that give one
    * name to sizes that differ. */
   bool names_are_per_input;

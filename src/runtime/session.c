@@ -44,17 +44,9 @@ static hone_status_t find_backend(const char* device, const hone_backend_t** out
 
 static hone_status_t lower(const hone_session_t* session, bool loose, hone_graph_t** out_graph) {
   const hone_session_options_t* options = &session->options;
-  size_t bytes = (size_t)options->n_dims * sizeof(hone_dim_binding_t);
-  hone_dim_binding_t* bindings = hone_alloc(session->allocator, bytes);
-  if (!bindings) return hone_oom();
-  for (int i = 0; i < options->n_dims; i++)
-    bindings[i] =
-        (hone_dim_binding_t){options->dims[i].name, options->dims[i].min, options->dims[i].max};
   hone_lower_options_t lowering = {
-      .n_bindings = options->n_dims, .bindings = bindings, .names_are_per_input = loose};
-  hone_status_t status = hone_lower_model(session->model, &lowering, session->allocator, out_graph);
-  hone_free(session->allocator, bindings, bytes);
-  return status;
+      .n_dims = options->n_dims, .dims = options->dims, .names_are_per_input = loose};
+  return hone_lower_model(session->model, &lowering, session->allocator, out_graph);
 }
 
 static void drop_variant(const hone_session_t* session, variant_t* variant) {

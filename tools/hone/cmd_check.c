@@ -38,19 +38,13 @@ static hone_gap_t* reverse(hone_gap_t* gap) {
 
 static hone_status_t examine(hone_cli_t* cli, hone_model_t* model,
                              const hone_allocator_t* allocator, findings_t* out) {
-  hone_dim_binding_t bindings[64];
-  const hone_dim_option_t* dims;
-  int count;
+  hone_lower_options_t options = {.gaps = &out->gaps};
   HONE_TRY(hone_arena_create(allocator, &out->arena));
   HONE_TRY(hone_onnx_sort(model));
   HONE_TRY(hone_onnx_check(model, &out->problems));
   if (out->problems.count) return NULL;
-  HONE_TRY(hone_cli_dims(cli, &count, &dims));
-  if (count > 64) return hone_status_make(HONE_INVALID_ARGUMENT, "more than 64 --dim options");
-  for (int i = 0; i < count; i++)
-    bindings[i] = (hone_dim_binding_t){dims[i].name, dims[i].min, dims[i].max};
-  hone_lower_options_t options = {
-      .n_bindings = count, .bindings = bindings, .gaps = &out->gaps, .gap_arena = out->arena};
+  HONE_TRY(hone_cli_dims(cli, &options.n_dims, &options.dims));
+  options.gap_arena = out->arena;
   out->failure = hone_lower_model(model, &options, allocator, &out->graph);
   out->gaps = reverse(out->gaps);
   if (!out->failure && !out->gaps) out->failure = hone_graph_verify(out->graph);

@@ -27,14 +27,8 @@ static hone_status_t read_graph(const hone_allocator_t* allocator, const char* p
 
 static hone_status_t lower(hone_cli_t* cli, const hone_model_t* model,
                            const hone_allocator_t* allocator, hone_graph_t** out_graph) {
-  int count;
-  const hone_dim_option_t* dims;
-  hone_dim_binding_t bindings[64];
-  HONE_TRY(hone_cli_dims(cli, &count, &dims));
-  if (count > 64) return hone_status_make(HONE_INVALID_ARGUMENT, "more than 64 --dim options");
-  for (int i = 0; i < count; i++)
-    bindings[i] = (hone_dim_binding_t){dims[i].name, dims[i].min, dims[i].max};
-  hone_lower_options_t options = {.n_bindings = count, .bindings = bindings};
+  hone_lower_options_t options = {0};
+  HONE_TRY(hone_cli_dims(cli, &options.n_dims, &options.dims));
   return hone_lower_model(model, &options, allocator, out_graph);
 }
 

@@ -68,7 +68,7 @@ enum { LARGEST_SIZE = 1 << 14 };
 
 typedef struct bindings {
   int count;
-  hone_dim_binding_t* items;
+  hone_dim_option_t* items;
 } bindings_t;
 
 static bool is_bound(const bindings_t* bindings, const char* name) {
@@ -87,7 +87,7 @@ static hone_status_t bound_input(hone_arena_t* arena, const hone_onnx_value_info
     const char* name = is_named ? dim->symbol : hone_arena_format(arena, "%s.%d", input->name, i);
     if (!name) return hone_oom();
     if (dim->value < 0 && !is_bound(bindings, name))
-      bindings->items[bindings->count++] = (hone_dim_binding_t){name, 0, LARGEST_SIZE};
+      bindings->items[bindings->count++] = (hone_dim_option_t){name, 0, LARGEST_SIZE};
   }
   return NULL;
 }
@@ -101,8 +101,7 @@ static hone_status_t bind_dims(hone_cli_t* cli, const hone_info_t* info, binding
     if (info->inputs[i]->type.rank > 0) room += (size_t)info->inputs[i]->type.rank;
   *out = (bindings_t){count, hone_arena_array(info->arena, room, sizeof *out->items)};
   if (!out->items) return hone_oom();
-  for (int i = 0; i < count; i++)
-    out->items[i] = (hone_dim_binding_t){dims[i].name, dims[i].min, dims[i].max};
+  if (count) memcpy(out->items, dims, (size_t)count * sizeof *dims);
   for (int64_t i = 0; i < info->n_inputs; i++)
     HONE_TRY(bound_input(info->arena, info->inputs[i], out));
   return NULL;
@@ -113,7 +112,7 @@ static hone_status_t lower(hone_cli_t* cli, const hone_info_t* info, hone_graph_
   const hone_allocator_t* allocator;
   HONE_TRY(hone_cli_allocator(cli, &allocator));
   HONE_TRY(bind_dims(cli, info, &bindings));
-  hone_lower_options_t options = {.n_bindings = bindings.count, .bindings = bindings.items};
+  hone_lower_options_t options = {.n_dims = bindings.count, .dims = bindings.items};
   return hone_lower_model(info->model, &options, allocator, out_graph);
 }
 

@@ -4,10 +4,10 @@
 #include "base/memory.h"
 #include "ops/common/scope.h"
 
-static const hone_dim_binding_t* find_binding(const hone_lowering_t* lowering, const char* name) {
+static const hone_dim_option_t* find_dim(const hone_lowering_t* lowering, const char* name) {
   const hone_lower_options_t* options = lowering->options;
-  for (int i = 0; options && i < options->n_bindings; i++)
-    if (strcmp(options->bindings[i].name, name) == 0) return &options->bindings[i];
+  for (int i = 0; options && i < options->n_dims; i++)
+    if (strcmp(options->dims[i].name, name) == 0) return &options->dims[i];
   return NULL;
 }
 
@@ -20,14 +20,14 @@ static hone_dim_t input_dim(hone_scope_t* scope, const char* input, int axis,
   const char* name =
       is_named ? dim->symbol : hone_arena_format(scope->b->graph->arena, "%s.%d", input, axis);
   if (!name) return hone_d(-1);
-  const hone_dim_binding_t* binding = find_binding(scope->lowering, name);
-  if (binding && binding->min == binding->max) return hone_d(binding->min);
+  const hone_dim_option_t* given = find_dim(scope->lowering, name);
+  if (given && given->min == given->max) return hone_d(given->min);
   const hone_lower_options_t* options = scope->lowering->options;
   if (is_named && options && options->names_are_per_input)
     name = hone_arena_format(scope->b->graph->arena, "%s.%s", input, name);
   if (!name) return hone_d(-1);
-  return hone_dim_symbol(scope->b->graph->dims, name, HONE_SYMBOL_INPUT, binding ? binding->min : 0,
-                         binding ? binding->max : INT32_MAX);
+  return hone_dim_symbol(scope->b->graph->dims, name, HONE_SYMBOL_INPUT, given ? given->min : 0,
+                         given ? given->max : INT32_MAX);
 }
 
 static hone_type_t input_type(hone_scope_t* scope, const char* input,
