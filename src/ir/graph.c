@@ -1,6 +1,7 @@
 /* Graphs, nodes and values: making, appending, dropping. */
 #include "ir/graph.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -121,6 +122,18 @@ hone_node_t* hone_graph_append(hone_graph_t* graph, const hone_node_t* node,
   return copy;
 }
 
+bool hone_graph_append_again(hone_graph_t* graph, hone_node_t* node) {
+  hone_arena_t* arena = graph->arena;
+  if (!reserve(arena, &graph->nodes, graph->n_nodes, &graph->nodes_room)) return false;
+  for (int i = 0; i < node->n_outputs; i++) {
+    if (!reserve(arena, &graph->values, graph->n_values, &graph->values_room)) return false;
+    node->outputs[i]->id = graph->n_values;
+    graph->values[graph->n_values++] = node->outputs[i];
+  }
+  graph->nodes[graph->n_nodes++] = node;
+  return true;
+}
+
 bool hone_graph_keep_constant(hone_graph_t* graph, hone_tensor_t* constant) {
   hone_graph_t* root = graph->root;
   if (!reserve(root->arena, &root->constants, root->n_constants, &root->constants_room)) {
@@ -166,6 +179,10 @@ static void need_node_symbols(const hone_node_t* node, bool* symbols) {
   need_dims(symbols, node->n_dims, node->lo);
   need_dims(symbols, node->n_dims, node->hi);
   need_dims(symbols, node->n_dims, node->step);
+  for (int i = 0; i < node->n_outputs; i++) {
+    const hone_type_t* type = &node->outputs[i]->type;
+    need_dims(symbols, type->rank, type->dims);
+  }
   for (int r = 0; r < node->n_regions; r++) need_region(node->regions[r], symbols);
 }
 
@@ -231,6 +248,42 @@ void hone_graph_drop_dead(hone_graph_t* graph) {
   mark_needed(graph, marks, values, symbols);
   compact(graph, marks);
   hone_free(graph->allocator, marks, total);
+}
+
+static int by_address(const void* a, const void* b) {
+  const hone_tensor_t *x = *(hone_tensor_t*const*)a, *y = *(hone_tensor_t*const*)b;
+  return (uintptr_t)x < (uintptr_t)y ? -1 : (uintptr_t)x > (uintptr_t)y;
+}
+
+/* Appends the constants that nodes have to `list`, or only counts them (NULL). */
+static size_t collect_constants(const hone_graph_t* graph, hone_tensor_t** list, size_t count) {
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const hone_node_t* node = graph->nodes[n];
+    if (node->constant && list) list[count] = node->constant;
+    if (node->constant) count++;
+    for (int r = 0; r < node->n_regions; r++)
+      count = collect_constants(node->regions[r], list, count);
+  }
+  return count;
+}
+
+/* Needs scratch memory; without it they stay, which is right too. */
+void hone_graph_drop_constants(hone_graph_t* root) {
+  size_t count = collect_constants(root, NULL, 0), size = (count + 1) * sizeof(hone_tensor_t*);
+  hone_tensor_t** used = hone_alloc(root->allocator, size);
+  if (!used) return;
+  collect_constants(root, used, 0);
+  qsort(used, count, sizeof *used, by_address);
+  int kept = 0;
+  for (int i = 0; i < root->n_constants; i++) {
+    hone_tensor_t* constant = root->constants[i];
+    if (bsearch(&constant, used, count, sizeof *used, by_address))
+      root->constants[kept++] = constant;
+    else
+      hone_tensor_release(constant);
+  }
+  root->n_constants = kept;
+  hone_free(root->allocator, used, size);
 }
 
 int64_t hone_graph_node_count(const hone_graph_t* graph) {

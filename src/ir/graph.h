@@ -59,6 +59,9 @@ struct hone_value {
    * small integer and bool tensors only. NULL otherwise. */
   const hone_dim_t* content;
   hone_bind_t* binds;
+  /* Scratch of the rewrite at work (passes/common/rewrite.h), else meaningless. */
+  int uses;
+  hone_value_t* forward; /* what has taken this one's place */
 };
 
 /* What a `host` node calls; made by src/ops, opaque here. */
@@ -150,6 +153,9 @@ HONE_MUST_USE hone_status_t hone_graph_set_outputs(hone_graph_t* graph, int coun
  * the text form; does not check. NULL when memory is out. */
 hone_node_t* hone_graph_append(hone_graph_t* graph, const hone_node_t* node,
                                const hone_type_t* output_types);
+/* Appends a node that was made for this graph and is in its list no more, with
+ * its values: a rewrite makes the lists anew. False when memory is out. */
+bool hone_graph_append_again(hone_graph_t* graph, hone_node_t* node);
 /* Takes a reference for the root, which drops it at destroy; false when
  * memory is out (the reference is then dropped). */
 bool hone_graph_keep_constant(hone_graph_t* graph, hone_tensor_t* constant);
@@ -163,6 +169,8 @@ HONE_MUST_USE hone_status_t hone_value_bind(hone_graph_t* graph, hone_value_t* v
 
 /* Drops nodes whose outputs nobody needs; inputs stay. Renumbers values. */
 void hone_graph_drop_dead(hone_graph_t* graph);
+/* Releases the constants of a root that no node has any more. */
+void hone_graph_drop_constants(hone_graph_t* root);
 
 /* Total of nodes, those of regions included. */
 int64_t hone_graph_node_count(const hone_graph_t* graph);

@@ -8,6 +8,7 @@
 #include "import/graph_text.h"
 #include "ir/verify.h"
 #include "ops/lower.h"
+#include "passes/pass.h"
 
 static bool has_ending(const char* name, const char* ending) {
   size_t length = strlen(name), tail = strlen(ending);
@@ -46,6 +47,40 @@ static hone_status_t write_text(hone_cli_t* cli, const hone_graph_t* graph) {
   return status;
 }
 
+/* The arguments of a repeated option; `list` has room for 64. */
+static int collect(const hone_cli_t* cli, const char* option, const char** list) {
+  int count = hone_cli_count(cli, option);
+  for (int i = 0; i < count && i < 64; i++) list[i] = hone_cli_text_at(cli, option, i);
+  return count < 64 ? count : 64;
+}
+
+/* What the passes did goes to stderr: the graph itself may be on stdout. */
+static void explain(const hone_pass_report_t* report) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_pass_report_print(report, &text);
+  fputs(hone_str_text(&text), stderr);
+  hone_str_free(&text);
+}
+
+static hone_status_t run_passes(hone_cli_t* cli, hone_graph_t* graph) {
+  const char *only[64], *off[64];
+  hone_pass_options_t options = {.n_only = collect(cli, "pass", only),
+                                 .only = only,
+                                 .n_off = collect(cli, "no-pass", off),
+                                 .off = off,
+                                 .fast_math = hone_cli_has(cli, "fast-math"),
+                                 .details = hone_cli_has(cli, "explain-passes")};
+  bool wanted = hone_cli_has(cli, "passes") || options.n_only || options.n_off || options.details;
+  if (!wanted) return NULL;
+  hone_pass_report_t report;
+  HONE_TRY(hone_pass_report_create(graph->allocator, &report));
+  hone_status_t status = hone_passes_run(graph, &options, &report);
+  if (!status && options.details) explain(&report);
+  hone_pass_report_destroy(&report);
+  return status;
+}
+
 static hone_status_t dump(hone_cli_t* cli) {
   const char* path = hone_cli_argument(cli, 0);
   const hone_allocator_t* allocator;
@@ -60,6 +95,7 @@ static hone_status_t dump(hone_cli_t* cli) {
     if (!status) status = lower(cli, model, allocator, &graph);
   }
   if (!status) status = hone_graph_verify(graph);
+  if (!status) status = run_passes(cli, graph);
   if (!status) status = write_text(cli, graph);
   hone_graph_destroy(graph);
   hone_model_destroy(model);
@@ -78,6 +114,17 @@ static const hone_option_t options[] = {
      .help = "write to this file, whole, so that it reads back (.hg)",
      .complete = HONE_COMPLETE_FILE},
     {.name = "full", .help = "print the contents of large constants too"},
+    {.name = "passes", .help = "print the graph as it is after all passes"},
+    {.name = "pass",
+     .argument = "NAME",
+     .repeats = true,
+     .help = "run this pass only; may be given several times"},
+    {.name = "no-pass",
+     .argument = "NAME",
+     .repeats = true,
+     .help = "run all passes but this one; may be given several times"},
+    {.name = "explain-passes", .help = "run the passes and say on stderr what each did"},
+    {.name = "fast-math", .help = "let passes make rewrites that change rounding"},
     HONE_OPTION_DIM,
     HONE_OPTION_MEM_LIMIT,
 };
@@ -95,7 +142,8 @@ const hone_command_t hone_command_dump = {
         "reads back: MODEL may be an ONNX file, or such a text (.hg).",
     .examples =
         "  hone dump net.onnx --dim batch=1\n"
-        "  hone dump net.onnx --out net.hg    # whole, with the weights",
+        "  hone dump net.onnx --out net.hg    # whole, with the weights\n"
+        "  hone dump net.hg --pass fold       # after constant folding alone",
     .n_options = sizeof options / sizeof *options,
     .options = options,
     .run = run_dump,

@@ -1,0 +1,140 @@
+#include "passes/common/match.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/float_convert.h"
+#include "base/memory.h"
+#include "passes/common/rewrite.h"
+
+hone_node_t* hone_match_prim(const hone_value_t* value, hone_prim_t prim) {
+  return value && value->node->prim == prim ? value->node : NULL;
+}
+
+hone_node_t* hone_match_prim_once(const hone_value_t* value, hone_prim_t prim) {
+  return value && hone_rewrite_used_once(value) ? hone_match_prim(value, prim) : NULL;
+}
+
+const hone_tensor_t* hone_match_constant(const hone_value_t* value) {
+  const hone_node_t* node = hone_match_prim(value, HONE_PRIM_CONSTANT);
+  if (!node || hone_tensor_kind(node->constant) != HONE_KIND_TENSOR) return NULL;
+  return node->constant;
+}
+
+/* ---- one number ---- */
+
+static bool read_integer(hone_dtype_t dtype, const void* data, double* out_number) {
+  uint64_t bits = 0;
+  size_t size = hone_dtype_size(dtype);
+  memcpy(&bits, data, size);
+  int shift = 64 - 8 * (int)size;
+  bool is_unsigned = dtype == HONE_BOOL || hone_dtype_is_unsigned(dtype);
+  int64_t value = is_unsigned ? (int64_t)bits : (int64_t)(bits << shift) >> shift;
+  if (value > (1ll << 53) || value < -(1ll << 53) || (is_unsigned && value < 0)) return false;
+  *out_number = (double)value;
+  return true;
+}
+
+static bool read_number(const hone_tensor_t* tensor, double* out_number) {
+  hone_dtype_t dtype = hone_tensor_dtype(tensor);
+  const char* data = hone_tensor_data(tensor);
+  int64_t count = hone_tensor_count(tensor);
+  size_t size = hone_dtype_size(dtype);
+  if (count == 0 || count > (1 << 20)) return false;
+  for (int64_t i = 1; i < count; i++)
+    if (memcmp(data, data + (size_t)i * size, size) != 0) return false;
+  if (hone_dtype_is_float(dtype)) {
+    *out_number = hone_to_double(dtype, data);
+    return true;
+  }
+  if (!hone_dtype_is_int(dtype) && dtype != HONE_BOOL) return false;
+  return read_integer(dtype, data, out_number);
+}
+
+static bool only_moves(hone_prim_t prim) {
+  return prim == HONE_PRIM_EXPAND || prim == HONE_PRIM_RESHAPE || prim == HONE_PRIM_PERMUTE ||
+         prim == HONE_PRIM_SLICE || prim == HONE_PRIM_FLIP || prim == HONE_PRIM_WINDOW;
+}
+
+bool hone_match_number(const hone_value_t* value, double* out_number) {
+  while (value && only_moves(value->node->prim)) value = value->node->inputs[0];
+  const hone_tensor_t* tensor = hone_match_constant(value);
+  return tensor && read_number(tensor, out_number);
+}
+
+bool hone_match_is_number(const hone_value_t* value, double number) {
+  double found;
+  return hone_match_number(value, &found) && found == number && signbit(found) == signbit(number);
+}
+
+bool hone_match_with_number(const hone_node_t* node, hone_value_t** out_other, double* out_number) {
+  for (int i = 0; node && node->n_inputs == 2 && i < 2; i++) {
+    if (!hone_match_number(node->inputs[1 - i], out_number)) continue;
+    *out_other = node->inputs[i];
+    return true;
+  }
+  return false;
+}
+
+/* ---- shapes ---- */
+
+/* Next extent that is not 1, from *at on; false at the end. */
+static bool next_extent(const hone_type_t* type, int* at, hone_dim_t* out) {
+  while (*at < type->rank && hone_dim_is(type->dims[*at], 1)) ++*at;
+  if (*at >= type->rank) return false;
+  *out = type->dims[(*at)++];
+  return true;
+}
+
+static bool same_but_ones(const hone_type_t* a, const hone_type_t* b) {
+  int i = 0, k = 0;
+  for (;;) {
+    hone_dim_t x, y;
+    bool more = next_extent(a, &i, &x);
+    if (more != next_extent(b, &k, &y)) return false;
+    if (!more) return true;
+    if (!hone_dim_same(x, y)) return false;
+  }
+}
+
+const hone_value_t* hone_match_source(const hone_value_t* value) {
+  for (;;) {
+    const hone_node_t* node = value->node;
+    if (node->prim == HONE_PRIM_RESHAPE) {
+      if (!same_but_ones(&node->inputs[0]->type, &value->type)) return value;
+    } else if (node->prim != HONE_PRIM_EXPAND) {
+      return value;
+    }
+    value = node->inputs[0];
+  }
+}
+
+bool hone_match_same_shape(const hone_value_t* a, const hone_value_t* b) {
+  if (!hone_type_is_known(&a->type) || a->type.rank != b->type.rank) return false;
+  for (int i = 0; i < a->type.rank; i++)
+    if (!hone_dim_same(a->type.dims[i], b->type.dims[i])) return false;
+  return true;
+}
+
+int64_t hone_match_count(const hone_type_t* type) {
+  if (!hone_type_is_static(type)) return -1;
+  int64_t count = 1;
+  for (int i = 0; i < type->rank; i++)
+    if (!hone_i64_mul(count, type->dims[i].k, &count)) return -1;
+  return count;
+}
+
+int64_t hone_match_bytes(const hone_type_t* type) {
+  int64_t count = hone_match_count(type), bytes;
+  if (count < 0 || !hone_i64_mul(count, (int64_t)hone_dtype_size(type->dtype), &bytes)) return -1;
+  return bytes;
+}
+
+bool hone_match_is_elementwise(const hone_node_t* node) {
+  hone_prim_family_t family = hone_prim_info(node->prim)->family;
+  return family == HONE_FAMILY_UNARY || family == HONE_FAMILY_CAST;
+}
+
+void hone_match_invert(int count, const int64_t* axes, int64_t* out_inverse) {
+  for (int i = 0; i < count; i++) out_inverse[axes[i]] = i;
+}

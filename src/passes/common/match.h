@@ -1,0 +1,37 @@
+/* Looking at graphs: short questions that rules ask. NULL and false mean no. */
+#ifndef HONE_PASSES_COMMON_MATCH_H
+#define HONE_PASSES_COMMON_MATCH_H
+
+#include "ir/graph.h"
+
+/* The node that made `value`, when it is of this primitive. */
+hone_node_t* hone_match_prim(const hone_value_t* value, hone_prim_t prim);
+/* The same when nobody else uses the value, so that it goes away. */
+hone_node_t* hone_match_prim_once(const hone_value_t* value, hone_prim_t prim);
+/* The dense constant tensor that `value` is, borrowed. */
+const hone_tensor_t* hone_match_constant(const hone_value_t* value);
+
+/* The one number that all elements are: of a constant, also behind movement
+ * that only repeats it (expand, reshape, permute, slice, flip, concat-free).
+ * Real types only; integers too large for a double are no match. */
+bool hone_match_number(const hone_value_t* value, double* out_number);
+bool hone_match_is_number(const hone_value_t* value, double number);
+/* Of a two-operand node: the operand that is one number, and the other one. */
+bool hone_match_with_number(const hone_node_t* node, hone_value_t** out_other, double* out_number);
+
+/* What `value` repeats: walks through expand and those reshapes that only add
+ * or drop extents of 1. Itself when it repeats nothing. */
+const hone_value_t* hone_match_source(const hone_value_t* value);
+
+/* Same extents as far as the expressions show. */
+bool hone_match_same_shape(const hone_value_t* a, const hone_value_t* b);
+/* Static number of elements; -1 when it is not known. */
+int64_t hone_match_count(const hone_type_t* type);
+/* Static size in bytes; -1 when it is not known. */
+int64_t hone_match_bytes(const hone_type_t* type);
+/* One operand in, same shape out: unary or cast. */
+bool hone_match_is_elementwise(const hone_node_t* node);
+/* The permutation with perm[axes[i]] == i. */
+void hone_match_invert(int count, const int64_t* axes, int64_t* out_inverse);
+
+#endif
