@@ -332,8 +332,34 @@ static void linear_finish(hone_expr_t* e) {
   }
 }
 
+/* (a / b) * b * c + (a mod b) * c is a * c: where the sum has both, they become
+ * that. This is what undoes a loop that was fused from two. */
+static bool rejoin_one(hone_dims_t* dims, sum_t* sum) {
+  for (int i = 0; i < sum->n; i++) {
+    const hone_expr_t* mod = sum->terms[i].atom;
+    if (mod->kind != HONE_EXPR_MOD) continue;
+    hone_dim_t quotient = hone_dim_floordiv(dims, mod->args[0], mod->args[1]);
+    hone_dim_t multiple = hone_dim_mul(dims, quotient, mod->args[1]);
+    int64_t factor = sum->terms[i].coefficient, scaled = factor;
+    const hone_expr_t* want = multiple.expr;
+    if (want && want->kind == HONE_EXPR_LINEAR && want->n_terms == 1 && !want->constant) {
+      if (!hone_i64_mul(factor, want->terms[0].coefficient, &scaled)) continue;
+      want = want->terms[0].atom;
+    }
+    for (int k = 0; k < sum->n; k++) {
+      if (sum->terms[k].atom != want || sum->terms[k].coefficient != scaled) continue;
+      sum->terms[i].coefficient = sum->terms[k].coefficient = 0;
+      sum_drop_zeros(sum);
+      sum_add(sum, mod->args[0], factor);
+      return true;
+    }
+  }
+  return false;
+}
+
 static hone_dim_t sum_finish(hone_dims_t* dims, sum_t* sum) {
   sum_drop_zeros(sum);
+  while (!sum->overflow && sum->n > 1 && rejoin_one(dims, sum)) sum_drop_zeros(sum);
   if (sum->overflow) return bad();
   if (sum->n == 0) return hone_dim_int(sum->constant);
   if (sum->n == 1 && sum->constant == 0 && sum->terms[0].coefficient == 1)
@@ -503,7 +529,16 @@ hone_dim_t hone_dim_ceildiv(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
 hone_dim_t hone_dim_mod(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
   hone_dim_t q = hone_dim_floordiv(dims, a, b);
   hone_dim_t rest = hone_dim_sub(dims, a, hone_dim_mul(dims, q, b));
-  return hone_dim_is_int(rest) || hone_dim_is_bad(rest) ? rest : atom2(dims, HONE_EXPR_MOD, a, b);
+  if (hone_dim_is_int(rest) || hone_dim_is_bad(rest)) return rest;
+  /* Without a quotient left in it, that is the answer: a itself, or the part
+   * of it that b does not divide. */
+  if (hone_dim_is_int(b) && b.k > 0) {
+    hone_dim_t whole;
+    split_multiples(dims, a, b.k, &whole, &rest);
+    if (hone_dim_min_value(rest) >= 0 && hone_dim_max_value(rest) < b.k) return rest;
+    return atom2(dims, HONE_EXPR_MOD, rest, b);
+  }
+  return hone_dim_is(q, 0) ? a : atom2(dims, HONE_EXPR_MOD, a, b);
 }
 
 /* Sign of a - b where the ranges decide it: -1, 0 (unknown) or 1;

@@ -95,6 +95,17 @@ int64_t hone_dim_eval(hone_dim_t d, const int64_t* values);
 /* Calls visit for each symbol of `d`. */
 void hone_dim_visit_symbols(hone_dim_t d, void (*visit)(void*, const hone_symbol_t*), void* self);
 
+/* Whether the symbol occurs in `d`. */
+bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol);
+/* `d` with symbol i replaced by to[i], for i < n where is_mapped[i] (NULL:
+ * everywhere), rebuilt and simplified in `dims`; d itself may be of another
+ * hone_dims_t when all its symbols are replaced. */
+hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_dim_t* to,
+                            const bool* is_mapped);
+/* When d is base + factor * symbol with a base free of the symbol, gives the
+ * factor (0 where it does not occur); false otherwise. */
+bool hone_dim_factor(hone_dim_t d, hone_dim_t symbol, int64_t* out_factor);
+
 /* Text: "64", "batch", "(h + 2) / 2", "min(a, 3)", "lt(a, b, x, y)". Writes
  * at most `size` bytes including the 0 and returns the full length. */
 size_t hone_dim_print(hone_dim_t d, char* buffer, size_t size);

@@ -1,0 +1,91 @@
+/* Replacing symbols in dimension expressions, and how a symbol occurs in one. */
+#include "ir/dim_impl.h"
+
+bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol) {
+  if (!d.expr || !symbol.expr) return false;
+  if (d.expr == symbol.expr) return true;
+  for (int i = 0; i < d.expr->n_terms; i++)
+    if (hone_dim_uses((hone_dim_t){0, d.expr->terms[i].atom}, symbol)) return true;
+  for (int i = 0; i < 4; i++)
+    if (hone_dim_uses(d.expr->args[i], symbol)) return true;
+  return false;
+}
+
+typedef struct replacing {
+  hone_dims_t* dims;
+  int n;
+  const hone_dim_t* to;
+  const bool* is_mapped;
+} replacing_t;
+
+static hone_dim_t replace(const replacing_t* by, hone_dim_t d);
+
+static hone_dim_t replace_symbol(const replacing_t* by, hone_dim_t d) {
+  int id = d.expr->symbol.id;
+  bool mapped = id < by->n && (!by->is_mapped || by->is_mapped[id]);
+  return mapped ? by->to[id] : d;
+}
+
+static hone_dim_t replace_linear(const replacing_t* by, const hone_expr_t* e) {
+  hone_dim_t total = hone_dim_int(e->constant);
+  for (int i = 0; i < e->n_terms; i++) {
+    hone_dim_t at = replace(by, (hone_dim_t){0, e->terms[i].atom});
+    hone_dim_t part = hone_dim_mul(by->dims, at, hone_dim_int(e->terms[i].coefficient));
+    total = hone_dim_add(by->dims, total, part);
+  }
+  return total;
+}
+
+static hone_dim_t replace_atom(const replacing_t* by, const hone_expr_t* e) {
+  hone_dim_t a[4];
+  for (int i = 0; i < 4; i++) a[i] = replace(by, e->args[i]);
+  switch (e->kind) {
+    case HONE_EXPR_PRODUCT:
+      return hone_dim_mul(by->dims, a[0], a[1]);
+    case HONE_EXPR_FLOORDIV:
+      return hone_dim_floordiv(by->dims, a[0], a[1]);
+    case HONE_EXPR_MOD:
+      return hone_dim_mod(by->dims, a[0], a[1]);
+    case HONE_EXPR_MIN:
+      return hone_dim_min(by->dims, a[0], a[1]);
+    case HONE_EXPR_MAX:
+      return hone_dim_max(by->dims, a[0], a[1]);
+    case HONE_EXPR_SELECT_LT:
+      return hone_dim_select_lt(by->dims, a[0], a[1], a[2], a[3]);
+    case HONE_EXPR_SELECT_EQ:
+      return hone_dim_select_eq(by->dims, a[0], a[1], a[2], a[3]);
+    default:
+      return hone_dim_bad();
+  }
+}
+
+static hone_dim_t replace(const replacing_t* by, hone_dim_t d) {
+  if (!d.expr || hone_dim_is_bad(d)) return d;
+  if (d.expr->kind == HONE_EXPR_SYMBOL) return replace_symbol(by, d);
+  if (d.expr->kind == HONE_EXPR_LINEAR) return replace_linear(by, d.expr);
+  return replace_atom(by, d.expr);
+}
+
+hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_dim_t* to,
+                            const bool* is_mapped) {
+  replacing_t by = {dims, n, to, is_mapped};
+  return replace(&by, d);
+}
+
+bool hone_dim_factor(hone_dim_t d, hone_dim_t symbol, int64_t* out_factor) {
+  *out_factor = 0;
+  if (!hone_dim_uses(d, symbol)) return true;
+  if (d.expr == symbol.expr) {
+    *out_factor = 1;
+    return true;
+  }
+  if (d.expr->kind != HONE_EXPR_LINEAR) return false;
+  for (int i = 0; i < d.expr->n_terms; i++) {
+    const hone_expr_t* at = d.expr->terms[i].atom;
+    if (at == symbol.expr)
+      *out_factor = d.expr->terms[i].coefficient;
+    else if (hone_dim_uses((hone_dim_t){0, at}, symbol))
+      return false;
+  }
+  return true;
+}
