@@ -1,6 +1,7 @@
-/* One job at a time. Its caller publishes it by raising `generation`; workers
- * join while it is open and take chunks by a counter. The caller closes the job
- * when the chunks are gone and waits for those who joined, never for sleepers. */
+/* A call is a job on its caller's stack, in the pool's list while it has chunks
+ * that nobody took. Workers join jobs under the mutex and take chunks by the
+ * job's counter. The caller takes the job out of the list when the chunks are
+ * gone and waits for those who joined, never for sleepers. */
 #include "base/thread_pool.h"
 
 #include <pthread.h>
@@ -13,27 +14,33 @@
 
 enum {
   MOST_THREADS = 1024,
-  SPINS = 2000,         /* looks at the counter before sleeping, some 20 to 100 us */
+  SPINS = 2000,         /* looks at a counter before sleeping, some 20 to 100 us */
   CHUNKS_PER_THREAD = 4 /* leaves something to share when threads are not equally fast */
 };
 
-struct hone_thread_pool {
-  const hone_allocator_t* allocator;
-  int threads;  /* workers that run, and the caller */
-  int capacity; /* of `workers` */
-  pthread_t* workers;
-  pthread_mutex_t busy;  /* held by the caller whose job it is */
-  pthread_mutex_t mutex; /* guards what follows */
-  pthread_cond_t wake, done;
-  bool open;         /* workers may join the job */
-  bool stop;         /* workers must end */
-  atomic_int joined; /* workers in the job; changed under the mutex */
-  atomic_uint generation;
-  /* The job; constant while it is open or somebody has joined. */
+typedef struct job {
+  struct job *next, **link; /* in the pool's list; link is what points here */
   hone_parallel_fn_t fn;
   void* context;
   int64_t n, chunk, chunks;
-  atomic_llong next; /* chunk to take */
+  int room;           /* workers that may still join */
+  atomic_llong taken; /* chunks */
+  atomic_int joined;  /* workers in it; raised under the mutex */
+} job_t;
+
+struct hone_thread_pool {
+  const hone_allocator_t* allocator;
+  int threads;  /* workers that run, and one caller */
+  int capacity; /* threads that may work at once */
+  pthread_t* workers;
+  pthread_mutex_t mutex; /* guards what follows */
+  pthread_cond_t wake, done;
+  job_t* jobs; /* that may be joined */
+  int sleepers;
+  bool stop; /* workers must end */
+  /* Changed under the mutex, read without it too. */
+  atomic_int active;      /* threads at work: callers and workers */
+  atomic_uint generation; /* raised whenever there may be something to join */
 };
 
 /* Set while this thread runs some pool's work. */
@@ -47,47 +54,76 @@ static void relax(void) {
 #endif
 }
 
-static void run_chunks(hone_thread_pool_t* pool) {
+/* A worker goes early when callers have come that make it one thread too many. */
+static void run_chunks(const hone_thread_pool_t* pool, job_t* job, bool is_worker) {
   inside_work = true;
-  for (;;) {
-    int64_t i = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-    if (i >= pool->chunks) break;
-    int64_t begin = i * pool->chunk;
-    int64_t left = pool->n - begin;
-    pool->fn(pool->context, begin, begin + (left < pool->chunk ? left : pool->chunk));
+  while (!is_worker || atomic_load(&pool->active) <= pool->capacity) {
+    int64_t i = atomic_fetch_add_explicit(&job->taken, 1, memory_order_relaxed);
+    if (i >= job->chunks) break;
+    int64_t begin = i * job->chunk;
+    int64_t left = job->n - begin;
+    job->fn(job->context, begin, begin + (left < job->chunk ? left : job->chunk));
   }
   inside_work = false;
 }
 
-/* Waits for a generation other than `seen`; false when the pool ends. On true
- * this worker has joined the job if that is still open (*out_joined). */
-static bool await_job(hone_thread_pool_t* pool, unsigned* seen, bool* out_joined) {
-  for (int i = 0; i < SPINS && atomic_load(&pool->generation) == *seen; i++) relax();
-  pthread_mutex_lock(&pool->mutex);
-  while (!pool->stop && atomic_load(&pool->generation) == *seen)
-    pthread_cond_wait(&pool->wake, &pool->mutex);
-  bool stop = pool->stop;
-  *seen = atomic_load(&pool->generation);
-  *out_joined = !stop && pool->open;
-  if (*out_joined) atomic_fetch_add(&pool->joined, 1);
-  pthread_mutex_unlock(&pool->mutex);
-  return !stop;
+/* ---- workers; functions that say so are called with the mutex held ---- */
+
+/* Takes the worker into the job with the most room left; NULL: none. Mutex. */
+static job_t* join_job(hone_thread_pool_t* pool) {
+  if (atomic_load(&pool->active) >= pool->capacity) return NULL;
+  job_t* best = NULL;
+  for (job_t* job = pool->jobs; job; job = job->next) {
+    bool open = job->room > 0 && atomic_load(&job->taken) < job->chunks;
+    if (open && (!best || job->room > best->room)) best = job;
+  }
+  if (!best) return NULL;
+  best->room--;
+  atomic_fetch_add(&best->joined, 1);
+  atomic_fetch_add(&pool->active, 1);
+  return best;
 }
 
-static void leave_job(hone_thread_pool_t* pool) {
-  pthread_mutex_lock(&pool->mutex);
-  if (atomic_fetch_sub(&pool->joined, 1) == 1) pthread_cond_signal(&pool->done);
+/* One more thread may join what is there. Mutex. */
+static void call_worker(hone_thread_pool_t* pool) {
+  atomic_fetch_add(&pool->generation, 1);
+  if (pool->sleepers) pthread_cond_signal(&pool->wake);
+}
+
+/* Once `joined` is zero the job may be gone. Mutex. */
+static void leave_job(hone_thread_pool_t* pool, job_t* job) {
+  atomic_fetch_sub(&pool->active, 1);
+  job->room++;
+  if (atomic_fetch_sub(&job->joined, 1) == 1) pthread_cond_broadcast(&pool->done);
+}
+
+/* Spins without the mutex, then sleeps, until there may be something. Mutex. */
+static void await_job(hone_thread_pool_t* pool) {
+  unsigned seen = atomic_load(&pool->generation);
   pthread_mutex_unlock(&pool->mutex);
+  for (int i = 0; i < SPINS && atomic_load(&pool->generation) == seen; i++) relax();
+  pthread_mutex_lock(&pool->mutex);
+  pool->sleepers++;
+  while (!pool->stop && atomic_load(&pool->generation) == seen)
+    pthread_cond_wait(&pool->wake, &pool->mutex);
+  pool->sleepers--;
 }
 
 static void* worker_main(void* argument) {
   hone_thread_pool_t* pool = argument;
-  unsigned seen = 0;
-  for (bool joined; await_job(pool, &seen, &joined);) {
-    if (!joined) continue;
-    run_chunks(pool);
-    leave_job(pool);
+  pthread_mutex_lock(&pool->mutex);
+  while (!pool->stop) {
+    job_t* job = join_job(pool);
+    if (!job) {
+      await_job(pool);
+      continue;
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    run_chunks(pool, job, true);
+    pthread_mutex_lock(&pool->mutex);
+    leave_job(pool, job);
   }
+  pthread_mutex_unlock(&pool->mutex);
   return NULL;
 }
 
@@ -125,7 +161,6 @@ hone_status_t hone_thread_pool_create(const hone_allocator_t* allocator, int thr
   pool->allocator = allocator;
   pool->threads = 1;
   pool->capacity = threads;
-  pthread_mutex_init(&pool->busy, NULL);
   pthread_mutex_init(&pool->mutex, NULL);
   pthread_cond_init(&pool->wake, NULL);
   pthread_cond_init(&pool->done, NULL);
@@ -145,55 +180,68 @@ void hone_thread_pool_destroy(hone_thread_pool_t* pool) {
   pthread_cond_destroy(&pool->done);
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->mutex);
-  pthread_mutex_destroy(&pool->busy);
   hone_free(pool->allocator, pool->workers, (size_t)pool->capacity * sizeof *pool->workers);
   hone_free(pool->allocator, pool, sizeof *pool);
 }
 
 int hone_thread_pool_size(const hone_thread_pool_t* pool) { return pool ? pool->threads : 1; }
 
+/* ---- callers ---- */
+
 static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* Publishes the job and wakes the workers. */
-static void open_job(hone_thread_pool_t* pool, int64_t n, int64_t grain, hone_parallel_fn_t fn,
-                     void* context) {
-  int64_t chunk = divide_up(n, (int64_t)pool->threads * CHUNKS_PER_THREAD);
+/* Puts the job into the list and wakes as many workers as can be of use. */
+static void open_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_lock(&pool->mutex);
-  pool->fn = fn;
-  pool->context = context;
-  pool->n = n;
-  pool->chunk = chunk > grain ? chunk : grain;
-  pool->chunks = divide_up(n, pool->chunk);
-  atomic_store(&pool->next, 0);
-  pool->open = true;
+  job->next = pool->jobs;
+  job->link = &pool->jobs;
+  if (job->next) job->next->link = &job->next;
+  pool->jobs = job;
+  int idle = pool->threads - 1 - atomic_fetch_add(&pool->active, 1);
   atomic_fetch_add(&pool->generation, 1);
-  pthread_cond_broadcast(&pool->wake);
+  int wanted = idle < job->room ? idle : job->room;
+  if (idle > pool->sleepers) wanted -= idle - pool->sleepers; /* those are still spinning */
+  for (int i = 0; i < wanted && i < pool->sleepers; i++) pthread_cond_signal(&pool->wake);
   pthread_mutex_unlock(&pool->mutex);
 }
 
-static void close_job(hone_thread_pool_t* pool) {
+/* Nobody joins any more; waits for those who did. */
+static void close_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_lock(&pool->mutex);
-  pool->open = false;
+  *job->link = job->next;
+  if (job->next) job->next->link = job->link;
+  atomic_fetch_sub(&pool->active, 1);
+  if (pool->jobs) call_worker(pool); /* to another's */
   pthread_mutex_unlock(&pool->mutex);
-  for (int i = 0; i < SPINS && atomic_load(&pool->joined); i++) relax();
-  pthread_mutex_lock(&pool->mutex);
-  while (atomic_load(&pool->joined)) pthread_cond_wait(&pool->done, &pool->mutex);
+  for (int i = 0; i < SPINS && atomic_load(&job->joined); i++) relax();
+  pthread_mutex_lock(&pool->mutex); /* so that the last worker is out of the job */
+  while (atomic_load(&job->joined)) pthread_cond_wait(&pool->done, &pool->mutex);
   pthread_mutex_unlock(&pool->mutex);
+}
+
+void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int64_t grain,
+                          hone_parallel_fn_t fn, void* context) {
+  if (n <= 0) return;
+  if (grain < 1) grain = 1;
+  int size = hone_thread_pool_size(pool);
+  if (threads <= 0 || threads > size) threads = size;
+  if (threads == 1 || inside_work || n <= grain) {
+    fn(context, 0, n);
+    return;
+  }
+  int64_t chunk = divide_up(n, (int64_t)threads * CHUNKS_PER_THREAD);
+  job_t job = {.fn = fn, .context = context, .n = n, .room = threads - 1};
+  job.chunk = chunk > grain ? chunk : grain;
+  job.chunks = divide_up(n, job.chunk);
+  if (job.chunks - 1 < job.room) job.room = (int)(job.chunks - 1);
+  open_job(pool, &job);
+  run_chunks(pool, &job, false);
+  close_job(pool, &job);
 }
 
 void hone_parallel_for(hone_thread_pool_t* pool, int64_t n, int64_t grain, hone_parallel_fn_t fn,
                        void* context) {
-  if (n <= 0) return;
-  if (grain < 1) grain = 1;
-  bool alone = !pool || pool->threads == 1 || inside_work || n <= grain;
-  if (alone || pthread_mutex_trylock(&pool->busy)) {
-    fn(context, 0, n);
-    return;
-  }
-  open_job(pool, n, grain, fn, context);
-  run_chunks(pool);
-  close_job(pool);
-  pthread_mutex_unlock(&pool->busy);
+  hone_parallel_for_on(pool, 0, n, grain, fn, context);
 }
 
 static pthread_mutex_t shared_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -225,8 +273,11 @@ hone_thread_pool_t* hone_thread_pool_shared(void) {
 /* Also when the library is unloaded, before its code is gone. A pool that some
  * thread is still using at exit is left as it is. */
 __attribute__((destructor)) static void end_shared(void) {
-  if (!shared_pool || pthread_mutex_trylock(&shared_pool->busy)) return;
-  pthread_mutex_unlock(&shared_pool->busy);
-  hone_thread_pool_destroy(shared_pool);
+  hone_thread_pool_t* pool = shared_pool;
+  if (!pool || pthread_mutex_trylock(&pool->mutex)) return;
+  bool busy = atomic_load(&pool->active) > 0;
+  pthread_mutex_unlock(&pool->mutex);
+  if (busy) return;
+  hone_thread_pool_destroy(pool);
   shared_pool = NULL;
 }

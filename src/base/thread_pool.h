@@ -1,9 +1,11 @@
-/* Thread pool: splits a range of independent work among threads.
+/* Thread pool: splits ranges of independent work among threads.
  *
- * The calling thread works too. Workers that run out of work spin for a
- * moment, since the next call often follows at once, and then sleep. A call
- * from inside a pool's work, or while another thread is using the pool, runs
- * inline on its caller: nothing ever waits for a worker to become free. */
+ * The calling thread works too. Several callers may use a pool at once: each
+ * has a job, idle workers join the job that has the fewest of them, and no
+ * more threads work than the pool has, as far as callers leave it the choice.
+ * Workers that run out of work spin for a moment, since the next call often
+ * follows at once, and then sleep. A call from inside a pool's work runs inline
+ * on its caller: nothing ever waits for a worker to become free. */
 #ifndef HONE_BASE_THREAD_POOL_H
 #define HONE_BASE_THREAD_POOL_H
 
@@ -35,5 +37,8 @@ typedef void (*hone_parallel_fn_t)(void* context, int64_t begin, int64_t end);
  * inline. What fn wrote can be seen by the caller. Thread-safe. */
 void hone_parallel_for(hone_thread_pool_t* pool, int64_t n, int64_t grain, hone_parallel_fn_t fn,
                        void* context);
+/* The same on at most `threads` threads, the caller among them; 0: all. */
+void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int64_t grain,
+                          hone_parallel_fn_t fn, void* context);
 
 #endif

@@ -118,6 +118,66 @@ static void many_callers_share_a_pool(void** state) {
   hone_thread_pool_destroy(pool);
 }
 
+typedef struct meeting {
+  atomic_int present, most;
+  atomic_bool met; /* as many as were awaited */
+  int awaited;
+} meeting_t;
+
+/* Stays until enough threads are here, or a while has passed. */
+static void meet(void* context, int64_t begin, int64_t end) {
+  meeting_t* meeting = context;
+  int present = atomic_fetch_add(&meeting->present, 1) + 1;
+  for (int most = atomic_load(&meeting->most); present > most;)
+    if (atomic_compare_exchange_weak(&meeting->most, &most, present)) break;
+  if (present >= meeting->awaited) atomic_store(&meeting->met, true);
+  for (int i = 0; i < 2000 && !atomic_load(&meeting->met); i++) usleep(1000);
+  atomic_fetch_sub(&meeting->present, 1);
+  (void)begin;
+  (void)end;
+}
+
+static void at_most_the_threads_asked_for_work(void** state) {
+  (void)state;
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 4, &pool));
+  meeting_t meeting = {.awaited = 2};
+  hone_parallel_for_on(pool, 2, 64, 1, meet, &meeting);
+  assert_true(atomic_load(&meeting.met));
+  assert_int_equal(atomic_load(&meeting.most), 2);
+  tally_t tally = {0};
+  hone_parallel_for_on(pool, 100, 999, 1, count_hits, &tally); /* more than there are: all */
+  assert_each_once(&tally, 999);
+  hone_thread_pool_destroy(pool);
+}
+
+typedef struct meeting_caller {
+  hone_thread_pool_t* pool;
+  meeting_t* meeting;
+} meeting_caller_t;
+
+static void* call_to_meet(void* argument) {
+  const meeting_caller_t* caller = argument;
+  hone_parallel_for_on(caller->pool, 2, 8, 1, meet, caller->meeting);
+  return NULL;
+}
+
+/* Two callers with a worker each are at work at the same time. */
+static void idle_workers_join_a_second_caller(void** state) {
+  (void)state;
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 4, &pool));
+  meeting_t meeting = {.awaited = 4};
+  meeting_caller_t caller = {pool, &meeting};
+  pthread_t second;
+  assert_int_equal(pthread_create(&second, NULL, call_to_meet, &caller), 0);
+  call_to_meet(&caller);
+  pthread_join(second, NULL);
+  assert_true(atomic_load(&meeting.met));
+  assert_int_equal(atomic_load(&meeting.most), 4);
+  hone_thread_pool_destroy(pool);
+}
+
 /* Workers that have gone to sleep between two calls must still be woken. */
 static void sleepers_wake_up(void** state) {
   (void)state;
@@ -197,6 +257,8 @@ int main(void) {
       cmocka_unit_test(ranges_are_at_least_a_grain),
       cmocka_unit_test(nested_calls_run_inline),
       cmocka_unit_test(many_callers_share_a_pool),
+      cmocka_unit_test(at_most_the_threads_asked_for_work),
+      cmocka_unit_test(idle_workers_join_a_second_caller),
       cmocka_unit_test(sleepers_wake_up),
       cmocka_unit_test(pools_come_and_go),
       cmocka_unit_test(absurd_sizes_are_refused),
