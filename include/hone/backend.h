@@ -99,6 +99,9 @@ typedef struct hone_open_options {
   int threads;        /* at most so many; 0: all */
 } hone_open_options_t;
 
+/* A buffer of a kernel: a part of a block. Whether the kernel is handed a
+ * pointer, a part made for it, or the block and the offset is between the
+ * backend's render and launch; any multiple of the device's alignment will do. */
 typedef struct hone_argument {
   hone_memory_t* memory; /* NULL: no bytes */
   size_t offset;         /* bytes */

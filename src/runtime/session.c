@@ -38,6 +38,8 @@ struct hone_session {
 
 static hone_status_t find_backend(const char* device, const hone_backend_t** out_backend) {
   *out_backend = hone_backend_find(device);
+  if (*out_backend && hone_backend_runs_kernels(*out_backend))
+    return hone_status_make(HONE_UNSUPPORTED, "device '%s' runs compiled programs only", device);
   if (*out_backend) return NULL;
   return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", device);
 }
