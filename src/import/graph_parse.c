@@ -513,6 +513,14 @@ static void read_combine(parser_t* p, hone_node_t* node) {
   if (node->combine == HONE_COMBINE_COUNT) fail(p, "unknown way to combine");
 }
 
+static void read_label(parser_t* p, hone_node_t* node) {
+  char word[64];
+  expect_field(p, "label");
+  read_word(p, word, sizeof word);
+  node->label = hone_arena_strdup(p->arena, word);
+  if (!node->label) out_of_memory(p);
+}
+
 static void read_attributes(parser_t* p, hone_node_t* node) {
   int fields = hone_prim_info(node->prim)->fields;
   if (fields & HONE_USES_COMBINE) read_combine(p, node);
@@ -529,6 +537,7 @@ static void read_attributes(parser_t* p, hone_node_t* node) {
     expect_field(p, "carried");
     node->n_carried = read_small(p, MAX_OPERANDS);
   }
+  if (fields & HONE_USES_LABEL) read_label(p, node);
   if (fields & HONE_USES_SEED) {
     expect_field(p, "seed");
     node->seed = read_int(p);

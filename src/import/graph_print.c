@@ -177,6 +177,7 @@ static void put_attributes(printer_t* p, const hone_node_t* node) {
   }
   if (fields & HONE_USES_BATCH) hone_str_appendf(p->out, " batch=%d", node->n_batch);
   if (fields & HONE_USES_CARRIED) hone_str_appendf(p->out, " carried=%d", node->n_carried);
+  if (fields & HONE_USES_LABEL) hone_str_appendf(p->out, " label=%s", node->label);
   if (fields & HONE_USES_SEED) hone_str_appendf(p->out, " seed=%" PRId64, node->seed);
   if (fields & HONE_USES_SHAPE) put_dims(p, "shape", node->n_dims, node->shape);
   if (fields & HONE_USES_LO) put_dims(p, "lo", node->n_dims, node->lo);

@@ -136,6 +136,7 @@ static bool find_short_name(const hone_builder_t* b, hone_dim_t dim, hone_dim_t*
 static hone_dim_t shorten(hone_builder_t* b, hone_value_t* value, hone_dim_t dim, bool is_dim,
                           int64_t index) {
   hone_dim_t symbol;
+  if (b->is_call) return dim;
   if (hone_dim_size(dim) <= LONG_EXPRESSION || hone_dim_is_bad(dim)) return dim;
   if (find_short_name(b, dim, &symbol)) return symbol;
   symbol = hone_dim_symbol(b->graph->dims, NULL, is_dim ? HONE_SYMBOL_RESULT : HONE_SYMBOL_ELEMENT,
@@ -262,6 +263,10 @@ const hone_tensor_t* hone_known_tensor(hone_builder_t* b, hone_value_t* v) {
 
 static hone_dim_t bind_element(hone_builder_t* b, hone_value_t* v, int64_t index, int64_t min,
                                int64_t max) {
+  if (b->is_call) {
+    hone_fail(b, HONE_INTERNAL, "sizes cannot be read from values inside of a call");
+    return hone_d(0);
+  }
   hone_dim_t symbol = hone_dim_symbol(b->graph->dims, NULL, HONE_SYMBOL_ELEMENT, min, max);
   const hone_symbol_t* made = hone_dim_as_symbol(symbol);
   hone_status_t status = made ? hone_value_bind(b->graph, v, made->id, false, index) : hone_oom();

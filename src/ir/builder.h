@@ -27,6 +27,7 @@ typedef struct hone_builder {
   struct hone_builder* parent; /* of a region: who builds the graph around it */
   hone_capture_t* captures;    /* of a region, last one first */
   int n_captures;
+  bool is_call;         /* a region in which nothing may bind symbols */
   int first_symbol;     /* symbols with a smaller id existed before the region */
   const char* origin;   /* noted in each new node */
   hone_status_t status; /* the first error; owned by whoever made the builder */
@@ -235,7 +236,7 @@ hone_value_t* hone_mean(hone_builder_t* b, hone_value_t* x, int n_axes, const in
 /* ---- control ---- */
 
 /* Opens a region in b's graph; build it through `body`, then close it with
- * hone_if or hone_loop. Values of enclosing graphs may be used freely inside:
+ * hone_if or hone_loop_close. Values of enclosing graphs may be used freely inside:
  * they are captured. */
 void hone_region_open(hone_builder_t* b, const char* name, hone_builder_t* body);
 /* A parameter of the region; must come before any capture. */
@@ -262,6 +263,13 @@ void hone_loop_close(hone_builder_t* b, hone_builder_t* body, hone_value_t* trip
                      hone_value_t* condition, int n_carried, hone_value_t* const* initial,
                      hone_value_t* next_condition, hone_value_t* const* next, int n_stacked,
                      hone_value_t* const* stacked, hone_value_t** outputs);
+
+/* A call of that label. Its region takes captures only, and what would bind a
+ * symbol there is an error. outputs[i] gets what results[i] is seen as from
+ * outside: an output of the call, or, where it was not made inside, itself. */
+void hone_call_open(hone_builder_t* b, const char* label, hone_builder_t* body);
+void hone_call_close(hone_builder_t* b, hone_builder_t* body, int count,
+                     hone_value_t* const* results, hone_value_t** outputs);
 
 /* For results that only a run can size: `type` with extents that are -1, or not
  * given at all, made fresh symbols; and, once the value is there, the binding of

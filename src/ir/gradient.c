@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "ir/gradient_impl.h"
+#include "ir/outline.h"
 
 bool hone_gradient_wanted(const hone_gradient_t* s, const hone_node_t* node, int index) {
   return s->depends[node->inputs[index]->id];
@@ -64,6 +65,13 @@ static bool check_values(hone_builder_t* b, int count, hone_value_t* const* valu
   return true;
 }
 
+/* A call is differentiated as the nodes in it. */
+static bool open_calls(hone_builder_t* b) {
+  hone_status_t status = hone_graph_inline(b->graph, NULL);
+  if (status) hone_fail_status(b, status);
+  return !status;
+}
+
 static hone_value_t* full_like(hone_builder_t* b, const hone_value_t* x, double value) {
   return hone_full(b, hone_dtype_of(x), value, hone_rank(x), x->type.dims);
 }
@@ -71,7 +79,7 @@ static hone_value_t* full_like(hone_builder_t* b, const hone_value_t* x, double 
 void hone_gradient(hone_builder_t* b, hone_value_t* y, int n_xs, hone_value_t* const* xs,
                    hone_value_t** out) {
   for (int i = 0; i < n_xs; i++) out[i] = NULL;
-  if (!check_values(b, 1, &y) || !check_values(b, n_xs, xs)) return;
+  if (!open_calls(b) || !check_values(b, 1, &y) || !check_values(b, n_xs, xs)) return;
   hone_graph_t* graph = b->graph;
   int n_nodes = graph->n_nodes;
   hone_gradient_t s = {.b = b, .n_values = graph->n_values};
@@ -124,6 +132,7 @@ static void copy_node(hone_builder_t* b, const hone_node_t* node, hone_value_t**
 
 hone_value_t* hone_substitute(hone_builder_t* b, hone_value_t* y, int count,
                               hone_value_t* const* from, hone_value_t* const* to) {
+  if (!open_calls(b)) return NULL;
   hone_graph_t* graph = b->graph;
   hone_value_t** map = hone_arena_array(graph->arena, (size_t)graph->n_values, sizeof *map);
   if (!map) return hone_fail_status(b, hone_oom());

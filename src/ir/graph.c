@@ -1,15 +1,18 @@
 /* Graphs, nodes and values: making, appending, dropping. */
 #include "ir/graph.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "ir/graph_impl.h"
 
 /* Makes room for one more pointer in an arena list. */
 static bool reserve(hone_arena_t* arena, void* list_address, int count, int* room) {
   if (count < *room) return true;
-  int fresh_room = *room ? *room * 2 : 8;
+  if (count > INT_MAX / 2) return false;
+  int fresh_room = count ? count * 2 : 8;
   void** fresh = hone_arena_array(arena, (size_t)fresh_room, sizeof *fresh);
   if (!fresh) return false;
   void*** list = list_address;
@@ -131,6 +134,28 @@ bool hone_graph_append_again(hone_graph_t* graph, hone_node_t* node) {
     graph->values[graph->n_values++] = node->outputs[i];
   }
   graph->nodes[graph->n_nodes++] = node;
+  return true;
+}
+
+bool hone_graph_place(hone_graph_t* graph, hone_node_t* node) {
+  hone_arena_t* arena = graph->arena;
+  if (!reserve(arena, &graph->nodes, graph->n_nodes, &graph->nodes_room)) return false;
+  graph->nodes[graph->n_nodes++] = node;
+  node->graph = graph;
+  for (int r = 0; r < node->n_regions; r++) node->regions[r]->parent = graph;
+  return true;
+}
+
+bool hone_graph_number(hone_graph_t* graph) {
+  graph->n_values = 0;
+  for (int n = 0; n < graph->n_nodes; n++)
+    for (int i = 0; i < graph->nodes[n]->n_outputs; i++) {
+      if (!reserve(graph->arena, &graph->values, graph->n_values, &graph->values_room))
+        return false;
+      hone_value_t* value = graph->nodes[n]->outputs[i];
+      value->id = graph->n_values;
+      graph->values[graph->n_values++] = value;
+    }
   return true;
 }
 
@@ -287,10 +312,13 @@ void hone_graph_drop_constants(hone_graph_t* root) {
 }
 
 int64_t hone_graph_node_count(const hone_graph_t* graph) {
-  int64_t count = graph->n_nodes;
-  for (int n = 0; n < graph->n_nodes; n++)
-    for (int r = 0; r < graph->nodes[n]->n_regions; r++)
-      count += hone_graph_node_count(graph->nodes[n]->regions[r]);
+  int64_t count = 0;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const hone_node_t* node = graph->nodes[n];
+    bool is_call = node->prim == HONE_PRIM_CALL; /* its parameters are no work either */
+    count += is_call ? -node->regions[0]->n_inputs : 1;
+    for (int r = 0; r < node->n_regions; r++) count += hone_graph_node_count(node->regions[r]);
+  }
   return count;
 }
 

@@ -90,6 +90,7 @@ struct hone_node {
   int64_t seed;
   int n_carried; /* loop: values carried from one round to the next */
   hone_tensor_t* constant;
+  const char* label; /* call: a word of a-z, 0-9 and _ */
   int n_regions;
   hone_graph_t* regions[2];
   const hone_host_t* host;
@@ -172,7 +173,7 @@ void hone_graph_drop_dead(hone_graph_t* graph);
 /* Releases the constants of a root that no node has any more. */
 void hone_graph_drop_constants(hone_graph_t* root);
 
-/* Total of nodes, those of regions included. */
+/* Total of nodes, those of regions included; a call counts as what is in it. */
 int64_t hone_graph_node_count(const hone_graph_t* graph);
 
 /* Types. */

@@ -97,6 +97,13 @@
  *                     values, then one value a round for each stacked output.
  *                     Outputs: carried values, then stacked ones (new axis 0).
  *                     Runs while the condition holds and round < n
+ *   call(…) label     runs regions[0]: its parameters are the inputs, its results
+ *                     the outputs. `label` is a word that says what the group is
+ *                     ("softmax", "kernel"); the meaning is in the region alone.
+ *                     Results are values that nodes of the region make, each
+ *                     once (no parameter, none twice), and values inside bind
+ *                     no symbols: what binds one stays outside, or is an output
+ *                     of the call itself
  *   host(…)           an operator that no loop can express: `host` */
 #ifndef HONE_IR_PRIM_H
 #define HONE_IR_PRIM_H
@@ -118,6 +125,7 @@ enum {
   HONE_USES_CARRIED = 1 << 10,
   HONE_USES_CONSTANT = 1 << 11,
   HONE_USES_HOST = 1 << 12,
+  HONE_USES_LABEL = 1 << 13,
 };
 
 /* Families share shape rules and ways to be executed. */
@@ -187,6 +195,7 @@ typedef enum hone_prim_family {
   X(SORT, "sort", WHOLE, 1, 1, 2, HONE_USES_AXES | HONE_USES_FLAGS, 0)                           \
   X(IF, "if", CONTROL, 1, -1, -1, 0, 2)                                                          \
   X(LOOP, "loop", CONTROL, 2, -1, -1, HONE_USES_CARRIED, 1)                                      \
+  X(CALL, "call", CONTROL, 0, -1, -1, HONE_USES_LABEL, 1)                                        \
   X(HOST, "host", CONTROL, 0, -1, -1, HONE_USES_HOST, 0)
 
 typedef enum hone_prim {

@@ -1,5 +1,8 @@
 #include "ir/verify.h"
 
+#include <string.h>
+
+#include "base/memory.h"
 #include "ir/infer.h"
 
 static hone_status_t wrong(const hone_node_t* node, const char* what) {
@@ -79,6 +82,51 @@ static hone_status_t check_region_shapes(const hone_node_t* node) {
   return NULL;
 }
 
+/* Whether `have` may stand for `want`: unknown parts go with anything. */
+static bool types_agree(const hone_type_t* want, const hone_type_t* have) {
+  if (want->kind != have->kind || want->dtype != have->dtype || want->rank != have->rank)
+    return false;
+  for (int i = 0; want->dims && have->dims && i < want->rank; i++)
+    if (!extents_agree(want->dims[i], have->dims[i])) return false;
+  return true;
+}
+
+static bool is_label(const char* text) {
+  return text && *text && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(text);
+}
+
+/* The results of a call: made inside, each once (`seen` marks them by id), typed
+ * as the outputs are. */
+static hone_status_t check_call_results(const hone_node_t* node, bool* seen) {
+  for (int i = 0; i < node->n_outputs; i++) {
+    const hone_value_t* result = node->regions[0]->outputs[i];
+    if (result->node->prim == HONE_PRIM_INPUT) return wrong(node, "a parameter is a result");
+    if (seen[result->id]) return wrong(node, "a value is a result twice");
+    seen[result->id] = true;
+    if (!types_agree(&result->type, &node->outputs[i]->type))
+      return wrong(node, "a result has another type than the output");
+  }
+  return NULL;
+}
+
+static hone_status_t check_call(const hone_node_t* node) {
+  const hone_graph_t* region = node->regions[0];
+  if (!is_label(node->label)) return wrong(node, "the label is not a word of a-z, 0-9 and _");
+  if (region->n_inputs != node->n_inputs || region->n_outputs != node->n_outputs)
+    return wrong(node, "the region's parameters or results do not fit");
+  for (int i = 0; i < node->n_inputs; i++)
+    if (!types_agree(&node->inputs[i]->type, &region->inputs[i]->type))
+      return wrong(node, "a parameter has another type than the input");
+  for (int v = 0; v < region->n_values; v++)
+    if (region->values[v]->binds) return wrong(node, "a value inside binds a symbol");
+  size_t bytes = (size_t)region->n_values * sizeof(bool);
+  bool* seen = hone_alloc(region->allocator, bytes);
+  if (!seen) return hone_oom();
+  hone_status_t status = check_call_results(node, seen);
+  hone_free(region->allocator, seen, bytes);
+  return status;
+}
+
 static hone_status_t check_regions(const hone_node_t* node) {
   if (node->n_regions != hone_prim_info(node->prim)->regions)
     return wrong(node, "has a wrong number of regions");
@@ -86,6 +134,7 @@ static hone_status_t check_regions(const hone_node_t* node) {
     if (node->regions[r]->parent != node->graph) return wrong(node, "a region is astray");
     HONE_TRY(hone_graph_verify(node->regions[r]));
   }
+  if (node->prim == HONE_PRIM_CALL) return check_call(node);
   return check_region_shapes(node);
 }
 

@@ -22,6 +22,15 @@ hone_status_t hone_ref_if(ref_run_t* run, const hone_node_t* node, const ref_vie
   return hone_ref_run_graph(run, region, region->n_inputs, captures, out);
 }
 
+hone_status_t hone_ref_call(ref_run_t* run, const hone_node_t* node, const ref_view_t* in,
+                            ref_view_t* out) {
+  bool outermost = run->depth == 1 + run->call_depth;
+  run->call_depth += outermost;
+  hone_status_t status = hone_ref_run_graph(run, node->regions[0], node->n_inputs, in, out);
+  run->call_depth -= outermost;
+  return status;
+}
+
 /* ---- loop ---- */
 
 /* The values that one stacked output had in each round. */

@@ -107,6 +107,7 @@ typedef hone_status_t (*control_fn)(ref_run_t*, const hone_node_t*, const ref_vi
 
 static control_fn control(hone_prim_t prim) {
   if (prim == HONE_PRIM_IF) return hone_ref_if;
+  if (prim == HONE_PRIM_CALL) return hone_ref_call;
   return prim == HONE_PRIM_LOOP ? hone_ref_loop : hone_ref_host;
 }
 
@@ -187,7 +188,9 @@ static hone_status_t run_node(const frame_t* frame, int index) {
   const hone_node_t* node = frame->graph->nodes[index];
   hone_status_t status = NULL;
   if (node->prim != HONE_PRIM_INPUT) {
-    bool profiled = frame->run->profile && frame->run->depth == 1;
+    /* What is measured are the nodes in a call, not the call. */
+    bool outermost = frame->run->depth == 1 + frame->run->call_depth;
+    bool profiled = frame->run->profile && outermost && node->prim != HONE_PRIM_CALL;
     status = (profiled ? compute_profiled : compute)(frame, node);
   }
   if (status) return node->origin ? hone_status_annotate(status, "node %s", node->origin) : status;

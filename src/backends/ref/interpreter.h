@@ -15,6 +15,7 @@ typedef struct ref_run {
   void* profile_self;
   int64_t* symbols; /* values of the current root graph's symbols */
   int depth;        /* of deferred nodes and regions */
+  int call_depth;   /* of calls around which there is nothing but calls */
 } ref_run_t;
 
 /* Runs `graph` on borrowed inputs; `outputs` gets graph->n_outputs owned views
@@ -31,6 +32,8 @@ HONE_MUST_USE hone_status_t hone_ref_run_root(ref_run_t* run, const hone_graph_t
 HONE_MUST_USE hone_status_t hone_ref_if(ref_run_t* run, const hone_node_t* node,
                                         const ref_view_t* in, ref_view_t* out);
 HONE_MUST_USE hone_status_t hone_ref_loop(ref_run_t* run, const hone_node_t* node,
+                                          const ref_view_t* in, ref_view_t* out);
+HONE_MUST_USE hone_status_t hone_ref_call(ref_run_t* run, const hone_node_t* node,
                                           const ref_view_t* in, ref_view_t* out);
 HONE_MUST_USE hone_status_t hone_ref_host(ref_run_t* run, const hone_node_t* node,
                                           const ref_view_t* in, ref_view_t* out);
