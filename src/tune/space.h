@@ -1,0 +1,131 @@
+/* Space: the ways in which one kernel can be built, as named parameters with a
+ * finite, ordered list of choices each.
+ *
+ * A parameter is a number (a tile's size), a word (an annotation, a tactic's
+ * variant), a split of an extent into factors, or an order of axes. A
+ * candidate picks one choice of each parameter. Candidates are numbered in
+ * mixed radix, the last parameter running fastest, and have a text form that
+ * parses back:
+ *
+ *     tile_m=4 tile_k=16x2x8 order=n,m,k inner=vector
+ *
+ * Nothing here knows what a kernel is: a schedule recipe or a template reads
+ * the choices by name. Not thread-safe while parameters are being defined. */
+#ifndef HONE_TUNE_SPACE_H
+#define HONE_TUNE_SPACE_H
+
+#include "base/str.h"
+
+enum {
+  HONE_SPACE_MOST_PARAMETERS = 32,
+  HONE_SPACE_MOST_CHOICES = 60000, /* of one parameter */
+  HONE_SPACE_MOST_PARTS = 8,       /* factors of a split, axes of an order */
+};
+
+typedef enum hone_parameter_kind {
+  HONE_PARAMETER_NUMBER,
+  HONE_PARAMETER_WORD,
+  HONE_PARAMETER_SPLIT,
+  HONE_PARAMETER_ORDER,
+} hone_parameter_kind_t;
+
+typedef struct hone_parameter {
+  const char* name;
+  hone_parameter_kind_t kind;
+  int parts;             /* numbers that make up a choice; 1 for numbers and words */
+  int n_choices;         /* at least 1 */
+  const int64_t* values; /* [n_choices][parts]; of words and orders: indices into `words` */
+  int n_words;           /* 0 for numbers and splits */
+  const char* const* words;
+} hone_parameter_t;
+
+/* Which choice each parameter takes; entries past the last parameter are 0. */
+typedef struct hone_candidate {
+  uint16_t choice[HONE_SPACE_MOST_PARAMETERS];
+} hone_candidate_t;
+
+typedef struct hone_space hone_space_t;
+
+/* Whether a candidate may be tried; a pure function. */
+typedef bool (*hone_space_rule_t)(const hone_space_t* space, const hone_candidate_t* candidate,
+                                  void* context);
+
+HONE_MUST_USE hone_status_t hone_space_create(const hone_allocator_t* allocator,
+                                              hone_space_t** out_space);
+void hone_space_destroy(hone_space_t* space); /* NULL is allowed */
+
+/* ---- defining ----
+ * Names and words consist of letters, digits, '_', '.' and '-'. Everything is
+ * copied. Errors: INVALID_ARGUMENT (a bad or repeated name, word or number),
+ * OUT_OF_RANGE (too many parameters, choices, or candidates: 2^62), OUT_OF_MEMORY;
+ * the space is then as it was. */
+
+/* A number out of a list, whose order says which are neighbours. */
+HONE_MUST_USE hone_status_t hone_space_define_numbers(hone_space_t* space, const char* name,
+                                                      int count, const int64_t* numbers);
+/* Powers of two from `first` to `last`, both included and powers of two. */
+HONE_MUST_USE hone_status_t hone_space_define_powers(hone_space_t* space, const char* name,
+                                                     int64_t first, int64_t last);
+/* A word out of a list: what to do to a loop (none, unroll, vector), for example. */
+HONE_MUST_USE hone_status_t hone_space_define_words(hone_space_t* space, const char* name,
+                                                    int count, const char* const* words);
+/* `parts` factors, outermost first, whose product is `extent`, each way of
+ * factoring a choice; the innermost is at most `most_inner` (0: no limit). */
+HONE_MUST_USE hone_status_t hone_space_define_split(hone_space_t* space, const char* name,
+                                                    int64_t extent, int parts, int64_t most_inner);
+/* An order of `count` axes, outermost first: each permutation is a choice, the first is as given.
+ */
+HONE_MUST_USE hone_status_t hone_space_define_order(hone_space_t* space, const char* name,
+                                                    int count, const char* const* axes);
+/* Only candidates for which all rules added say true are valid. At most 8 rules. */
+HONE_MUST_USE hone_status_t hone_space_add_rule(hone_space_t* space, hone_space_rule_t rule,
+                                                void* context);
+/* The candidate that a search tries first, and that is used untuned; without
+ * one it is the first choice of each parameter. Need not be valid. */
+void hone_space_set_default(hone_space_t* space, const hone_candidate_t* candidate);
+
+/* ---- asking ---- */
+
+int hone_space_parameter_count(const hone_space_t* space);
+const hone_parameter_t* hone_space_parameter(const hone_space_t* space, int index);
+/* -1: there is none of that name. */
+int hone_space_find(const hone_space_t* space, const char* name);
+/* Candidates, valid or not: the product of the numbers of choices; 1 without parameters. */
+uint64_t hone_space_size(const hone_space_t* space);
+/* Candidate `index` % size, and the index of a candidate. */
+hone_candidate_t hone_space_at(const hone_space_t* space, uint64_t index);
+uint64_t hone_space_index(const hone_space_t* space, const hone_candidate_t* candidate);
+/* Whether each choice exists and every rule agrees. */
+bool hone_space_is_valid(const hone_space_t* space, const hone_candidate_t* candidate);
+hone_candidate_t hone_space_default(const hone_space_t* space);
+
+/* ---- reading a candidate ----
+ * Asking for a parameter that the space lacks is a bug in the recipe; the
+ * answer is then 0 or NULL. */
+
+/* Part `part` of the choice: the number itself (part 0), or a factor of a split. */
+int64_t hone_candidate_number(const hone_space_t* space, const hone_candidate_t* candidate,
+                              const char* name, int part);
+/* The word chosen (part 0), or the axis at place `part` of an order. */
+const char* hone_candidate_word(const hone_space_t* space, const hone_candidate_t* candidate,
+                                const char* name, int part);
+
+/* ---- text ---- */
+
+/* Appends the text form; "" for a space without parameters. */
+void hone_candidate_print(const hone_space_t* space, const hone_candidate_t* candidate,
+                          hone_str_t* str);
+/* Reads it back. Every parameter must be there, once, in any order. Errors:
+ * INVALID_DATA, naming the parameter and the byte. */
+HONE_MUST_USE hone_status_t hone_candidate_parse(const hone_space_t* space, const char* text,
+                                                 size_t size, hone_candidate_t* out_candidate);
+
+/* ---- features: a candidate as numbers for a model of its cost ---- */
+
+int hone_space_feature_count(const hone_space_t* space);
+/* Writes that many: numbers and factors as they are, a word as 0 or 1 for each
+ * of its words, an order as the place of each axis. */
+void hone_space_features(const hone_space_t* space, const hone_candidate_t* candidate,
+                         double* out_features);
+
+#endif
