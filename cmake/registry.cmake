@@ -65,6 +65,14 @@ hone_registry(OUTPUT passes_registry.c HEADER src passes/pass.h TYPE hone_pass_t
               PREFIX hone_pass_ LIST hone_passes COUNT hone_pass_count
               NAMES ${names} INTO hone_sources)
 
+# Search strategies of the tuner: each file of src/tune/strategies/.
+set(files ${hone_sources})
+list(FILTER files INCLUDE REGEX "/src/tune/strategies/")
+hone_stems(names ${files})
+hone_registry(OUTPUT strategies_registry.c HEADER src tune/search_impl.h TYPE hone_strategy_t
+              PREFIX hone_strategy_ LIST hone_strategies COUNT hone_strategy_count
+              NAMES ${names} INTO hone_sources)
+
 # Backends: each folder of src/backends/ with a backend.c.
 set(files ${hone_sources})
 list(FILTER files INCLUDE REGEX "/src/backends/[^/]+/backend\\.c$")
