@@ -16,6 +16,6 @@ extern const hone_pass_t hone_pass_dce;
 const hone_pass_t hone_pass_dce = {
     .name = "dce",
     .summary = "nodes whose results nobody needs are dropped",
-    .phases = {HONE_PHASE_CLEAN, HONE_PHASE_TIDY},
+    .phases = {HONE_PHASE_CLEAN + 90, HONE_PHASE_TIDY + 90},
     .run = run,
 };

@@ -1,0 +1,147 @@
+/* Common subexpressions: of nodes that compute the same from the same, one
+ * stays. Constants are the same when their bytes are.
+ *
+ * Two nodes are the same when primitive, attributes, inputs and types agree,
+ * found by a hash over these. Control flow, calls and host nodes are left
+ * alone. So is `random` without a seed of its own. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "passes/common/rewrite.h"
+
+/* FNV-1a over 64-bit words. */
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash ^= word;
+  hash *= 0x100000001b3u;
+  return hash ^ (hash >> 29);
+}
+
+static uint64_t mix_pointer(uint64_t hash, const void* pointer) {
+  return mix(hash, (uint64_t)(uintptr_t)pointer);
+}
+
+static uint64_t mix_bytes(uint64_t hash, const void* data, size_t size) {
+  const char* bytes = data;
+  for (; size >= 8; size -= 8, bytes += 8) {
+    uint64_t word;
+    memcpy(&word, bytes, 8);
+    hash = mix(hash, word);
+  }
+  uint64_t last = size;
+  memcpy(&last, bytes, size);
+  return mix(hash, last);
+}
+
+static uint64_t mix_dims(uint64_t hash, int count, const hone_dim_t* dims) {
+  for (int i = 0; dims && i < count; i++) {
+    hash = mix_pointer(hash, dims[i].expr);
+    hash = mix(hash, dims[i].expr ? 0 : (uint64_t)dims[i].k);
+  }
+  return hash;
+}
+
+static bool plain_tensor(const hone_tensor_t* tensor) {
+  return hone_tensor_kind(tensor) == HONE_KIND_TENSOR && hone_tensor_dtype(tensor) != HONE_STRING;
+}
+
+static uint64_t mix_constant(uint64_t hash, const hone_tensor_t* tensor) {
+  if (!plain_tensor(tensor)) return mix_pointer(hash, tensor);
+  hash = mix(hash, hone_tensor_dtype(tensor));
+  for (int i = 0; i < hone_tensor_rank(tensor); i++)
+    hash = mix(hash, (uint64_t)hone_tensor_dims(tensor)[i]);
+  return mix_bytes(hash, hone_tensor_data(tensor), hone_tensor_bytes(tensor));
+}
+
+static uint64_t hash_node(const hone_node_t* node) {
+  uint64_t hash = mix_pointer(0xcbf29ce484222325u, node->graph);
+  hash = mix(hash, ((uint64_t)node->prim << 32) | ((uint64_t)node->dtype << 16) | node->combine);
+  hash = mix(hash, ((uint64_t)node->n_batch << 32) | (uint64_t)node->n_inputs);
+  hash = mix(mix(hash, (uint64_t)node->flags), (uint64_t)node->seed);
+  for (int i = 0; i < node->n_inputs; i++) hash = mix_pointer(hash, node->inputs[i]);
+  for (int i = 0; i < node->n_axes; i++) hash = mix(hash, (uint64_t)node->axes[i]);
+  const hone_dim_t* lists[] = {node->shape, node->lo, node->hi, node->step};
+  for (int i = 0; i < 4; i++) hash = mix_dims(hash, node->n_dims, lists[i]);
+  return node->constant ? mix_constant(hash, node->constant) : hash;
+}
+
+static bool same_dims(int count, const hone_dim_t* a, const hone_dim_t* b) {
+  if (!a != !b) return false;
+  for (int i = 0; a && i < count; i++)
+    if (!hone_dim_same(a[i], b[i])) return false;
+  return true;
+}
+
+static bool same_constant(const hone_tensor_t* a, const hone_tensor_t* b) {
+  if (a == b) return true;
+  if (!a || !b || !plain_tensor(a) || !plain_tensor(b)) return false;
+  int rank = hone_tensor_rank(a);
+  return hone_tensor_dtype(a) == hone_tensor_dtype(b) && rank == hone_tensor_rank(b) &&
+         memcmp(hone_tensor_dims(a), hone_tensor_dims(b), (size_t)rank * sizeof(int64_t)) == 0 &&
+         memcmp(hone_tensor_data(a), hone_tensor_data(b), hone_tensor_bytes(a)) == 0;
+}
+
+static bool same_fields(const hone_node_t* a, const hone_node_t* b) {
+  return a->graph == b->graph && a->prim == b->prim && a->dtype == b->dtype &&
+         a->combine == b->combine && a->n_batch == b->n_batch && a->flags == b->flags &&
+         a->seed == b->seed && a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs &&
+         a->n_axes == b->n_axes && a->n_dims == b->n_dims;
+}
+
+static bool same_node(const hone_node_t* a, const hone_node_t* b) {
+  if (!same_fields(a, b)) return false;
+  for (int i = 0; i < a->n_inputs; i++)
+    if (a->inputs[i] != b->inputs[i]) return false;
+  for (int i = 0; i < a->n_axes; i++)
+    if (a->axes[i] != b->axes[i]) return false;
+  for (int i = 0; i < a->n_outputs; i++)
+    if (!hone_type_same(&a->outputs[i]->type, &b->outputs[i]->type)) return false;
+  return same_dims(a->n_dims, a->shape, b->shape) && same_dims(a->n_dims, a->lo, b->lo) &&
+         same_dims(a->n_dims, a->hi, b->hi) && same_dims(a->n_dims, a->step, b->step) &&
+         same_constant(a->constant, b->constant);
+}
+
+static bool may_merge(const hone_node_t* node) {
+  if (node->prim == HONE_PRIM_INPUT || node->n_outputs == 0) return false;
+  if (node->prim == HONE_PRIM_RANDOM && node->flags & HONE_FLAG_UNSEEDED) return false;
+  return hone_prim_info(node->prim)->family != HONE_FAMILY_CONTROL;
+}
+
+/* Nodes kept so far by hash; `self` is the map. What hashes alike without being
+ * the same stays unmerged, all but the first. */
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  hone_map_t* seen = r->self;
+  if (!may_merge(node)) return NULL;
+  uint64_t hash = hash_node(node);
+  hone_node_t* first = hone_map_get_u64(seen, hash);
+  if (!first) {
+    hone_status_t status = hone_map_put_u64(seen, hash, node);
+    if (status) hone_fail_status(r->b, status);
+    return NULL;
+  }
+  if (!same_node(first, node)) return NULL;
+  hone_pass_did(r->context, node, "%s is the same as that of %s", hone_prim_info(node->prim)->name,
+                first->origin ? first->origin : "before");
+  for (int i = 1; i < node->n_outputs; i++)
+    hone_rewrite_replace(r, node->outputs[i], first->outputs[i]);
+  return first->outputs[0];
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  hone_map_t seen;
+  hone_map_init(&seen, graph->allocator);
+  hone_status_t status = hone_rewrite_once(context, graph, rule, &seen);
+  hone_map_free(&seen);
+  if (!status && context->count)
+    hone_pass_note(context, "merged %" PRId64 " nodes with others that compute the same",
+                   context->count);
+  return status;
+}
+
+extern const hone_pass_t hone_pass_cse;
+const hone_pass_t hone_pass_cse = {
+    .name = "cse",
+    .summary = "nodes that compute the same from the same become one",
+    .phases = {HONE_PHASE_CLEAN + 60, HONE_PHASE_TIDY + 60},
+    .run = run,
+};

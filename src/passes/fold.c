@@ -1,0 +1,270 @@
+/* Constant folding. What follows from constants alone is computed once, while
+ * compiling, by the semantics of `ref`.
+ *
+ * Not everything that could be is: a constant costs memory and reading it costs
+ * time, so what only repeats its input (expand, pad, window), or would grow by
+ * more than a factor, stays an expression over smaller constants, which kernels
+ * compute on the fly. For each value that the rest of the graph needs the fold
+ * goes as far towards it as these limits allow.
+ *
+ * Until quantized arithmetic has been recognised, quantized weights are left
+ * as they are. Integer tensors whose elements the builder already knows as
+ * numbers, or as expressions over the model's own dimensions, are taken from
+ * there. */
+#include <inttypes.h>
+
+#include "base/memory.h"
+#include "passes/common/evaluate.h"
+#include "passes/common/match.h"
+#include "passes/common/rewrite.h"
+
+enum {
+  SMALL_BYTES = 64 * 1024, /* never too large */
+  MAX_WORK = 1 << 26,      /* multiplications of one contraction */
+  DEFAULT_GROWTH = 4,
+};
+
+/* What is known of a value of the graph at hand. */
+typedef struct known {
+  bool constant;        /* follows from constants alone */
+  int64_t leaf_bytes;   /* of the constants it follows from */
+  bool wanted;          /* becomes a constant */
+  hone_tensor_t* value; /* once computed */
+} known_t;
+
+typedef struct folder {
+  hone_pass_context_t* context;
+  hone_graph_t* graph;
+  known_t* known; /* by value id, as ids were before the sweep */
+  double growth;
+  int64_t bytes; /* of all constants made */
+  int64_t folded;
+} folder_t;
+
+/* ---- what could be a constant ---- */
+
+static bool static_dims(int count, const hone_dim_t* dims) {
+  for (int i = 0; dims && i < count; i++)
+    if (!hone_dim_is_int(dims[i])) return false;
+  return true;
+}
+
+static bool is_pure(const hone_node_t* node) {
+  hone_prim_family_t family = hone_prim_info(node->prim)->family;
+  if (family == HONE_FAMILY_CONTROL || node->n_regions || node->host) return false;
+  return node->prim != HONE_PRIM_INPUT && node->prim != HONE_PRIM_RANDOM;
+}
+
+/* Numbers stored in a byte or less: quantized weights. */
+static bool is_narrow(hone_dtype_t dtype) {
+  return dtype != HONE_BOOL && hone_dtype_size(dtype) == 1;
+}
+
+static bool dequantizes(const hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CAST || hone_match_count(&node->inputs[0]->type) == 1) return false;
+  return is_narrow(node->inputs[0]->type.dtype) && !is_narrow(node->dtype);
+}
+
+static bool too_much_work(const hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CONTRACT) return false;
+  int64_t work = hone_match_count(&node->outputs[0]->type);
+  for (int i = node->n_batch; work >= 0 && 2 * i < node->n_axes; i++)
+    if (!hone_i64_mul(work, node->inputs[0]->type.dims[node->axes[2 * i]].k, &work)) return true;
+  return work < 0 || work > MAX_WORK;
+}
+
+static bool could_fold(const folder_t* f, const hone_node_t* node) {
+  if (!is_pure(node)) return false;
+  if (!static_dims(node->n_dims, node->shape) || !static_dims(node->n_dims, node->lo) ||
+      !static_dims(node->n_dims, node->hi) || !static_dims(node->n_dims, node->step))
+    return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (!f->known[node->inputs[i]->id].constant) return false;
+  for (int i = 0; i < node->n_outputs; i++)
+    if (hone_match_bytes(&node->outputs[i]->type) < 0) return false;
+  if (f->context->phase < HONE_PHASE_RECOGNISE && dequantizes(node)) return false;
+  return !too_much_work(node);
+}
+
+static void note_known(folder_t* f, const hone_node_t* node) {
+  if (!could_fold(f, node)) return;
+  int64_t leaves = node->constant ? (int64_t)hone_tensor_bytes(node->constant) : 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    int64_t more = f->known[node->inputs[i]->id].leaf_bytes;
+    if (!hone_i64_add(leaves, more, &leaves)) leaves = INT64_MAX;
+  }
+  for (int i = 0; i < node->n_outputs; i++)
+    f->known[node->outputs[i]->id] = (known_t){.constant = true, .leaf_bytes = leaves};
+}
+
+/* ---- what should be ---- */
+
+static bool only_repeats(const hone_node_t* node) {
+  switch (node->prim) {
+    case HONE_PRIM_EXPAND:
+    case HONE_PRIM_IOTA:
+    case HONE_PRIM_WINDOW:
+    case HONE_PRIM_PAD:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bool should_fold(const folder_t* f, const hone_value_t* value) {
+  if (only_repeats(value->node)) return false;
+  int64_t bytes = hone_match_bytes(&value->type);
+  if (bytes <= SMALL_BYTES) return true;
+  return (double)bytes <= f->growth * (double)f->known[value->id].leaf_bytes;
+}
+
+/* The rest of the graph needs `value`: it is folded, or stays and needs others.
+ * Walks on through a chain without recursion where there is but one input. */
+static void want(folder_t* f, const hone_value_t* value) {
+  known_t* known = &f->known[value->id];
+  const hone_node_t* node = value->node;
+  if (!known->constant || known->wanted || node->prim == HONE_PRIM_CONSTANT) return;
+  known->wanted = should_fold(f, value);
+}
+
+/* Backwards, so that whoever needs a value has said so before it is asked. */
+static void find_wanted(folder_t* f, bool* needed) {
+  const hone_graph_t* graph = f->graph;
+  for (int i = 0; i < graph->n_outputs; i++) {
+    needed[graph->outputs[i]->id] = true;
+    want(f, graph->outputs[i]);
+  }
+  for (int n = graph->n_nodes - 1; n >= 0; n--) {
+    const hone_node_t* node = graph->nodes[n];
+    bool stays = !f->known[node->n_outputs ? node->outputs[0]->id : 0].constant;
+    for (int i = 0; i < node->n_outputs; i++) {
+      const known_t* known = &f->known[node->outputs[i]->id];
+      stays = stays || (needed[node->outputs[i]->id] && !known->wanted);
+    }
+    for (int i = 0; stays && i < node->n_inputs; i++) {
+      if (!node->inputs[i]) continue;
+      needed[node->inputs[i]->id] = true;
+      want(f, node->inputs[i]);
+    }
+  }
+}
+
+/* ---- integers that the builder knows ---- */
+
+static void check_symbol(void* self, const hone_symbol_t* symbol) {
+  if (symbol->origin != HONE_SYMBOL_INPUT) *(bool*)self = false;
+}
+
+/* Every element a number, or (i64 lists) over dimensions of the model. */
+static bool known_content(const hone_value_t* value) {
+  if (!value->content || value->binds) return false;
+  bool list = value->type.rank == 1 && value->type.dtype == HONE_I64;
+  int64_t count = hone_match_count(&value->type);
+  for (int64_t i = 0; i < count; i++) {
+    bool ok = hone_dim_is_int(value->content[i]) || list;
+    hone_dim_visit_symbols(value->content[i], check_symbol, &ok);
+    if (!ok) return false;
+  }
+  return count >= 0;
+}
+
+static bool is_source(const hone_node_t* node) {
+  return hone_prim_info(node->prim)->family == HONE_FAMILY_SOURCE;
+}
+
+static hone_value_t* fold_content(hone_rewriter_t* r, hone_node_t* node) {
+  if (node->n_outputs != 1 || is_source(node) || only_repeats(node) || !is_pure(node)) return NULL;
+  hone_value_t* value = node->outputs[0];
+  if (!known_content(value)) return NULL;
+  hone_tensor_t* tensor = (hone_tensor_t*)(uintptr_t)hone_known_tensor(r->b, value);
+  if (tensor) {
+    hone_tensor_retain(tensor);
+    return hone_constant(r->b, tensor);
+  }
+  if (value->type.rank != 1 || value->type.dtype != HONE_I64) return NULL;
+  return hone_dims_value(r->b, (int)hone_match_count(&value->type), value->content);
+}
+
+/* ---- folding ---- */
+
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  folder_t* f = r->self;
+  hone_value_t* first = NULL;
+  for (int i = 0; i < node->n_outputs; i++) {
+    known_t* known = &f->known[node->outputs[i]->id];
+    if (!known->value) continue;
+    int64_t bytes = (int64_t)hone_tensor_bytes(known->value);
+    hone_tensor_retain(known->value);
+    hone_value_t* constant = hone_constant(r->b, known->value);
+    if (!constant) return NULL;
+    f->bytes += bytes;
+    f->folded++;
+    hone_pass_did(r->context, node, "%s folded to a constant of %" PRId64 " bytes",
+                  hone_prim_info(node->prim)->name, bytes);
+    if (i == 0) first = constant;
+    if (i > 0) hone_rewrite_replace(r, node->outputs[i], constant);
+  }
+  if (first) return first;
+  hone_value_t* content = fold_content(r, node);
+  if (!content) return NULL;
+  f->folded++;
+  hone_pass_did(r->context, node, "%s of known integers folded", hone_prim_info(node->prim)->name);
+  return content;
+}
+
+/* Numbers that cannot be computed stay expressions: the run will say why. */
+static hone_status_t compute(folder_t* f) {
+  for (int i = 0; i < f->graph->n_values; i++) {
+    if (!f->known[i].wanted) continue;
+    hone_status_t status = hone_evaluate(f->context, f->graph->values[i], &f->known[i].value);
+    if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
+    hone_status_free(status);
+  }
+  return NULL;
+}
+
+static hone_status_t fold_one(folder_t* f) {
+  hone_graph_t* graph = f->graph;
+  size_t count = (size_t)graph->n_values, bytes = (count + 1) * sizeof *f->known;
+  f->known = hone_alloc(graph->allocator, bytes);
+  bool* needed = hone_alloc(graph->allocator, count + 1);
+  hone_status_t status = f->known && needed ? NULL : hone_oom();
+  if (!status) {
+    for (int n = 0; n < graph->n_nodes; n++) note_known(f, graph->nodes[n]);
+    find_wanted(f, needed);
+    status = compute(f);
+  }
+  hone_rewriter_t rewriter = {.context = f->context, .self = f, .rule = rule, .skip_regions = true};
+  if (!status) status = hone_rewrite_sweep(&rewriter, graph);
+  for (size_t i = 0; f->known && i < count; i++) hone_tensor_release(f->known[i].value);
+  hone_free(graph->allocator, f->known, bytes);
+  hone_free(graph->allocator, needed, count + 1);
+  return status;
+}
+
+static hone_status_t fold_graph(folder_t* f, hone_graph_t* graph) {
+  for (int n = 0; n < graph->n_nodes; n++)
+    for (int k = 0; k < graph->nodes[n]->n_regions; k++)
+      HONE_TRY(fold_graph(f, graph->nodes[n]->regions[k]));
+  f->graph = graph;
+  return fold_one(f);
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  double growth = context->options->fold_growth;
+  folder_t folder = {.context = context, .growth = growth > 0 ? growth : DEFAULT_GROWTH};
+  HONE_TRY(fold_graph(&folder, graph));
+  if (folder.folded)
+    hone_pass_note(context, "folded %" PRId64 " values (%.1f kB)", folder.folded,
+                   (double)folder.bytes / 1e3);
+  return NULL;
+}
+
+extern const hone_pass_t hone_pass_fold;
+const hone_pass_t hone_pass_fold = {
+    .name = "fold",
+    .summary = "what follows from constants alone is computed while compiling",
+    .phases = {HONE_PHASE_CLEAN + 10, HONE_PHASE_CLEAN + 50, HONE_PHASE_WEIGHTS + 50,
+               HONE_PHASE_TIDY + 50},
+    .run = run,
+};

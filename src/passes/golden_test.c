@@ -1,0 +1,116 @@
+/* Golden tests of passes: each tests/passes/PASS/CASE.hg is a graph, and
+ * CASE.want.hg what the pass makes of it. Both are also run by `ref` on random
+ * numbers: a golden file may not say that a pass changes what is computed.
+ *
+ * Words in comments of a case: "rounding" allows results that differ by
+ * rounding, "fast-math" sets that option, "unchanged" says that the pass must
+ * leave the graph alone (and the file of what is wanted is not there).
+ * With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are written. */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/testing/test.h"
+#include "passes/pass.h"
+#include "passes/testing/graph_run.h"
+
+enum { RUNS = 4 };
+
+/* Terminated; to be freed with free(). NULL when there is no such file. */
+static char* read_text(const char* path) {
+  FILE* file = fopen(path, "rb");
+  if (!file) return NULL;
+  char* text = calloc(1, 1 << 20);
+  assert_non_null(text);
+  size_t size = fread(text, 1, (1 << 20) - 1, file);
+  text[size] = 0;
+  fclose(file);
+  return text;
+}
+
+static bool says(const char* text, const char* word) {
+  char comment[64];
+  snprintf(comment, sizeof comment, "# %s", word);
+  return strstr(text, comment) != NULL;
+}
+
+static hone_graph_t* rewrite(const char* text, const char* pass) {
+  hone_graph_t* graph = test_graph_parse(text);
+  hone_pass_options_t options = {
+      .n_only = 1, .only = &pass, .verify = true, .fast_math = says(text, "fast-math")};
+  assert_ok(hone_passes_run(graph, &options, NULL));
+  return graph;
+}
+
+static void check_text(const char* path, const char* text, const hone_graph_t* graph) {
+  char wanted_path[512];
+  snprintf(wanted_path, sizeof wanted_path, "%.*s.want.hg", (int)strlen(path) - 3, path);
+  char* made = test_graph_text(graph);
+  bool same_wanted = says(text, "unchanged");
+  if (getenv("HONE_UPDATE_GOLDEN") && !same_wanted)
+    assert_ok(hone_file_write(wanted_path, made, strlen(made)));
+  char* wanted = same_wanted ? NULL : read_text(wanted_path);
+  if (same_wanted) {
+    hone_graph_t* plain = test_graph_parse(text);
+    wanted = test_graph_text(plain);
+    hone_graph_destroy(plain);
+  }
+  if (!wanted) fail_msg("%s is not there; HONE_UPDATE_GOLDEN=1 writes it", wanted_path);
+  if (strcmp(made, wanted) != 0)
+    fail_msg("%s: the pass makes\n%s\nbut wanted is\n%s", path, made, wanted);
+  free(made);
+  free(wanted);
+}
+
+static void check_case(const char* path, const char* pass) {
+  char* text = read_text(path);
+  assert_non_null(text);
+  hone_graph_t *before = test_graph_parse(text), *after = rewrite(text, pass);
+  check_text(path, text, after);
+  double tolerance = says(text, "rounding") || says(text, "fast-math") ? 1e-5 : 0;
+  for (uint64_t seed = 0; seed < RUNS; seed++) {
+    test_outputs_t a, b;
+    test_graph_run(before, seed * 100, &a);
+    test_graph_run(after, seed * 100, &b);
+    assert_int_equal(a.code, HONE_OK);
+    test_outputs_same(&a, &b, tolerance, path);
+    test_outputs_free(&a);
+    test_outputs_free(&b);
+  }
+  hone_graph_destroy(before);
+  hone_graph_destroy(after);
+  free(text);
+}
+
+static bool is_case(const char* path) { return !strstr(path, ".want.hg"); }
+
+/* Gives the number of cases. */
+static int check_pass(const char* pass) {
+  char pattern[256];
+  int count = 0;
+  snprintf(pattern, sizeof pattern, "tests/passes/%s/*.hg", pass);
+  glob_t found;
+  if (glob(pattern, 0, NULL, &found) != 0) return 0;
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    if (!is_case(found.gl_pathv[i])) continue;
+    check_case(found.gl_pathv[i], pass);
+    count++;
+  }
+  globfree(&found);
+  return count;
+}
+
+static void passes_make_what_is_wanted(void** state) {
+  for (int i = 0; i < hone_pass_total(); i++)
+    if (check_pass(hone_pass_at(i)->name) == 0)
+      fail_msg("pass %s has no golden case in tests/passes/%s", hone_pass_at(i)->name,
+               hone_pass_at(i)->name);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(passes_make_what_is_wanted)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
