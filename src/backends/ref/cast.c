@@ -51,18 +51,18 @@ static hone_status_t to_string(const ref_view_t* x, const ref_view_t* out) {
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
   char text[64];
-  ref_number_t row[HONE_REF_ROW];
+  hone_scalar_t row[HONE_REF_ROW];
   int64_t index = 0;
   hone_ref_rows_start(&rows, 2, views);
   for (int64_t n; (n = hone_ref_rows_next(&rows, at)) > 0;) {
-    hone_ref_load(x->dtype, at[0], rows.row_stride[0], n, row);
+    hone_scalar_load(x->dtype, at[0], rows.row_stride[0], n, row);
     for (int64_t i = 0; i < n; i++, index++) {
-      ref_class_t class = hone_ref_class(x->dtype);
-      if (class == REF_F64)
+      hone_scalar_class_t class = hone_scalar_class(x->dtype);
+      if (class == HONE_SCALAR_F64)
         print_float(x->dtype, row[i].f, text, sizeof text);
       else if (x->dtype == HONE_BOOL)
         snprintf(text, sizeof text, row[i].i ? "True" : "False");
-      else if (class == REF_U64)
+      else if (class == HONE_SCALAR_U64)
         snprintf(text, sizeof text, "%llu", (unsigned long long)row[i].u);
       else
         snprintf(text, sizeof text, "%lld", (long long)row[i].i);
@@ -73,21 +73,21 @@ static hone_status_t to_string(const ref_view_t* x, const ref_view_t* out) {
 }
 
 static hone_status_t parse_number(const hone_string_t* string, hone_dtype_t dtype,
-                                  ref_number_t* out) {
+                                  hone_scalar_t* out) {
   char text[128];
   size_t length = string->size < sizeof text - 1 ? string->size : sizeof text - 1;
   if (length) memcpy(text, string->data, length);
   text[length] = 0;
   char* end = text;
-  ref_class_t class = hone_ref_class(dtype);
+  hone_scalar_class_t class = hone_scalar_class(dtype);
   errno = 0;
-  if (class == REF_F64)
+  if (class == HONE_SCALAR_F64)
     out->f = strtod(text, &end);
-  else if (class == REF_U64)
+  else if (class == HONE_SCALAR_U64)
     out->u = strtoull(text, &end, 10);
   else
     out->i = strtoll(text, &end, 10);
-  if (class != REF_F64 && (*end == '.' || *end == 'e' || *end == 'E'))
+  if (class != HONE_SCALAR_F64 && (*end == '.' || *end == 'e' || *end == 'E'))
     out->i = hone_double_to_i64(strtod(text, &end));
   while (*end == ' ') end++;
   if (end == text || *end || string->size >= sizeof text)
@@ -99,7 +99,7 @@ static hone_status_t from_string(const ref_view_t* x, const ref_view_t* out) {
   const ref_view_t* views[2] = {x, out};
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
-  ref_number_t row[HONE_REF_ROW];
+  hone_scalar_t row[HONE_REF_ROW];
   hone_ref_rows_start(&rows, 2, views);
   for (int64_t n; (n = hone_ref_rows_next(&rows, at)) > 0;) {
     for (int64_t i = 0; i < n; i++) {
@@ -107,47 +107,16 @@ static hone_status_t from_string(const ref_view_t* x, const ref_view_t* out) {
       memcpy(&string, at[0] + i * rows.row_stride[0], sizeof string);
       HONE_TRY(parse_number(&string, out->dtype, &row[i]));
     }
-    hone_ref_store(out->dtype, row, n, at[1]);
+    hone_scalar_store(out->dtype, row, n, at[1]);
   }
   return NULL;
 }
 
 /* ---- numbers ---- */
 
-typedef struct cast {
-  hone_dtype_t from, to;
-  bool saturate;
-  hone_round_t e8m0_round;
-} cast_t;
-
-/* u64 above 2^63 is not a negative number. */
-static double int_to_double(const cast_t* cast, ref_number_t x) {
-  double wide = cast->from == HONE_U64 ? (double)x.u : (double)x.i;
-  if (cast->to != HONE_F32) return wide;
-  return cast->from == HONE_U64 ? (double)(float)x.u : (double)(float)x.i; /* rounds once */
-}
-
-static void store_double(const cast_t* cast, double value, char* to) {
-  if (cast->to == HONE_F8E8M0)
-    *(uint8_t*)to = hone_f8e8m0_from_double(value, cast->saturate, cast->e8m0_round);
-  else
-    hone_from_double(cast->to, value, cast->saturate, to);
-}
-
-static void cast_row(const cast_t* cast, ref_number_t* row, int64_t n, char* to) {
-  bool from_float = hone_ref_class(cast->from) == REF_F64;
-  size_t size = hone_dtype_size(cast->to);
-  if (!from_float && hone_ref_class(cast->to) != REF_F64) {
-    hone_ref_store(cast->to, row, n, to);
-    return;
-  }
-  for (int64_t i = 0; i < n; i++)
-    store_double(cast, from_float ? row[i].f : int_to_double(cast, row[i]), to + (size_t)i * size);
-}
-
 /* Complex numbers are copied part by part. */
-static void cast_complex_row(const cast_t* cast, const char* from, int64_t stride, int64_t n,
-                             char* to) {
+static void cast_complex_row(const hone_scalar_cast_t* cast, const char* from, int64_t stride,
+                             int64_t n, char* to) {
   hone_dtype_t part = cast->from == HONE_C64 ? HONE_F32 : HONE_F64;
   hone_dtype_t out_part = cast->to == HONE_C64 ? HONE_F32 : HONE_F64;
   for (int64_t i = 0; i < n; i++) {
@@ -157,14 +126,15 @@ static void cast_complex_row(const cast_t* cast, const char* from, int64_t strid
   }
 }
 
-static hone_status_t cast_numbers(const ref_call_t* call, const cast_t* cast) {
+static hone_status_t cast_numbers(const ref_call_t* call, const hone_scalar_cast_t* cast) {
   const ref_view_t* views[2] = {call->in[0], &call->out[0]};
   bool from_complex = hone_dtype_is_complex(cast->from);
   bool to_complex = hone_dtype_is_complex(cast->to);
-  if (from_complex != to_complex && (from_complex || hone_ref_class(cast->from) != REF_F64))
+  if (from_complex != to_complex &&
+      (from_complex || hone_scalar_class(cast->from) != HONE_SCALAR_F64))
     return hone_status_make(HONE_UNSUPPORTED, "cast from %s to %s is not defined",
                             hone_dtype_name(cast->from), hone_dtype_name(cast->to));
-  ref_number_t row[HONE_REF_ROW];
+  hone_scalar_t row[HONE_REF_ROW];
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
   hone_ref_rows_start(&rows, 2, views);
@@ -173,12 +143,12 @@ static hone_status_t cast_numbers(const ref_call_t* call, const cast_t* cast) {
       cast_complex_row(cast, at[0], rows.row_stride[0], n, at[1]);
       continue;
     }
-    hone_ref_load(cast->from, at[0], rows.row_stride[0], n, row);
+    hone_scalar_load(cast->from, at[0], rows.row_stride[0], n, row);
     if (to_complex)
       for (int64_t i = 0; i < n; i++)
         hone_from_double(cast->to, row[i].f, false, at[1] + (size_t)i * hone_dtype_size(cast->to));
     else
-      cast_row(cast, row, n, at[1]);
+      hone_scalar_cast(cast, row, n, at[1]);
   }
   return NULL;
 }
@@ -186,12 +156,7 @@ static hone_status_t cast_numbers(const ref_call_t* call, const cast_t* cast) {
 hone_status_t hone_ref_cast(ref_call_t* call) {
   const ref_view_t* x = call->in[0];
   const hone_node_t* node = call->node;
-  cast_t cast = {.from = x->dtype,
-                 .to = node->dtype,
-                 .saturate = node->flags & HONE_FLAG_SATURATE,
-                 .e8m0_round = node->flags & HONE_FLAG_ROUND_UP     ? HONE_ROUND_UP
-                               : node->flags & HONE_FLAG_ROUND_DOWN ? HONE_ROUND_DOWN
-                                                                    : HONE_ROUND_NEAREST};
+  hone_scalar_cast_t cast = hone_scalar_cast_of(x->dtype, node->dtype, node->flags);
   if (cast.from == cast.to) {
     call->out[0] = hone_ref_share(x);
     return NULL;

@@ -32,10 +32,10 @@ typedef struct product {
   const ref_call_t* call;
   const ref_view_t *a, *b;
   hone_dtype_t dtype;
-  ref_class_t class;
+  hone_scalar_class_t class;
   offsets_t batch_a, batch_b, rows, columns, k_a, k_b;
-  ref_number_t* panel;       /* BLOCK_COLUMNS columns of K numbers */
-  ref_number_t* packed_rows; /* TILE rows of K numbers */
+  hone_scalar_t* panel;       /* BLOCK_COLUMNS columns of K numbers */
+  hone_scalar_t* packed_rows; /* TILE rows of K numbers */
 } product_t;
 
 static void add_axis(axis_list_t* list, const ref_view_t* view, int64_t axis) {
@@ -64,8 +64,8 @@ static hone_status_t make_offsets(const hone_allocator_t* allocator, const axis_
 
 /* Numbers at base + offsets[i], `spacing` numbers apart in `out`. */
 static void gather_numbers(const product_t* p, hone_dtype_t dtype, const char* base,
-                           const offsets_t* offsets, ref_number_t* out, int64_t spacing) {
-  if (dtype == HONE_F32 && p->class == REF_F64) {
+                           const offsets_t* offsets, hone_scalar_t* out, int64_t spacing) {
+  if (dtype == HONE_F32 && p->class == HONE_SCALAR_F64) {
     for (int64_t i = 0; i < offsets->count; i++) {
       float x;
       memcpy(&x, base + offsets->at[i], sizeof x);
@@ -73,20 +73,20 @@ static void gather_numbers(const product_t* p, hone_dtype_t dtype, const char* b
     }
     return;
   }
-  bool from_float = hone_ref_class(dtype) == REF_F64;
+  bool from_float = hone_scalar_class(dtype) == HONE_SCALAR_F64;
   for (int64_t i = 0; i < offsets->count; i++) {
-    ref_number_t* to = &out[i * spacing];
-    hone_ref_load(dtype, base + offsets->at[i], 0, 1, to);
-    if (p->class == REF_F64 && !from_float)
+    hone_scalar_t* to = &out[i * spacing];
+    hone_scalar_load(dtype, base + offsets->at[i], 0, 1, to);
+    if (p->class == HONE_SCALAR_F64 && !from_float)
       to->f = (double)to->i;
-    else if (p->class != REF_F64 && from_float)
+    else if (p->class != HONE_SCALAR_F64 && from_float)
       to->i = hone_double_to_i64(to->f);
   }
 }
 
 /* Packs `n` vectors side by side in groups of TILE; missing ones are zero. */
 static void pack(const product_t* p, const ref_view_t* view, int64_t batch, const int64_t* starts,
-                 int64_t n, const offsets_t* k, ref_number_t* out) {
+                 int64_t n, const offsets_t* k, hone_scalar_t* out) {
   for (int64_t i = 0; i < n; i++)
     gather_numbers(p, view->dtype, view->data + batch + starts[i], k,
                    out + i / TILE * TILE * k->count + i % TILE, TILE);
@@ -95,8 +95,8 @@ static void pack(const product_t* p, const ref_view_t* view, int64_t batch, cons
       out[i / TILE * TILE * k->count + i % TILE + j * TILE].u = 0;
 }
 
-static void tile_f64(int64_t k, const ref_number_t* a, const ref_number_t* b,
-                     ref_number_t sums[TILE][TILE]) {
+static void tile_f64(int64_t k, const hone_scalar_t* a, const hone_scalar_t* b,
+                     hone_scalar_t sums[TILE][TILE]) {
   double acc[TILE][TILE] = {{0}};
   for (int64_t i = 0; i < k; i++, a += TILE, b += TILE)
     for (int r = 0; r < TILE; r++)
@@ -104,8 +104,8 @@ static void tile_f64(int64_t k, const ref_number_t* a, const ref_number_t* b,
   memcpy(sums, acc, sizeof acc);
 }
 
-static void tile_i64(int64_t k, const ref_number_t* a, const ref_number_t* b,
-                     ref_number_t sums[TILE][TILE]) {
+static void tile_i64(int64_t k, const hone_scalar_t* a, const hone_scalar_t* b,
+                     hone_scalar_t sums[TILE][TILE]) {
   uint64_t acc[TILE][TILE] = {{0}};
   for (int64_t i = 0; i < k; i++, a += TILE, b += TILE)
     for (int r = 0; r < TILE; r++)
@@ -120,16 +120,16 @@ static int64_t at_most(int64_t n, int64_t limit) { return n < limit ? n : limit;
 static void multiply_rows(const product_t* p, int64_t m, int64_t n_rows, int64_t first, int64_t n,
                           char* out) {
   size_t size = hone_dtype_size(p->dtype);
-  ref_number_t sums[TILE][TILE];
+  hone_scalar_t sums[TILE][TILE];
   for (int64_t c = 0; c < n; c += TILE) {
-    const ref_number_t* columns = p->panel + c * p->k_b.count;
-    if (p->class == REF_F64)
+    const hone_scalar_t* columns = p->panel + c * p->k_b.count;
+    if (p->class == HONE_SCALAR_F64)
       tile_f64(p->k_a.count, p->packed_rows, columns, sums);
     else
       tile_i64(p->k_a.count, p->packed_rows, columns, sums);
     for (int64_t r = 0; r < n_rows; r++) {
       size_t index = (size_t)((m + r) * p->columns.count + first + c);
-      hone_ref_store(p->dtype, sums[r], at_most(n - c, TILE), out + index * size);
+      hone_scalar_store(p->dtype, sums[r], at_most(n - c, TILE), out + index * size);
     }
   }
 }
@@ -178,11 +178,11 @@ static hone_status_t plan(product_t* p, const hone_node_t* node, int* rank, int6
 
 static size_t panel_bytes(const product_t* p) {
   int64_t columns = at_most(p->columns.count + TILE, BLOCK_COLUMNS + TILE);
-  return (size_t)columns * (size_t)p->k_b.count * sizeof(ref_number_t);
+  return (size_t)columns * (size_t)p->k_b.count * sizeof(hone_scalar_t);
 }
 
 static size_t rows_bytes(const product_t* p) {
-  return TILE * (size_t)p->k_a.count * sizeof(ref_number_t);
+  return TILE * (size_t)p->k_a.count * sizeof(hone_scalar_t);
 }
 
 static hone_status_t multiply(product_t* p, ref_view_t* out) {
@@ -204,9 +204,9 @@ hone_status_t hone_ref_contract(ref_call_t* call) {
                  .a = call->in[0],
                  .b = call->in[1],
                  .dtype = call->node->dtype,
-                 .class = hone_ref_class(call->node->dtype)};
-  if (p.class > REF_U64 || hone_ref_class(p.a->dtype) > REF_U64 ||
-      hone_ref_class(p.b->dtype) > REF_U64)
+                 .class = hone_scalar_class(call->node->dtype)};
+  if (p.class > HONE_SCALAR_U64 || hone_scalar_class(p.a->dtype) > HONE_SCALAR_U64 ||
+      hone_scalar_class(p.b->dtype) > HONE_SCALAR_U64)
     return hone_status_make(HONE_UNSUPPORTED, "contract of %s is not defined",
                             hone_dtype_name(p.a->dtype));
   hone_status_t status = multiply(&p, &call->out[0]);

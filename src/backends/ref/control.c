@@ -7,8 +7,8 @@
 #include "ops/lower.h"
 
 static int64_t scalar_i64(const ref_view_t* view) {
-  ref_number_t number;
-  hone_ref_load(view->dtype, view->data, 0, 1, &number);
+  hone_scalar_t number;
+  hone_scalar_load(view->dtype, view->data, 0, 1, &number);
   return number.i;
 }
 
@@ -54,7 +54,7 @@ typedef struct loop {
 static hone_status_t scalar_view(ref_run_t* run, hone_dtype_t dtype, int64_t value,
                                  ref_view_t* out) {
   HONE_TRY(hone_ref_make(run->allocator, dtype, 0, NULL, out));
-  hone_ref_store(dtype, &(ref_number_t){.i = value}, 1, out->data);
+  hone_scalar_store(dtype, &(hone_scalar_t){.i = value}, 1, out->data);
   return NULL;
 }
 

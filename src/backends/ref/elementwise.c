@@ -1,6 +1,5 @@
 /* Elementwise kernels: rows are loaded as numbers of the dtype's class,
  * computed, and rounded back when stored. */
-#include <math.h>
 #include <string.h>
 
 #include "backends/ref/kernels.h"
@@ -9,103 +8,14 @@
 
 /* ---- two operands ---- */
 
-typedef ref_number_t (*scalar2_fn)(ref_number_t a, ref_number_t b, int bits);
-
-static int64_t div_i64(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
-}
-
-static int64_t rem_i64(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
-
-/* base^exponent modulo 2^64. */
-static uint64_t pow_u64(uint64_t base, uint64_t exponent) {
-  uint64_t result = 1;
-  for (; exponent; exponent >>= 1, base *= base)
-    if (exponent & 1) result *= base;
-  return result;
-}
-
-static int64_t pow_i64(int64_t a, int64_t b) {
-  if (b >= 0) return (int64_t)pow_u64((uint64_t)a, (uint64_t)b);
-  if (a == 1) return 1;
-  if (a == -1) return b % 2 ? -1 : 1;
-  return 0;
-}
-
-static uint64_t shl_u64(uint64_t a, int64_t by, int bits) {
-  return by < 0 || by >= bits ? 0 : a << by;
-}
-
-static uint64_t shr_u64(uint64_t a, uint64_t by, int bits) {
-  return by >= (uint64_t)bits ? 0 : a >> by;
-}
-
-/* Unsigned types come zero-extended, so one arithmetic shift serves both. */
-static int64_t shr_i64(int64_t a, int64_t by, int bits) {
-  if (by < 0 || by >= bits) return a < 0 ? -1 : 0;
-  return a >> by;
-}
-
-#define SCALAR2(name, field, value)                                    \
-  static ref_number_t name(ref_number_t a, ref_number_t b, int bits) { \
-    (void)bits;                                                        \
-    return (ref_number_t){.field = value};                             \
-  }
-SCALAR2(add_f, f, a.f + b.f)
-SCALAR2(sub_f, f, a.f - b.f)
-SCALAR2(mul_f, f, a.f* b.f)
-SCALAR2(div_f, f, a.f / b.f)
-SCALAR2(rem_f, f, fmod(a.f, b.f))
-SCALAR2(pow_f, f, pow(a.f, b.f))
-SCALAR2(eq_f, i, a.f == b.f)
-SCALAR2(lt_f, i, a.f < b.f)
-SCALAR2(add_u, u, a.u + b.u)
-SCALAR2(sub_u, u, a.u - b.u)
-SCALAR2(mul_u, u, a.u* b.u)
-SCALAR2(div_i, i, div_i64(a.i, b.i))
-SCALAR2(div_u, u, b.u ? a.u / b.u : 0)
-SCALAR2(rem_i, i, rem_i64(a.i, b.i))
-SCALAR2(rem_u, u, b.u ? a.u % b.u : 0)
-SCALAR2(pow_i, i, pow_i64(a.i, b.i))
-SCALAR2(pow_u, u, pow_u64(a.u, b.u))
-SCALAR2(eq_u, i, a.u == b.u)
-SCALAR2(lt_i, i, a.i < b.i)
-SCALAR2(lt_u, i, a.u < b.u)
-SCALAR2(and_u, u, a.u& b.u)
-SCALAR2(or_u, u, a.u | b.u)
-SCALAR2(xor_u, u, a.u ^ b.u)
-SCALAR2(shl_i, u, shl_u64(a.u, b.i, bits))
-SCALAR2(shr_i, i, shr_i64(a.i, b.i, bits))
-SCALAR2(shr_u, u, shr_u64(a.u, b.u, bits))
-#undef SCALAR2
-
-static ref_number_t min_any(ref_number_t a, ref_number_t b, int class) {
-  return hone_ref_combine(HONE_COMBINE_MIN, (ref_class_t) class)(a, b);
-}
-
-static ref_number_t max_any(ref_number_t a, ref_number_t b, int class) {
-  return hone_ref_combine(HONE_COMBINE_MAX, (ref_class_t) class)(a, b);
-}
-
-/* Columns: double, int64, uint64. */
-static const scalar2_fn scalars2[HONE_PRIM_COUNT][3] = {
-    [HONE_PRIM_ADD] = {add_f, add_u, add_u},       [HONE_PRIM_SUB] = {sub_f, sub_u, sub_u},
-    [HONE_PRIM_MUL] = {mul_f, mul_u, mul_u},       [HONE_PRIM_DIV] = {div_f, div_i, div_u},
-    [HONE_PRIM_REM] = {rem_f, rem_i, rem_u},       [HONE_PRIM_POW] = {pow_f, pow_i, pow_u},
-    [HONE_PRIM_MIN] = {min_any, min_any, min_any}, [HONE_PRIM_MAX] = {max_any, max_any, max_any},
-    [HONE_PRIM_EQ] = {eq_f, eq_u, eq_u},           [HONE_PRIM_LT] = {lt_f, lt_i, lt_u},
-    [HONE_PRIM_AND] = {NULL, and_u, and_u},        [HONE_PRIM_OR] = {NULL, or_u, or_u},
-    [HONE_PRIM_XOR] = {NULL, xor_u, xor_u},        [HONE_PRIM_SHL] = {NULL, shl_i, shl_i},
-    [HONE_PRIM_SHR] = {NULL, shr_i, shr_u},
-};
-
 /* Rows of the commonest functions, in loops of their own for speed. */
-typedef void (*row2_fn)(int64_t n, const ref_number_t* a, const ref_number_t* b, ref_number_t* out);
+typedef void (*row2_fn)(int64_t n, const hone_scalar_t* a, const hone_scalar_t* b,
+                        hone_scalar_t* out);
 
-#define ROW2(name, expression)                                                                   \
-  static void name(int64_t n, const ref_number_t* a, const ref_number_t* b, ref_number_t* out) { \
-    for (int64_t i = 0; i < n; i++) out[i].f = expression;                                       \
+#define ROW2(name, expression)                                                \
+  static void name(int64_t n, const hone_scalar_t* a, const hone_scalar_t* b, \
+                   hone_scalar_t* out) {                                      \
+    for (int64_t i = 0; i < n; i++) out[i].f = expression;                    \
   }
 ROW2(row_add, a[i].f + b[i].f)
 ROW2(row_sub, a[i].f - b[i].f)
@@ -153,97 +63,64 @@ static hone_status_t string_eq(ref_call_t* call) {
   return NULL;
 }
 
-static void binary_rows(const ref_call_t* call, ref_class_t class) {
+static void binary_rows(const ref_call_t* call, hone_scalar_class_t class) {
   const ref_view_t* views[3] = {call->in[0], call->in[1], &call->out[0]};
   hone_prim_t prim = call->node->prim;
   hone_dtype_t dtype = views[0]->dtype;
-  bool extreme = prim == HONE_PRIM_MIN || prim == HONE_PRIM_MAX;
-  int extra = extreme ? (int)class : hone_dtype_bits(dtype);
-  scalar2_fn scalar = scalars2[prim][class];
-  row2_fn row = class == REF_F64 ? rows2[prim] : NULL;
-  ref_number_t a[HONE_REF_ROW], b[HONE_REF_ROW], out[HONE_REF_ROW];
+  int bits = hone_dtype_bits(dtype);
+  hone_scalar_binary_fn scalar = hone_scalar_binary(prim, class);
+  row2_fn row = class == HONE_SCALAR_F64 ? rows2[prim] : NULL;
+  hone_scalar_t a[HONE_REF_ROW], b[HONE_REF_ROW], out[HONE_REF_ROW];
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
   hone_ref_rows_start(&rows, 3, views);
   for (int64_t n; (n = hone_ref_rows_next(&rows, at)) > 0;) {
-    hone_ref_load(dtype, at[0], rows.row_stride[0], n, a);
-    hone_ref_load(dtype, at[1], rows.row_stride[1], n, b);
+    hone_scalar_load(dtype, at[0], rows.row_stride[0], n, a);
+    hone_scalar_load(dtype, at[1], rows.row_stride[1], n, b);
     if (row)
       row(n, a, b, out);
     else
-      for (int64_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i], extra);
-    hone_ref_store(views[2]->dtype, out, n, at[2]);
+      for (int64_t i = 0; i < n; i++) out[i] = scalar(a[i], b[i], bits);
+    hone_scalar_store(views[2]->dtype, out, n, at[2]);
   }
 }
 
 hone_status_t hone_ref_binary(ref_call_t* call) {
   const ref_view_t* x = call->in[0];
   if (!same_shape(x, call->in[1])) return mismatch(call);
-  ref_class_t class = hone_ref_class(x->dtype);
+  hone_scalar_class_t class = hone_scalar_class(x->dtype);
   hone_prim_t prim = call->node->prim;
   hone_dtype_t dtype = prim == HONE_PRIM_EQ || prim == HONE_PRIM_LT ? HONE_BOOL : x->dtype;
-  if (class <= REF_U64 && !scalars2[prim][class]) return no_such(call, x->dtype);
+  if (class <= HONE_SCALAR_U64 && !hone_scalar_binary(prim, class)) return no_such(call, x->dtype);
   HONE_TRY(hone_ref_make(call->allocator, dtype, x->rank, x->dims, &call->out[0]));
-  if (class == REF_STRING) return string_eq(call);
-  if (class == REF_COMPLEX) return hone_ref_complex(call);
+  if (class == HONE_SCALAR_STRING) return string_eq(call);
+  if (class == HONE_SCALAR_COMPLEX) return hone_ref_complex(call);
   binary_rows(call, class);
   return NULL;
 }
 
 /* ---- one operand ---- */
 
-typedef ref_number_t (*scalar1_fn)(ref_number_t a);
-
-static double round_even(double x) { return nearbyint(x); }
-
-#define SCALAR1(name, field, value) \
-  static ref_number_t name(ref_number_t a) { return (ref_number_t){.field = value}; }
-SCALAR1(neg_f, f, -a.f)
-SCALAR1(abs_f, f, fabs(a.f))
-SCALAR1(exp_f, f, exp(a.f))
-SCALAR1(log_f, f, log(a.f))
-SCALAR1(sqrt_f, f, sqrt(a.f))
-SCALAR1(sin_f, f, sin(a.f))
-SCALAR1(cos_f, f, cos(a.f))
-SCALAR1(atan_f, f, atan(a.f))
-SCALAR1(tanh_f, f, tanh(a.f))
-SCALAR1(erf_f, f, erf(a.f))
-SCALAR1(floor_f, f, floor(a.f))
-SCALAR1(round_f, f, round_even(a.f))
-SCALAR1(neg_u, u, 0 - a.u)
-SCALAR1(abs_i, u, a.i < 0 ? 0 - a.u : a.u)
-SCALAR1(same, u, a.u)
-#undef SCALAR1
-
-static const scalar1_fn scalars1[HONE_PRIM_COUNT][3] = {
-    [HONE_PRIM_NEG] = {neg_f, neg_u, neg_u},   [HONE_PRIM_ABS] = {abs_f, abs_i, same},
-    [HONE_PRIM_EXP] = {exp_f, NULL, NULL},     [HONE_PRIM_LOG] = {log_f, NULL, NULL},
-    [HONE_PRIM_SQRT] = {sqrt_f, NULL, NULL},   [HONE_PRIM_SIN] = {sin_f, NULL, NULL},
-    [HONE_PRIM_COS] = {cos_f, NULL, NULL},     [HONE_PRIM_ATAN] = {atan_f, NULL, NULL},
-    [HONE_PRIM_TANH] = {tanh_f, NULL, NULL},   [HONE_PRIM_ERF] = {erf_f, NULL, NULL},
-    [HONE_PRIM_FLOOR] = {floor_f, same, same}, [HONE_PRIM_ROUND] = {round_f, same, same},
-};
-
 hone_status_t hone_ref_unary(ref_call_t* call) {
   const ref_view_t* x = call->in[0];
-  ref_class_t class = hone_ref_class(x->dtype);
-  if (class == REF_STRING) return no_such(call, x->dtype);
+  hone_scalar_class_t class = hone_scalar_class(x->dtype);
+  if (class == HONE_SCALAR_STRING) return no_such(call, x->dtype);
   hone_dtype_t dtype = x->dtype;
-  if (class == REF_COMPLEX && call->node->prim == HONE_PRIM_ABS)
+  if (class == HONE_SCALAR_COMPLEX && call->node->prim == HONE_PRIM_ABS)
     dtype = x->dtype == HONE_C64 ? HONE_F32 : HONE_F64;
   HONE_TRY(hone_ref_make(call->allocator, dtype, x->rank, x->dims, &call->out[0]));
-  if (class == REF_COMPLEX) return hone_ref_complex(call);
-  scalar1_fn scalar = scalars1[call->node->prim][class];
+  if (class == HONE_SCALAR_COMPLEX) return hone_ref_complex(call);
+  hone_scalar_unary_fn scalar = hone_scalar_unary(call->node->prim, class);
   if (!scalar) return no_such(call, x->dtype);
   const ref_view_t* views[2] = {x, &call->out[0]};
-  ref_number_t row[HONE_REF_ROW];
+  hone_scalar_t row[HONE_REF_ROW];
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
   hone_ref_rows_start(&rows, 2, views);
   for (int64_t n; (n = hone_ref_rows_next(&rows, at)) > 0;) {
-    hone_ref_load(x->dtype, at[0], rows.row_stride[0], n, row);
+    hone_scalar_load(x->dtype, at[0], rows.row_stride[0], n, row);
     for (int64_t i = 0; i < n; i++) row[i] = scalar(row[i]);
-    hone_ref_store(dtype, row, n, at[1]);
+    hone_scalar_store(dtype, row, n, at[1]);
   }
   return NULL;
 }

@@ -11,8 +11,8 @@ static hone_status_t read_index(const ref_call_t* call, const hone_tensor_t* ind
                                 int64_t extent, int64_t* out) {
   hone_dtype_t dtype = hone_tensor_dtype(index);
   const char* data = hone_tensor_data(index);
-  ref_number_t value;
-  hone_ref_load(dtype, data + (size_t)k * hone_dtype_size(dtype), 0, 1, &value);
+  hone_scalar_t value;
+  hone_scalar_load(dtype, data + (size_t)k * hone_dtype_size(dtype), 0, 1, &value);
   *out = value.i;
   if (value.i >= 0 && value.i < extent) return NULL;
   return hone_status_make(HONE_OUT_OF_RANGE, "%s: index %lld is outside of an axis of %lld",
@@ -71,20 +71,21 @@ hone_status_t hone_ref_gather(ref_call_t* call) {
 static hone_status_t combine_entry(const ref_call_t* call, const ref_view_t* update,
                                    const ref_view_t* target) {
   if (call->node->combine == HONE_COMBINE_SET) return hone_ref_copy(update, target);
-  ref_combine_fn combine = hone_ref_combine(call->node->combine, hone_ref_class(target->dtype));
+  hone_scalar_combine_fn combine =
+      hone_scalar_combine(call->node->combine, hone_scalar_class(target->dtype));
   if (!combine)
     return hone_status_make(HONE_UNSUPPORTED, "scatter by %s of %s is not defined",
                             hone_combine_name(call->node->combine), hone_dtype_name(target->dtype));
   const ref_view_t* views[2] = {target, update};
-  ref_number_t a[HONE_REF_ROW], b[HONE_REF_ROW];
+  hone_scalar_t a[HONE_REF_ROW], b[HONE_REF_ROW];
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
   hone_ref_rows_start(&rows, 2, views);
   for (int64_t n; (n = hone_ref_rows_next(&rows, at)) > 0;) {
-    hone_ref_load(target->dtype, at[0], rows.row_stride[0], n, a);
-    hone_ref_load(target->dtype, at[1], rows.row_stride[1], n, b);
+    hone_scalar_load(target->dtype, at[0], rows.row_stride[0], n, a);
+    hone_scalar_load(target->dtype, at[1], rows.row_stride[1], n, b);
     for (int64_t i = 0; i < n; i++) a[i] = combine(a[i], b[i]);
-    hone_ref_store(target->dtype, a, n, at[0]); /* the target is dense */
+    hone_scalar_store(target->dtype, a, n, at[0]); /* the target is dense */
   }
   return NULL;
 }
@@ -126,7 +127,7 @@ hone_status_t hone_ref_scatter(ref_call_t* call) {
 /* ---- sort ---- */
 
 typedef struct sort_item {
-  ref_number_t key;
+  hone_scalar_t key;
   int64_t index;
 } sort_item_t;
 
@@ -155,8 +156,9 @@ COMPARE(i64, (x->key.i > y->key.i) - (x->key.i < y->key.i))
 COMPARE(u64, (x->key.u > y->key.u) - (x->key.u < y->key.u))
 #undef COMPARE
 
-static const compare_fn compares[3][2] = {
-    [REF_F64] = {f64_up, f64_down}, [REF_I64] = {i64_up, i64_down}, [REF_U64] = {u64_up, u64_down}};
+static const compare_fn compares[3][2] = {[HONE_SCALAR_F64] = {f64_up, f64_down},
+                                          [HONE_SCALAR_I64] = {i64_up, i64_down},
+                                          [HONE_SCALAR_U64] = {u64_up, u64_down}};
 
 static void sort_line(const ref_call_t* call, sort_item_t* items, int64_t n, const char* from,
                       int64_t stride, char* values, char* indices, int64_t to_stride) {
@@ -164,19 +166,19 @@ static void sort_line(const ref_call_t* call, sort_item_t* items, int64_t n, con
   bool down = call->node->flags & HONE_FLAG_DESCENDING;
   int64_t size = (int64_t)hone_dtype_size(dtype);
   for (int64_t i = 0; i < n; i++) {
-    hone_ref_load(dtype, from + i * stride, stride, 1, &items[i].key);
+    hone_scalar_load(dtype, from + i * stride, stride, 1, &items[i].key);
     items[i].index = i;
   }
-  qsort(items, (size_t)n, sizeof *items, compares[hone_ref_class(dtype)][down]);
+  qsort(items, (size_t)n, sizeof *items, compares[hone_scalar_class(dtype)][down]);
   for (int64_t i = 0; i < n; i++) {
-    hone_ref_store(dtype, &items[i].key, 1, values + i * to_stride);
+    hone_scalar_store(dtype, &items[i].key, 1, values + i * to_stride);
     memcpy(indices + i * to_stride / size * 8, &items[i].index, 8);
   }
 }
 
 hone_status_t hone_ref_sort(ref_call_t* call) {
   const ref_view_t* x = call->in[0];
-  if (hone_ref_class(x->dtype) > REF_U64)
+  if (hone_scalar_class(x->dtype) > HONE_SCALAR_U64)
     return hone_status_make(HONE_UNSUPPORTED, "sort of %s is not defined",
                             hone_dtype_name(x->dtype));
   int64_t axis = call->node->axes[0], n = x->dims[axis];

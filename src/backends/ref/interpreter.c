@@ -58,8 +58,8 @@ static void bind_symbols(const frame_t* frame, const hone_value_t* value) {
       at += rest % view->dims[i] * view->strides[i];
       rest /= view->dims[i];
     }
-    ref_number_t number;
-    hone_ref_load(view->dtype, at, 0, 1, &number);
+    hone_scalar_t number;
+    hone_scalar_load(view->dtype, at, 0, 1, &number);
     *symbol = number.i;
   }
 }

@@ -6,6 +6,7 @@
 
 #include "backends/ref/view.h"
 #include "ir/graph.h"
+#include "ir/scalar.h"
 
 /* What a kernel gets. Attributes that are expressions are already numbers. */
 typedef struct ref_call {
@@ -26,36 +27,6 @@ typedef hone_status_t (*ref_kernel_fn)(ref_call_t* call);
 
 /* NULL for control primitives, which the interpreter does itself. */
 ref_kernel_fn hone_ref_kernel(hone_prim_t prim);
-
-/* How numbers of a dtype are computed with. */
-typedef enum ref_class {
-  REF_F64, /* all float types */
-  REF_I64, /* bool and integers but u64 */
-  REF_U64,
-  REF_COMPLEX, /* pairs of double */
-  REF_STRING,
-} ref_class_t;
-
-ref_class_t hone_ref_class(hone_dtype_t dtype);
-
-/* One element of a row as it is computed with. */
-typedef union ref_number {
-  double f;
-  int64_t i;
-  uint64_t u;
-} ref_number_t;
-
-/* n elements, `stride` bytes apart, as numbers of the dtype's class. */
-void hone_ref_load(hone_dtype_t dtype, const char* data, int64_t stride, int64_t n,
-                   ref_number_t* out);
-/* Into a dense row, rounded. */
-void hone_ref_store(hone_dtype_t dtype, const ref_number_t* in, int64_t n, char* data);
-
-/* Combines two numbers (reduce, scan, scatter); the class is the row. */
-typedef ref_number_t (*ref_combine_fn)(ref_number_t a, ref_number_t b);
-ref_combine_fn hone_ref_combine(hone_combine_t combine, ref_class_t class);
-/* The neutral element of `combine` for `dtype`. */
-ref_number_t hone_ref_neutral(hone_combine_t combine, hone_dtype_t dtype);
 
 hone_status_t hone_ref_source(ref_call_t* call);
 hone_status_t hone_ref_unary(ref_call_t* call);

@@ -25,15 +25,15 @@ static void split_axes(const hone_node_t* node, const ref_view_t* x, ref_view_t*
   }
 }
 
-static ref_number_t reduce_group(const ref_view_t* group, ref_combine_fn combine,
-                                 ref_number_t start) {
-  ref_number_t row[HONE_REF_ROW];
+static hone_scalar_t reduce_group(const ref_view_t* group, hone_scalar_combine_fn combine,
+                                  hone_scalar_t start) {
+  hone_scalar_t row[HONE_REF_ROW];
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
   const ref_view_t* views[1] = {group};
   hone_ref_rows_start(&rows, 1, views);
   for (int64_t n; (n = hone_ref_rows_next(&rows, at)) > 0;) {
-    hone_ref_load(group->dtype, at[0], rows.row_stride[0], n, row);
+    hone_scalar_load(group->dtype, at[0], rows.row_stride[0], n, row);
     for (int64_t i = 0; i < n; i++) start = combine(start, row[i]);
   }
   return start;
@@ -60,9 +60,9 @@ static void reduce_complex(const ref_view_t* group, bool product, double out[2])
 static hone_status_t reduce_all(ref_call_t* call, const ref_view_t* kept, ref_view_t* group) {
   const hone_node_t* node = call->node;
   ref_view_t* out = &call->out[0];
-  ref_class_t class = hone_ref_class(out->dtype);
-  ref_combine_fn combine = hone_ref_combine(node->combine, class);
-  ref_number_t start = hone_ref_neutral(node->combine, out->dtype);
+  hone_scalar_class_t class = hone_scalar_class(out->dtype);
+  hone_scalar_combine_fn combine = hone_scalar_combine(node->combine, class);
+  hone_scalar_t start = hone_scalar_neutral(node->combine, out->dtype);
   const ref_view_t* views[2] = {kept, out};
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
@@ -71,14 +71,14 @@ static hone_status_t reduce_all(ref_call_t* call, const ref_view_t* kept, ref_vi
     for (int64_t i = 0; i < n; i++) {
       group->data = at[0] + i * rows.row_stride[0];
       char* to = at[1] + i * rows.row_stride[1];
-      if (class == REF_COMPLEX) {
+      if (class == HONE_SCALAR_COMPLEX) {
         double sum[2];
         reduce_complex(group, node->combine == HONE_COMBINE_MUL, sum);
         hone_store_f64(out->dtype == HONE_C64 ? HONE_F32 : HONE_F64, sum, 2, to);
         continue;
       }
-      ref_number_t value = reduce_group(group, combine, start);
-      hone_ref_store(out->dtype, &value, 1, to);
+      hone_scalar_t value = reduce_group(group, combine, start);
+      hone_scalar_store(out->dtype, &value, 1, to);
     }
   return NULL;
 }
@@ -86,9 +86,9 @@ static hone_status_t reduce_all(ref_call_t* call, const ref_view_t* kept, ref_vi
 hone_status_t hone_ref_reduce(ref_call_t* call) {
   ref_view_t kept, group;
   split_axes(call->node, call->in[0], &kept, &group);
-  ref_class_t class = hone_ref_class(call->in[0]->dtype);
+  hone_scalar_class_t class = hone_scalar_class(call->in[0]->dtype);
   bool sums = call->node->combine == HONE_COMBINE_ADD || call->node->combine == HONE_COMBINE_MUL;
-  if (class == REF_STRING || (class == REF_COMPLEX && !sums)) return no_such(call);
+  if (class == HONE_SCALAR_STRING || (class == HONE_SCALAR_COMPLEX && !sums)) return no_such(call);
   HONE_TRY(hone_ref_make(call->allocator, kept.dtype, kept.rank, kept.dims, &call->out[0]));
   return reduce_all(call, &kept, &group);
 }
@@ -99,20 +99,21 @@ hone_status_t hone_ref_reduce(ref_call_t* call) {
 static void scan_line(const ref_call_t* call, const char* from, int64_t stride, int64_t n, char* to,
                       int64_t to_stride) {
   hone_dtype_t dtype = call->in[0]->dtype;
-  ref_combine_fn combine = hone_ref_combine(call->node->combine, hone_ref_class(dtype));
-  ref_number_t sum = hone_ref_neutral(call->node->combine, dtype), x;
+  hone_scalar_combine_fn combine =
+      hone_scalar_combine(call->node->combine, hone_scalar_class(dtype));
+  hone_scalar_t sum = hone_scalar_neutral(call->node->combine, dtype), x;
   bool exclusive = call->node->flags & HONE_FLAG_EXCLUSIVE;
   for (int64_t i = 0; i < n; i++) {
-    hone_ref_load(dtype, from + i * stride, stride, 1, &x);
-    ref_number_t next = combine(sum, x);
-    hone_ref_store(dtype, exclusive ? &sum : &next, 1, to + i * to_stride);
+    hone_scalar_load(dtype, from + i * stride, stride, 1, &x);
+    hone_scalar_t next = combine(sum, x);
+    hone_scalar_store(dtype, exclusive ? &sum : &next, 1, to + i * to_stride);
     sum = next;
   }
 }
 
 hone_status_t hone_ref_scan(ref_call_t* call) {
   const ref_view_t* x = call->in[0];
-  if (hone_ref_class(x->dtype) > REF_U64) return no_such(call);
+  if (hone_scalar_class(x->dtype) > HONE_SCALAR_U64) return no_such(call);
   int64_t axis = call->node->axes[0], length = x->dims[axis];
   HONE_TRY(hone_ref_make(call->allocator, x->dtype, x->rank, x->dims, &call->out[0]));
   if (length == 0) return NULL;

@@ -14,16 +14,16 @@ static hone_status_t iota(ref_call_t* call) {
   HONE_TRY(hone_ref_make(call->allocator, node->dtype, node->n_dims, call->shape, out));
   int64_t axis = node->axes[0], inner = 1, count = hone_ref_count(out);
   for (int i = (int)axis + 1; i < node->n_dims; i++) inner *= call->shape[i];
-  bool is_float = hone_ref_class(node->dtype) == REF_F64;
+  bool is_float = hone_scalar_class(node->dtype) == HONE_SCALAR_F64;
   size_t size = hone_dtype_size(node->dtype);
-  ref_number_t row[HONE_REF_ROW];
+  hone_scalar_t row[HONE_REF_ROW];
   for (int64_t at = 0; at < count; at += HONE_REF_ROW) {
     int64_t n = count - at < HONE_REF_ROW ? count - at : HONE_REF_ROW;
     for (int64_t i = 0; i < n; i++) {
       int64_t index = (at + i) / inner % call->shape[axis];
-      row[i] = is_float ? (ref_number_t){.f = (double)index} : (ref_number_t){.i = index};
+      row[i] = is_float ? (hone_scalar_t){.f = (double)index} : (hone_scalar_t){.i = index};
     }
-    hone_ref_store(node->dtype, row, n, out->data + (size_t)at * size);
+    hone_scalar_store(node->dtype, row, n, out->data + (size_t)at * size);
   }
   return NULL;
 }
@@ -48,10 +48,10 @@ static hone_status_t random_numbers(ref_call_t* call) {
   for (int64_t i = 0; i < count; i++) {
     uint64_t high = hone_random_u32(seed, 2 * (uint64_t)i);
     uint64_t low = hone_random_u32(seed, 2 * (uint64_t)i + 1);
-    ref_number_t value = {.f = node->dtype == HONE_F64
-                                   ? (double)((high << 32 | low) >> 11) * 0x1p-53
-                                   : (double)(high >> 8) * 0x1p-24};
-    hone_ref_store(node->dtype, &value, 1, out->data + (size_t)i * size);
+    hone_scalar_t value = {.f = node->dtype == HONE_F64
+                                    ? (double)((high << 32 | low) >> 11) * 0x1p-53
+                                    : (double)(high >> 8) * 0x1p-24};
+    hone_scalar_store(node->dtype, &value, 1, out->data + (size_t)i * size);
   }
   return NULL;
 }
