@@ -31,7 +31,8 @@ def declarations():
         elif ours:
             kept.append(line)
     text = re.sub(r"__attribute__\s*\(\(.*?\)\)\)?(?=[\s;])", "", "\n".join(kept))
-    # cffi knows no va_list.
+    # cffi takes no bodies and knows no va_list.
+    text = re.sub(r"static\s+inline\b[^{;]*\{[^{}]*\}", "", text)
     return re.sub(r"[^;{}]*\bva_list\b[^;]*;", "", text)
 
 
