@@ -51,6 +51,7 @@ DTYPES = {
     18: ml_dtypes.float8_e4m3fnuz, 19: ml_dtypes.float8_e5m2, 20: ml_dtypes.float8_e5m2fnuz,
     21: ml_dtypes.uint4, 22: ml_dtypes.int4, 23: ml_dtypes.float4_e2m1fn,
     24: ml_dtypes.float8_e8m0fnu, 25: ml_dtypes.uint2, 26: ml_dtypes.int2,
+    27: ml_dtypes.float6_e2m3fn, 28: ml_dtypes.float6_e3m2fn,
 }
 NUMBERS = {np.dtype(v): k for k, v in DTYPES.items()}
 

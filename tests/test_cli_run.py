@@ -144,7 +144,8 @@ def test_npy_of_strings(tmp_path, array):
 
 @pytest.mark.parametrize("dtype", [
     ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4,
-    ml_dtypes.uint4, ml_dtypes.uint2, ml_dtypes.float4_e2m1fn])
+    ml_dtypes.uint4, ml_dtypes.uint2, ml_dtypes.float4_e2m1fn, ml_dtypes.float6_e2m3fn,
+    ml_dtypes.float6_e3m2fn])
 def test_npy_of_types_that_numpy_has_no_name_for(tmp_path, dtype):
     array = np.array([0, 1, 2, 3]).astype(dtype)
     np.save(tmp_path / "x.npy", array)

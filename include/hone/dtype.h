@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* name, number, text form, bytes an element takes in memory, bits of payload.
- * The 4- and 2-bit types are packed in files only: in memory each element
- * takes one byte (low bits; signed ones sign-extended). A string element is a
+ * Types of fewer than 8 bits are packed in files only: in memory each element
+ * takes one byte (low bits; signed integers sign-extended). A string element is a
  * hone_string_t. */
 #define HONE_DTYPES(X)                  \
   X(UNKNOWN, 0, "unknown", 0, 0)        \
@@ -40,7 +40,9 @@ extern "C" {
   X(F4E2M1, 23, "f4e2m1", 1, 4)         \
   X(F8E8M0, 24, "f8e8m0", 1, 8)         \
   X(U2, 25, "u2", 1, 2)                 \
-  X(I2, 26, "i2", 1, 2)
+  X(I2, 26, "i2", 1, 2)                 \
+  X(F6E2M3, 27, "f6e2m3", 1, 6)         \
+  X(F6E3M2, 28, "f6e3m2", 1, 6)
 
 typedef enum hone_dtype {
 #define HONE_DTYPE_ENUM(name, number, text, bytes, bits) HONE_##name = number,

@@ -52,6 +52,8 @@ static const struct {
     [HONE_F8E8M0] = {"float8e8m0", CLASS_FLOAT},
     [HONE_U2] = {"uint2", CLASS_UNSIGNED},
     [HONE_I2] = {"int2", CLASS_SIGNED},
+    [HONE_F6E2M3] = {"float6e2m3", CLASS_FLOAT},
+    [HONE_F6E3M2] = {"float6e3m2", CLASS_FLOAT},
 };
 
 /* Row of a type; that of UNKNOWN for a number outside the table. */

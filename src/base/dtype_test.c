@@ -24,7 +24,8 @@ static void onnx_spelling_parses(void** state) {
                {"bool", HONE_BOOL},         {"string", HONE_STRING},
                {"complex64", HONE_C64},     {"FLOAT8E4M3FN", HONE_F8E4M3FN},
                {"float8e8m0", HONE_F8E8M0}, {"INT4", HONE_I4},
-               {"float4e2m1", HONE_F4E2M1}};
+               {"float4e2m1", HONE_F4E2M1}, {"FLOAT6E2M3", HONE_F6E2M3},
+               {"float6e3m2", HONE_F6E3M2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     assert_int_equal(hone_dtype_parse(cases[i].name), cases[i].dtype);
 }
@@ -53,7 +54,7 @@ static void each_type_has_one_class(void** state) {
     floats += is[0], ints += is[1], complexes += is[2];
     unsigneds += hone_dtype_is_unsigned(dtype);
   }
-  assert_int_equal(floats, 10);
+  assert_int_equal(floats, 12);
   assert_int_equal(ints, 12);
   assert_int_equal(complexes, 2);
   assert_int_equal(unsigneds, 7);

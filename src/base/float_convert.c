@@ -33,6 +33,8 @@ static const float_format_t format_f8e4m3fn = {4, 3, 7, 0x7e, 0, 0x7f, true, SAT
 static const float_format_t format_f8e4m3fnuz = {4, 3, 8, 0x7f, 0, 0x80, false, SATURATE_ASKED};
 static const float_format_t format_f8e5m2 = {5, 2, 15, 0x7b, 0x7c, 0x7e, true, SATURATE_ASKED};
 static const float_format_t format_f8e5m2fnuz = {5, 2, 16, 0x7f, 0, 0x80, false, SATURATE_ASKED};
+static const float_format_t format_f6e2m3 = {2, 3, 1, 0x1f, 0, 0x20, true, SATURATE_ALWAYS};
+static const float_format_t format_f6e3m2 = {3, 2, 3, 0x1f, 0, 0x20, true, SATURATE_ALWAYS};
 static const float_format_t format_f4e2m1 = {2, 1, 1, 0x7, 0, 0x8, true, SATURATE_ALWAYS};
 
 ALWAYS_INLINE double from_bits(uint64_t bits) {
@@ -249,6 +251,8 @@ SMALL_FLOAT_OPS(f8e4m3fn, uint8_t)
 SMALL_FLOAT_OPS(f8e4m3fnuz, uint8_t)
 SMALL_FLOAT_OPS(f8e5m2, uint8_t)
 SMALL_FLOAT_OPS(f8e5m2fnuz, uint8_t)
+SMALL_FLOAT_OPS(f6e2m3, uint8_t)
+SMALL_FLOAT_OPS(f6e3m2, uint8_t)
 SMALL_FLOAT_OPS(f4e2m1, uint8_t)
 INTEGER_OPS(u8, uint8_t, double_to_i32)
 INTEGER_OPS(i8, int8_t, double_to_i32)
@@ -278,6 +282,8 @@ static const convert_ops_t ops_table[HONE_DTYPE_COUNT] = {
     [HONE_F8E5M2] = OPS(f8e5m2),
     [HONE_F8E5M2FNUZ] = OPS(f8e5m2fnuz),
     [HONE_F8E8M0] = OPS(f8e8m0),
+    [HONE_F6E2M3] = OPS(f6e2m3),
+    [HONE_F6E3M2] = OPS(f6e3m2),
     [HONE_F4E2M1] = OPS(f4e2m1),
     [HONE_C64] = OPS(c64),
     [HONE_C128] = OPS(c128),
@@ -338,4 +344,15 @@ void hone_load_i64(hone_dtype_t dtype, const void* src, int64_t stride_bytes, in
 void hone_store_i64(hone_dtype_t dtype, const int64_t* in, int64_t n, void* dst) {
   const convert_ops_t* ops = ops_of(dtype);
   if (ops) ops->store_i64(in, n, dst);
+}
+
+void hone_normalise_elements(hone_dtype_t dtype, void* elements, int64_t n) {
+  uint8_t* bytes = elements;
+  int bits = hone_dtype_bits(dtype);
+  for (int64_t i = 0; dtype == HONE_BOOL && i < n; i++) bytes[i] = bytes[i] != 0;
+  if (hone_dtype_size(dtype) != 1 || bits >= 8) return;
+  bool is_signed = hone_dtype_is_int(dtype) && !hone_dtype_is_unsigned(dtype);
+  uint8_t mask = (uint8_t)((1 << bits) - 1);
+  for (int64_t i = 0; i < n; i++)
+    bytes[i] = is_signed ? (uint8_t)sign_extend(bytes[i], bits) : bytes[i] & mask;
 }

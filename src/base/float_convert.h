@@ -6,7 +6,7 @@
  *   f32 f16 bf16   overflow to infinity
  *   float8 kinds   with `saturate` the largest finite value, infinities too;
  *                  else infinity, or NaN where the format has none
- *   f4e2m1         always the largest value; NaN becomes zero
+ *   f4 f6 kinds    always the largest value; NaN becomes zero
  *   f8e8m0         powers of two, away from zero (see hone_f8e8m0_from_double)
  *   integers       toward zero; ONNX leaves what does not fit undefined, here it is
  *                  what x86 does: the type's minimum for i64 and i32, and the low
@@ -44,6 +44,10 @@ void hone_store_i64(hone_dtype_t dtype, const int64_t* in, int64_t n, void* dst)
 /* The code of the power of two for |value|. Out of range (zero, above 2^127,
  * infinite) with `saturate`: the nearest end; without: NaN (0xff). */
 uint8_t hone_f8e8m0_from_double(double value, bool saturate, hone_round_t mode);
+
+/* Elements from elsewhere become what hone keeps: a bool is 0 or 1, a type of
+ * fewer than 8 bits has nothing above them but an integer's sign. */
+void hone_normalise_elements(hone_dtype_t dtype, void* elements, int64_t n);
 
 /* The one rule of this library for a float that becomes an integer. */
 int64_t hone_double_to_i64(double value);

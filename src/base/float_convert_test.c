@@ -23,8 +23,13 @@ static const format_t formats[] = {
     {240, 0x7f, HONE_F8E4M3FNUZ, 4, 3, 8, false, true, true},
     {57344, 0x7b, HONE_F8E5M2, 5, 2, 15, true, true, false},
     {57344, 0x7f, HONE_F8E5M2FNUZ, 5, 2, 16, false, true, true},
+    {7.5, 0x1f, HONE_F6E2M3, 2, 3, 1, false, true, false},
+    {28, 0x1f, HONE_F6E3M2, 3, 2, 3, false, true, false},
     {6, 0x7, HONE_F4E2M1, 2, 1, 1, false, true, false},
 };
+
+/* Every code is a finite number. */
+static bool is_full(const format_t* f) { return hone_dtype_bits(f->dtype) < 8; }
 
 static uint32_t sign_of(const format_t* f) { return 1u << (f->exponent + f->mantissa); }
 
@@ -117,7 +122,7 @@ static void rounding_is_to_nearest_even(void** state) {
 
 static void assert_overflows(const format_t* f, double value) {
   uint32_t sign = value < 0 ? sign_of(f) : 0;
-  bool clamps_always = f->dtype == HONE_F4E2M1;
+  bool clamps_always = is_full(f);
   for (int saturate = 0; saturate < 2; saturate++) {
     uint32_t code = code_of(f, value, saturate);
     if (clamps_always || (f->saturates && saturate))
@@ -152,7 +157,7 @@ static void nan_and_zero_keep_their_nature(void** state) {
     const format_t* f = &formats[k];
     for (int saturate = 0; saturate < 2; saturate++) {
       double nan = value_of(f, code_of(f, (double)NAN, saturate));
-      assert_true(f->dtype == HONE_F4E2M1 ? nan == 0 : isnan(nan));
+      assert_true(is_full(f) ? nan == 0 : isnan(nan));
       assert_int_equal(code_of(f, 0.0, saturate), 0);
       assert_int_equal(code_of(f, -0.0, saturate), f->unsigned_zero ? 0 : sign_of(f));
       assert_int_equal(code_of(f, 1e-320, saturate), 0);
@@ -333,6 +338,29 @@ static void rows_equal_their_elements(void** state) {
   }
 }
 
+static void elements_from_elsewhere_are_normalised(void** state) {
+  (void)state;
+  static const struct {
+    hone_dtype_t dtype;
+    uint8_t out[4]; /* of 0x00, 0x80, 0xff, 0x1a */
+  } cases[] = {{HONE_BOOL, {0, 1, 1, 1}},
+               {HONE_U8, {0, 0x80, 0xff, 0x1a}},
+               {HONE_F8E5M2, {0, 0x80, 0xff, 0x1a}},
+               {HONE_F6E3M2, {0, 0, 0x3f, 0x1a}},
+               {HONE_F6E2M3, {0, 0, 0x3f, 0x1a}},
+               {HONE_U4, {0, 0, 15, 10}},
+               {HONE_F4E2M1, {0, 0, 15, 10}},
+               {HONE_I4, {0, 0, 0xff, 0xfa}},
+               {HONE_U2, {0, 0, 3, 2}},
+               {HONE_I2, {0, 0, 0xff, 0xfe}},
+               {HONE_F16, {0, 0x80, 0xff, 0x1a}}};
+  for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+    uint8_t bytes[4] = {0x00, 0x80, 0xff, 0x1a};
+    hone_normalise_elements(cases[i].dtype, bytes, 4 / (int64_t)hone_dtype_size(cases[i].dtype));
+    assert_memory_equal(bytes, cases[i].out, sizeof bytes);
+  }
+}
+
 static void wide_floats_pass_through(void** state) {
   (void)state;
   const double values[] = {0.1, -0.0, 1e300, INFINITY, 0x1p-149, 0x1.000001p0, 0x1.0000011p0};
@@ -381,6 +409,7 @@ int main(void) {
       cmocka_unit_test(stored_integers_wrap_around),
       cmocka_unit_test(large_integers_round_once),
       cmocka_unit_test(rows_equal_their_elements),
+      cmocka_unit_test(elements_from_elsewhere_are_normalised),
       cmocka_unit_test(wide_floats_pass_through),
       cmocka_unit_test(strings_read_as_zero),
   };

@@ -2,7 +2,7 @@
  *
  * Read are booleans, integers, floats and complex numbers of either byte
  * order, byte strings (S) and texts (U, which become UTF-8), in C or Fortran
- * order. NumPy has no name for bfloat16, the float8 and float4 kinds and the
+ * order. NumPy has no name for bfloat16, the float8, float6 and float4 kinds and the
  * small integers: ml_dtypes writes them as raw bytes (V1, V2), which say not
  * what they are. `void_as` tells it; HONE_UNKNOWN refuses them.
  *

@@ -1,6 +1,7 @@
 /* The elements of a .npy file: byte order, Fortran order and texts made into a tensor. */
 #include <string.h>
 
+#include "base/float_convert.h"
 #include "base/memory.h"
 #include "base/str.h"
 #include "import/npy.h"
@@ -76,19 +77,6 @@ static void gather(const hone_npy_header_t* header, const unsigned char* body, u
     memcpy(out + (size_t)i * size, body + (size_t)walk.offset * size, size);
 }
 
-/* In memory a boolean is 0 or 1, and small integers are kept as their value. */
-static void normalise(hone_dtype_t dtype, unsigned char* data, size_t bytes) {
-  int unused = 8 - hone_dtype_bits(dtype);
-  bool is_signed = dtype == HONE_I4 || dtype == HONE_I2;
-  for (size_t i = 0; i < bytes && dtype == HONE_BOOL; i++) data[i] = data[i] != 0;
-  if (hone_dtype_size(dtype) != 1 || dtype == HONE_BOOL || unused <= 0) return;
-  for (size_t i = 0; i < bytes; i++) {
-    unsigned char high = (unsigned char)(data[i] << unused);
-    data[i] =
-        is_signed ? (unsigned char)((signed char)high >> unused) : (unsigned char)(high >> unused);
-  }
-}
-
 static void read_numbers(const hone_npy_header_t* header, const unsigned char* body,
                          hone_tensor_t* tensor) {
   unsigned char* out = hone_tensor_data(tensor);
@@ -99,7 +87,7 @@ static void read_numbers(const hone_npy_header_t* header, const unsigned char* b
   else
     memcpy(out, body, bytes);
   swap_bytes(out, bytes, swap_width(header));
-  normalise(hone_tensor_dtype(tensor), out, bytes);
+  hone_normalise_elements(hone_tensor_dtype(tensor), out, hone_tensor_count(tensor));
 }
 
 /* ---- texts ---- */

@@ -5,8 +5,8 @@
  * hone_onnx_check, and its nodes are in an order in which they can run.
  *
  * Weights are not copied. Elements that lie in a file as in memory are pointed
- * at where they are, whatever their alignment: read them with memcpy. 4- and
- * 2-bit elements are unpacked to one byte each.
+ * at where they are, whatever their alignment: read them with memcpy. 6-, 4-
+ * and 2-bit elements are unpacked to one byte each.
  *
  * Texts come out as UTF-8: bytes in a file that are none become '?'.
  *

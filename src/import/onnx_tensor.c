@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/float_convert.h"
 #include "base/memory.h"
 #include "import/onnx_read.h"
 #include "import/onnx_write.h"
@@ -35,38 +36,49 @@ static storage_t storage_of(hone_dtype_t dtype) {
   }
 }
 
-/* Bits of an element in a file; 8 and more are whole bytes. */
-static int file_bits(hone_dtype_t dtype) {
-  int bits = hone_dtype_bits(dtype);
-  return bits < 8 ? bits : (int)(8 * hone_dtype_size(dtype));
+/* Elements of 6, 4 and 2 bits follow each other without gaps in a file, the
+ * first in the lowest bits. */
+static bool is_packed(hone_dtype_t dtype) {
+  return dtype != HONE_STRING && hone_dtype_bits(dtype) < 8;
 }
 
-static bool is_packed(hone_dtype_t dtype) { return file_bits(dtype) == 4 || file_bits(dtype) == 2; }
-
-/* Bytes of all elements in a file. The sum cannot overflow where the size in
- * memory does not. */
+/* Bytes of all elements in a file. Nothing overflows where the size in memory
+ * does not: 8 elements take as many bytes as one has bits. */
 static size_t file_bytes(const hone_onnx_tensor_t* tensor) {
   if (!is_packed(tensor->dtype)) return tensor->bytes;
-  size_t per_byte = (size_t)(8 / file_bits(tensor->dtype));
-  return (size_t)tensor->count / per_byte + ((size_t)tensor->count % per_byte != 0);
+  size_t bits = (size_t)hone_dtype_bits(tensor->dtype), count = (size_t)tensor->count;
+  return count / 8 * bits + (count % 8 * bits + 7) / 8;
 }
 
-/* 4- and 2-bit elements to one byte each, the first in the lowest bits. */
+/* Where packed element `index` begins. */
+typedef struct place {
+  int64_t byte;
+  int shift;      /* bits below it in that byte */
+  bool straddles; /* its upper bits are in the next byte */
+} place_t;
+
+static place_t place_of(int bits, int64_t index) {
+  int within = (int)(index % 8) * bits;
+  return (place_t){index / 8 * bits + within / 8, within % 8, within % 8 + bits > 8};
+}
+
 static void unpack(hone_dtype_t dtype, const uint8_t* packed, int64_t count, uint8_t* out) {
-  int bits = file_bits(dtype), per_byte = 8 / bits;
-  uint8_t mask = (uint8_t)((1 << bits) - 1);
-  uint8_t sign = dtype == HONE_I4 || dtype == HONE_I2 ? (uint8_t)(1 << (bits - 1)) : 0;
+  int bits = hone_dtype_bits(dtype);
   for (int64_t i = 0; i < count; i++) {
-    uint8_t value = (uint8_t)(packed[i / per_byte] >> (i % per_byte * bits)) & mask;
-    out[i] = value & sign ? (uint8_t)(value | ~mask) : value;
+    place_t at = place_of(bits, i);
+    int high = at.straddles ? packed[at.byte + 1] << 8 : 0;
+    out[i] = (uint8_t)((packed[at.byte] | high) >> at.shift);
   }
+  hone_normalise_elements(dtype, out, count);
 }
 
 static void pack(hone_dtype_t dtype, const uint8_t* elements, int64_t count, uint8_t* out) {
-  int bits = file_bits(dtype), per_byte = 8 / bits;
-  uint8_t mask = (uint8_t)((1 << bits) - 1);
+  int bits = hone_dtype_bits(dtype), mask = (1 << bits) - 1;
   for (int64_t i = 0; i < count; i++) {
-    out[i / per_byte] |= (uint8_t)((elements[i] & mask) << (i % per_byte * bits));
+    place_t at = place_of(bits, i);
+    int value = (elements[i] & mask) << at.shift;
+    out[at.byte] |= (uint8_t)value;
+    if (at.straddles) out[at.byte + 1] |= (uint8_t)(value >> 8);
   }
 }
 
@@ -86,7 +98,8 @@ static hone_status_t take_bytes(hone_onnx_reader_t* reader, const void* bytes,
   uint8_t* elements = hone_arena_alloc(reader->arena, count);
   if (!elements) return hone_oom();
   if (odd) {
-    for (size_t i = 0; i < count; i++) elements[i] = source[i] != 0;
+    memcpy(elements, source, count);
+    hone_normalise_elements(tensor->dtype, elements, tensor->count);
   } else {
     unpack(tensor->dtype, source, tensor->count, elements);
   }
@@ -168,6 +181,24 @@ static hone_status_t decode_list(const hone_onnx_reader_t* reader, hone_string_t
   }
 }
 
+/* In a list, entries of 6-bit types are elements; those of narrower ones are
+ * bytes with several. */
+static bool list_is_packed(hone_dtype_t dtype) {
+  return is_packed(dtype) && 8 % hone_dtype_bits(dtype) == 0;
+}
+
+static hone_status_t take_entries(hone_onnx_reader_t* reader, uint8_t* numbers,
+                                  hone_onnx_tensor_t* tensor) {
+  if (is_packed(tensor->dtype) && !list_is_packed(tensor->dtype)) {
+    hone_normalise_elements(tensor->dtype, numbers, tensor->count);
+    tensor->data = numbers;
+    return NULL;
+  }
+  HONE_TRY(take_bytes(reader, numbers, tensor));
+  tensor->mapped = false;
+  return NULL;
+}
+
 /* The elements of a typed list: in place when they lie there as in memory, in
  * the arena otherwise. */
 static hone_status_t take_numbers(hone_onnx_reader_t* reader, const hone_proto_tensor_t* proto,
@@ -176,7 +207,7 @@ static hone_status_t take_numbers(hone_onnx_reader_t* reader, const hone_proto_t
                                                         "int64_data", "double_data", "uint64_data"};
   storage_t storage = storage_of(tensor->dtype);
   const hone_proto_packed_t* list = &proto->numbers[storage.numbers];
-  bool packed = is_packed(tensor->dtype);
+  bool packed = list_is_packed(tensor->dtype);
   /* Each entry of a packed type is one byte of several elements. */
   size_t entries = packed ? file_bytes(tensor) : (size_t)tensor->count * storage.per_element;
   size_t width = packed ? 1 : hone_dtype_size(tensor->dtype) / storage.per_element;
@@ -203,9 +234,7 @@ static hone_status_t take_numbers(hone_onnx_reader_t* reader, const hone_proto_t
   if (out.count != (int64_t)entries) {
     return wrong_count(names[storage.numbers], out.count, (int64_t)entries);
   }
-  HONE_TRY(take_bytes(reader, numbers, tensor));
-  tensor->mapped = false;
-  return NULL;
+  return take_entries(reader, numbers, tensor);
 }
 
 static hone_status_t take_external(hone_onnx_reader_t* reader, const hone_proto_tensor_t* proto,
@@ -227,8 +256,7 @@ static hone_status_t take_external(hone_onnx_reader_t* reader, const hone_proto_
 static hone_status_t check_dtype(int64_t number) {
   if (number > 0 && number < HONE_DTYPE_COUNT && hone_dtype_is_valid((int)number)) return NULL;
   if (number == 0) return hone_status_make(HONE_INVALID_MODEL, "it has no element type");
-  return hone_status_make(number == 27 || number == 28 ? HONE_UNSUPPORTED : HONE_INVALID_MODEL,
-                          "hone has no element type %" PRId64, number);
+  return hone_status_make(HONE_INVALID_MODEL, "hone has no element type %" PRId64, number);
 }
 
 /* Type, dimensions and size in memory; no elements yet. */

@@ -61,7 +61,7 @@ static void lower_dequantize(hone_lower_t* l) {
   hone_value_t* zero = hone_quantized_spread(l, hone_op_in(l, 2), x, axis, block);
   if (hone_dtype_is_int(hone_dtype_of(x))) {
     x = hone_quantized_centered(b, x, zero);
-  } else if (zero && hone_dtype_of(x) == HONE_F4E2M1) {
+  } else if (zero && hone_quantized_has_offset(hone_dtype_of(x))) {
     x = hone_sub(b, hone_cast(b, x, work), hone_cast(b, zero, work));
   }
   hone_value_t* y = hone_mul(b, hone_cast(b, x, work), hone_cast(b, scale, work));

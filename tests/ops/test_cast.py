@@ -85,6 +85,25 @@ def test_float8(dtype):
     assert (np.abs(saturated[:-3][~finite[:-3]]) == largest).all()
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("saturate", [0, 1])
+@pytest.mark.parametrize("dtype", [ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn,
+                                   ml_dtypes.float4_e2m1fn])
+def test_floats_without_infinity(dtype, saturate):
+    fine = np.concatenate([WIDE, np.linspace(-32, 32, 1025, dtype=F32), -WIDE])
+    got = cast(fine, NUMBERS[np.dtype(dtype)], opset=28, saturate=saturate)
+    np.testing.assert_array_equal(got.view(np.uint8), fine.astype(dtype).view(np.uint8))
+    same(cast(got, 1, opset=28), got)
+    integers = np.arange(-40, 40)
+    same(cast(integers, NUMBERS[np.dtype(dtype)], opset=28), integers.astype(dtype))
+
+
+def test_float6_from_and_to_strings():
+    x = np.array(["1.5", "-0.5", "100", "nan"])
+    assert cast(cast(x, 27, 28), STRING, 28).tolist() == ["1.5", "-0.5", "7.5", "-0.0"]
+    assert cast(cast(x, 28, 28), STRING, 28).tolist() == ["1.5", "-0.5", "28.0", "-0.0"]
+
+
 @pytest.mark.parametrize("mode,saturate,expected", [
     ("up", 1, [2.0**-127, 1, 2, 2, 4, 2.0**127, np.nan]),
     ("down", 1, [2.0**-127, 1, 1, 1, 2, 2.0**127, np.nan]),

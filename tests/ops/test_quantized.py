@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import hone_ctypes  # noqa: E402
 from op_check import check  # noqa: E402
 
 rng = np.random.default_rng(6)
@@ -76,6 +77,18 @@ def test_blocks(dtype, axis, block, parts):
 def test_quantize_to_f8(dtype, saturate):
     x = np.array([0, -0.0, 1, -3.3, 447, 449, 1e6, -1e6, np.inf, np.nan, 57344, 61441], np.float32)
     check("QuantizeLinear", [x, np.float32(1), dtype(0)], 19, {"saturate": saturate})
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn,
+                                   ml_dtypes.float4_e2m1fn])
+def test_quantize_to_floats_without_infinity(dtype):
+    x, s, zero = f32(4, 6) * 4, scale(6), np.arange(-3, 3).astype(dtype)
+    want = (x / s + zero.astype(np.float32)).astype(dtype)
+    check("QuantizeLinear", [x, s, zero], 28, expected=[want])
+    check("QuantizeLinear", [x, s], 28, {"output_dtype": hone_ctypes.NUMBERS[want.dtype]},
+          expected=[(x / s).astype(dtype)])
+    wide = (want.astype(np.float32) - zero.astype(np.float32)) * s
+    check("DequantizeLinear", [want, s, zero], 28, expected=[wide])
 
 
 def test_dynamic():

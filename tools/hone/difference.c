@@ -77,7 +77,8 @@ static double two_steps(hone_dtype_t dtype) {
     double steps;
   } rows[] = {
       {HONE_F16, 0x1p-9}, {HONE_BF16, 0x1p-6},    {HONE_F8E4M3FN, 0x1p-2}, {HONE_F8E4M3FNUZ, 0.25},
-      {HONE_F8E5M2, 0.5}, {HONE_F8E5M2FNUZ, 0.5}, {HONE_F4E2M1, 1},        {HONE_F8E8M0, 2},
+      {HONE_F8E5M2, 0.5}, {HONE_F8E5M2FNUZ, 0.5}, {HONE_F6E2M3, 0.25},     {HONE_F6E3M2, 0.5},
+      {HONE_F4E2M1, 1},   {HONE_F8E8M0, 2},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].dtype == dtype) return rows[i].steps;

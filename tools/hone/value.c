@@ -59,24 +59,6 @@ static hone_status_t from_text(const job_t* job, const char* data, size_t size,
   return hone_value_parse_text(job->allocator, data, size, job->want, out);
 }
 
-/* In memory a boolean is 0 or 1, and a small integer its value. */
-static void tidy(hone_tensor_t* tensor) {
-  hone_dtype_t dtype = hone_tensor_dtype(tensor);
-  if (dtype == HONE_STRING || hone_dtype_bits(dtype) >= 8) {
-    uint8_t* bytes = hone_tensor_data(tensor);
-    for (size_t i = 0; dtype == HONE_BOOL && i < hone_tensor_bytes(tensor); i++)
-      bytes[i] = bytes[i] != 0;
-    return;
-  }
-  if (dtype == HONE_F4E2M1) dtype = HONE_U4;
-  char* elements = hone_tensor_data(tensor);
-  for (int64_t i = 0; i < hone_tensor_count(tensor); i++) {
-    int64_t value;
-    hone_load_i64(HONE_U8, elements + i, 0, 1, &value);
-    hone_store_i64(dtype, &value, 1, elements + i);
-  }
-}
-
 static hone_status_t from_raw(const job_t* job, const char* data, size_t size,
                               hone_tensor_t** out) {
   size_t width = hone_dtype_size(job->want->dtype);
@@ -87,7 +69,7 @@ static hone_status_t from_raw(const job_t* job, const char* data, size_t size,
                             hone_dtype_name(job->want->dtype));
   HONE_TRY(hone_value_create(job->allocator, job->want, (int64_t)(width ? size / width : 0), out));
   if (size) memcpy(hone_tensor_data(*out), data, size);
-  tidy(*out);
+  hone_normalise_elements(hone_tensor_dtype(*out), hone_tensor_data(*out), hone_tensor_count(*out));
   return NULL;
 }
 

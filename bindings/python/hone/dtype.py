@@ -17,7 +17,7 @@ _NUMPY = {
 _SMALL = {
     16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2",
     20: "float8_e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4_e2m1fn", 24: "float8_e8m0fnu",
-    25: "uint2", 26: "int2",
+    25: "uint2", 26: "int2", 27: "float6_e2m3fn", 28: "float6_e3m2fn",
 }
 # How elements of the small types lie in memory, for those without ml_dtypes.
 _BITS = {16: np.uint16, 22: np.int8, 26: np.int8}

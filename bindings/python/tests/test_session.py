@@ -57,7 +57,8 @@ def test_outputs_outlive_everything():
 @pytest.mark.parametrize("kind", [np.bool_, np.int8, np.uint16, np.int64, np.uint64, np.float16,
                                   np.float64, np.complex64, ml_dtypes.bfloat16,
                                   ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4,
-                                  ml_dtypes.uint4, ml_dtypes.float4_e2m1fn, np.str_])
+                                  ml_dtypes.uint4, ml_dtypes.float4_e2m1fn,
+                                  ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn, np.str_])
 @pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 1, 3)])
 def test_every_dtype_survives(kind, shape):
     count = int(np.prod(shape))

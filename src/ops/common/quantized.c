@@ -87,13 +87,17 @@ static hone_value_t* encode_int(hone_builder_t* b, hone_value_t* x, hone_value_t
   return hone_cast(b, hone_min_number(b, hone_max_number(b, y, low), high), dtype);
 }
 
+bool hone_quantized_has_offset(hone_dtype_t dtype) {
+  return hone_dtype_is_int(dtype) || hone_dtype_bits(dtype) < 8;
+}
+
 hone_value_t* hone_quantized_encode(hone_builder_t* b, hone_value_t* x, hone_value_t* zero,
                                     hone_dtype_t dtype, bool saturate) {
   if (!x) return NULL;
   if (hone_dtype_of(x) != HONE_F64) x = hone_cast(b, x, HONE_F32);
   if (hone_dtype_is_int(dtype)) return x ? encode_int(b, x, zero, dtype) : NULL;
-  /* Zero points of f8 types are zero by definition. */
-  if (x && zero && dtype == HONE_F4E2M1) x = hone_add(b, x, hone_cast(b, zero, hone_dtype_of(x)));
+  if (x && zero && hone_quantized_has_offset(dtype))
+    x = hone_add(b, x, hone_cast(b, zero, hone_dtype_of(x)));
   return hone_cast_flags(b, x, dtype, saturate ? HONE_FLAG_SATURATE : 0);
 }
 

@@ -11,6 +11,9 @@ hone_value_t* hone_quantized_spread(hone_lower_t* l, hone_value_t* parameter, co
                                     int64_t axis, int64_t block);
 /* x - zero as i32; `zero` may be NULL and must broadcast against x. */
 hone_value_t* hone_quantized_centered(hone_builder_t* b, hone_value_t* x, hone_value_t* zero);
+/* Whether numbers of this type have zero points: those of the f8 types are zero
+ * by definition. */
+bool hone_quantized_has_offset(hone_dtype_t dtype);
 /* A real number (already divided by its scale) as an element of `dtype`, with
  * `zero` (may be NULL) added; integers saturate always, f8 when asked to. */
 hone_value_t* hone_quantized_encode(hone_builder_t* b, hone_value_t* x, hone_value_t* zero,
