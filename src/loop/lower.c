@@ -1,0 +1,250 @@
+/* From a region to a kernel: buffers, one nest for the outputs of equal
+ * shape, and the store of each output. */
+#include "loop/lower.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "loop/lower_impl.h"
+
+enum { MAX_USES = 100, DEFAULT_LOCAL_BYTES = 64 << 10, MAX_ROUNDS = 64 };
+
+const hone_term_t* hone_lowering_fail(hone_lowering_t* l, const hone_node_t* node,
+                                      const char* what) {
+  if (!l->status)
+    l->status = hone_status_make(HONE_UNSUPPORTED, "%s: %s %s",
+                                 node->origin ? node->origin : l->kernel->name,
+                                 hone_prim_info(node->prim)->name, what);
+  return NULL;
+}
+
+/* ---- dimensions ---- */
+
+static void add_size(void* self, const hone_symbol_t* symbol) {
+  hone_lowering_t* l = self;
+  if (l->has_size[symbol->id]) return;
+  l->has_size[symbol->id] = true;
+  l->sizes[symbol->id] = hone_kernel_size(l->kernel, symbol->name, symbol->min, symbol->max);
+}
+
+hone_dim_t hone_lowering_dim(hone_lowering_t* l, hone_dim_t d) {
+  if (hone_dim_is_int(d)) return d;
+  hone_dim_visit_symbols(d, add_size, l);
+  int n = hone_dims_symbol_count(l->graph->dims);
+  return hone_dim_replace(l->kernel->dims, d, n, l->sizes, l->has_size);
+}
+
+hone_place_t hone_place_of(hone_dim_t dim) {
+  return (hone_place_t){.dim = dim, .has_parts = hone_dim_is(dim, 0)};
+}
+
+hone_place_t hone_place_of_loop(const hone_stmt_t* loop) {
+  return (hone_place_t){.dim = loop->var,
+                        .has_parts = true,
+                        .n_parts = 1,
+                        .parts = {{.var = loop->var, .extent = loop->extent}}};
+}
+
+/* ---- notes ---- */
+
+static bool is_inlined(const hone_node_t* node) {
+  hone_prim_family_t family = hone_prim_info(node->prim)->family;
+  return family != HONE_FAMILY_WHOLE || node->prim == HONE_PRIM_GATHER;
+}
+
+/* A value is read by the loops of whatever is computed from it in place. */
+static void count_uses(hone_lowering_t* l) {
+  const hone_graph_t* graph = l->graph;
+  for (int i = 0; i < graph->n_outputs; i++) l->notes[graph->outputs[i]->id].n_uses++;
+  for (int i = graph->n_nodes - 1; i >= 0; i--) {
+    const hone_node_t* node = graph->nodes[i];
+    int uses = 0;
+    for (int k = 0; k < node->n_outputs; k++) uses += l->notes[node->outputs[k]->id].n_uses;
+    if (uses > 1 && !is_inlined(node)) uses = 1;
+    for (int k = 0; k < node->n_inputs; k++) {
+      int* count = &l->notes[node->inputs[k]->id].n_uses;
+      *count = *count + uses < MAX_USES ? *count + uses : MAX_USES;
+    }
+  }
+}
+
+/* ---- buffers ---- */
+
+static hone_buffer_t* parameter(hone_lowering_t* l, const hone_value_t* value, const char* name,
+                                hone_role_t role, int number) {
+  hone_dim_t dims[HONE_MAX_RANK];
+  for (int i = 0; i < value->type.rank; i++) dims[i] = hone_lowering_dim(l, value->type.dims[i]);
+  hone_buffer_t* buffer = hone_kernel_buffer(l->kernel, name, value->type.dtype, value->type.rank,
+                                             dims, HONE_SPACE_GLOBAL, role);
+  if (buffer) buffer->value = number;
+  return buffer;
+}
+
+static bool make_inputs(hone_lowering_t* l) {
+  for (int i = 0; i < l->graph->n_inputs; i++) {
+    const hone_value_t* value = l->graph->inputs[i];
+    hone_value_note_t* note = &l->notes[value->id];
+    char name[16];
+    snprintf(name, sizeof name, "in%d", i);
+    if (!note->n_uses) continue;
+    note->buffer = parameter(l, value, name, HONE_ROLE_INPUT, i);
+    if (!note->buffer) return false;
+  }
+  return true;
+}
+
+static bool make_outputs(hone_lowering_t* l, hone_buffer_t** out) {
+  for (int i = 0; i < l->graph->n_outputs; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "out%d", i);
+    out[i] = parameter(l, l->graph->outputs[i], name, HONE_ROLE_OUTPUT, i);
+    if (!out[i]) return false;
+  }
+  return true;
+}
+
+/* ---- nests ---- */
+
+static bool same_shape(const hone_value_t* a, const hone_value_t* b) {
+  bool same = a->type.rank == b->type.rank;
+  for (int i = 0; i < a->type.rank && same; i++)
+    same = hone_dim_same(a->type.dims[i], b->type.dims[i]);
+  return same;
+}
+
+static void note_roots(hone_lowering_t* l) {
+  l->n_roots = 0;
+  for (const hone_stmt_t* s = l->block; s != l->kernel->root && l->n_roots < 64; s = s->parent)
+    l->roots[l->n_roots++] = s->var;
+}
+
+bool hone_lower_nest(hone_lowering_t* l, const hone_value_t* const* values, int n_values,
+                     hone_place_t* places) {
+  int rank = values[0]->type.rank;
+  hone_axis_parts_t parts[HONE_MAX_RANK];
+  for (int i = 0; i < rank; i++) {
+    hone_atom_t* atom = hone_atom_create(l, hone_lowering_dim(l, values[0]->type.dims[i]));
+    if (!atom) return false;
+    parts[i] = (hone_axis_parts_t){.n = 1, .atoms = {atom}, .is_known = true};
+  }
+  for (int i = 0; i < n_values; i++)
+    if (!hone_domain_trace(l, values[i], parts)) return false;
+  l->block = l->kernel->root;
+  for (int i = 0; i < rank; i++)
+    if (!hone_lower_axis(l, &parts[i], "i", false, &places[i])) return false;
+  note_roots(l);
+  return true;
+}
+
+static bool store_at(hone_lowering_t* l, const hone_value_t* value, const hone_buffer_t* buffer,
+                     const hone_place_t* places) {
+  hone_dim_t index[HONE_MAX_RANK];
+  for (int i = 0; i < buffer->rank; i++) index[i] = places[i].dim;
+  const hone_term_t* term = hone_lower_element(l, value, places);
+  return term && hone_stmt_store(l->kernel, l->block, buffer, index, HONE_COMBINE_SET, term);
+}
+
+/* Outputs first … of one shape share their loops. */
+static bool lower_group(hone_lowering_t* l, int first, bool* is_done,
+                        hone_buffer_t* const* buffers) {
+  const hone_graph_t* graph = l->graph;
+  const hone_value_t* values[64];
+  int which[64], n = 0;
+  for (int i = first; i < graph->n_outputs && n < 64; i++)
+    if (!is_done[i] && same_shape(graph->outputs[first], graph->outputs[i])) {
+      which[n] = i;
+      values[n++] = graph->outputs[i];
+      is_done[i] = true;
+    }
+  hone_place_t places[HONE_MAX_RANK];
+  bool ok = hone_lower_nest(l, values, n, places);
+  for (int i = 0; i < n && ok; i++) ok = store_at(l, values[i], buffers[which[i]], places);
+  return ok;
+}
+
+static bool lower_outputs(hone_lowering_t* l) {
+  int n = l->graph->n_outputs;
+  hone_buffer_t** buffers = hone_arena_array(l->kernel->arena, (size_t)n, sizeof *buffers);
+  bool* is_done = hone_arena_array(l->kernel->arena, (size_t)n, sizeof *is_done);
+  if (!buffers || !is_done) return false;
+  if (!make_inputs(l) || !make_outputs(l, buffers)) return false;
+  for (int i = 0; i < n; i++) {
+    const hone_value_t* value = l->graph->outputs[i];
+    if (is_done[i]) continue;
+    l->block = l->kernel->root;
+    bool is_whole = hone_value_is_whole(value);
+    is_done[i] = is_whole;
+    if (is_whole ? !hone_lower_whole(l, value, buffers[i]) : !lower_group(l, i, is_done, buffers))
+      return false;
+  }
+  return true;
+}
+
+/* A kernel with a CHECK reports through one more parameter. */
+static bool add_error_buffer(hone_kernel_t* kernel) {
+  return !kernel->n_checks ||
+         hone_kernel_buffer(kernel, "error", HONE_I64, 0, NULL, HONE_SPACE_GLOBAL, HONE_ROLE_ERROR);
+}
+
+/* ---- all ---- */
+
+static const char* join_origins(hone_kernel_t* kernel, const hone_graph_t* graph) {
+  char text[512] = "";
+  size_t used = 0;
+  const char* last = NULL;
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const char* origin = graph->nodes[i]->origin;
+    if (!origin || (last && strcmp(origin, last) == 0)) continue;
+    int n = snprintf(text + used, sizeof text - used, "%s%s", used ? ", " : "", origin);
+    if (n < 0 || (size_t)n >= sizeof text - used) break;
+    used += (size_t)n;
+    last = origin;
+  }
+  return hone_arena_strdup(kernel->arena, text);
+}
+
+/* One attempt, with the rows that are known so far. */
+static hone_status_t attempt(hone_lowering_t* l, const char* name,
+                             const hone_allocator_t* allocator) {
+  HONE_TRY(hone_kernel_create(allocator, name, &l->kernel));
+  int n_symbols = hone_dims_symbol_count(l->graph->dims);
+  l->made = NULL;
+  l->rows_changed = false;
+  l->sizes = hone_arena_array(l->kernel->arena, (size_t)n_symbols, sizeof *l->sizes);
+  l->has_size = hone_arena_array(l->kernel->arena, (size_t)n_symbols, sizeof *l->has_size);
+  l->kernel->origin = join_origins(l->kernel, l->graph);
+  bool ok = l->sizes && l->has_size && l->kernel->origin && lower_outputs(l) &&
+            add_error_buffer(l->kernel);
+  if (ok && !l->status) return NULL;
+  hone_kernel_destroy(l->kernel);
+  l->kernel = NULL;
+  return l->status ? l->status : hone_oom();
+}
+
+static void reset_notes(hone_lowering_t* l) {
+  for (int i = 0; i < l->graph->n_values; i++)
+    l->notes[i] = (hone_value_note_t){.n_uses = l->notes[i].n_uses, .rows = l->notes[i].rows};
+}
+
+hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
+                                const hone_kernel_options_t* options,
+                                const hone_allocator_t* allocator, hone_kernel_t** out_kernel) {
+  *out_kernel = NULL;
+  hone_lowering_t l = {.graph = graph};
+  if (options) l.options = *options;
+  if (!l.options.max_local_bytes) l.options.max_local_bytes = DEFAULT_LOCAL_BYTES;
+  size_t bytes = (size_t)graph->n_values * sizeof *l.notes;
+  l.notes = hone_alloc(allocator, bytes);
+  if (!l.notes) return hone_oom();
+  count_uses(&l);
+  hone_status_t status = attempt(&l, name, allocator);
+  for (int i = 0; i < MAX_ROUNDS && !status && l.rows_changed; i++) {
+    hone_kernel_destroy(l.kernel);
+    reset_notes(&l);
+    status = attempt(&l, name, allocator);
+  }
+  hone_free(allocator, l.notes, bytes);
+  if (!status) *out_kernel = l.kernel;
+  return status;
+}
