@@ -55,8 +55,8 @@ static bool is_taken(const hone_kernel_t* kernel, const char* name) {
 
 const char* hone_kernel_fresh_name(hone_kernel_t* kernel, const char* base) {
   char text[96];
-  snprintf(text, sizeof text, "%s", base);
-  for (int i = 1; is_taken(kernel, text); i++) snprintf(text, sizeof text, "%.80s%d", base, i);
+  snprintf(text, sizeof text, "%.80s", base);
+  while (is_taken(kernel, text)) snprintf(text, sizeof text, "%.80s%d", base, ++kernel->n_names);
   char* name = hone_arena_strdup(kernel->arena, text);
   if (!name) kernel->out_of_memory = true;
   return name;

@@ -1,0 +1,229 @@
+/* The tree of a kernel as one C function. */
+#include "backends/cpu/render.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cpu/render_impl.h"
+#include "base/memory.h"
+
+void hone_render_refuse(hone_renderer_t* r, const char* what) {
+  if (!r->status)
+    r->status = hone_status_make(HONE_UNSUPPORTED, "kernel '%s' %s", r->kernel->name, what);
+}
+
+static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt);
+
+/* ---- statements ---- */
+
+static void put_loop_head(hone_renderer_t* r, const hone_stmt_t* loop, const char* begin,
+                          const char* end) {
+  const hone_symbol_t* var = hone_dim_as_symbol(loop->var);
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "for (long ");
+  hone_c_symbol(r->out, var);
+  hone_str_appendf(r->out, " = %s; ", begin);
+  hone_c_symbol(r->out, var);
+  hone_str_append(r->out, " < ");
+  if (end)
+    hone_str_append(r->out, end);
+  else
+    hone_c_dim(r->out, loop->extent);
+  hone_str_append(r->out, "; ");
+  hone_c_symbol(r->out, var);
+  hone_str_append(r->out, "++) {\n");
+}
+
+static void render_inside(hone_renderer_t* r, const hone_stmt_t* stmt) {
+  r->depth++;
+  hone_render_declarations(r, stmt);
+  render_body(r, stmt);
+  r->depth--;
+}
+
+static void close_block(hone_renderer_t* r) {
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "}\n");
+}
+
+static void render_vector(hone_renderer_t* r, const hone_stmt_t* loop) {
+  if (!hone_dim_is(loop->extent, r->lanes))
+    hone_render_refuse(r, "has a vector loop that is not as long as the vectors");
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "{\n");
+  r->vector = loop;
+  render_inside(r, loop);
+  r->vector = NULL;
+  close_block(r);
+}
+
+static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
+  if (loop->loop == HONE_LOOP_VECTOR) {
+    render_vector(r, loop);
+    return;
+  }
+  put_loop_head(r, loop, "0", NULL);
+  render_inside(r, loop);
+  close_block(r);
+}
+
+static void render_condition(hone_renderer_t* r, const hone_stmt_t* stmt, const char* head,
+                             const char* tail, hone_map_t* done) {
+  hone_operand_t condition = hone_render_term(r, stmt->value, done);
+  if (condition.is_vector) hone_render_refuse(r, "has a condition that differs between lanes");
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "if (%st%d) %s\n", head, condition.temporary, tail);
+}
+
+static void render_let(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
+  hone_operand_t value = hone_render_term(r, stmt->value, done);
+  if (value.is_vector) hone_render_refuse(r, "binds an integer that differs between lanes");
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "const long ");
+  hone_c_symbol(r->out, hone_dim_as_symbol(stmt->var));
+  hone_str_appendf(r->out, " = t%d;\n", value.temporary);
+}
+
+static void render_check(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
+  char report[64];
+  snprintf(report, sizeof report, "*hone_error = %d;", stmt->check + 1);
+  render_condition(r, stmt, "!", report, done);
+}
+
+static void render_if(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
+  render_condition(r, stmt, "", "{", done);
+  render_inside(r, stmt);
+  close_block(r);
+}
+
+/* The temporaries of a statement are seen by it alone, but a let's variable
+ * by those that follow. */
+static void render_stmt(hone_renderer_t* r, const hone_stmt_t* stmt) {
+  hone_map_t done;
+  hone_map_init(&done, r->kernel->allocator);
+  switch (stmt->kind) {
+    case HONE_STMT_LOOP:
+      render_loop(r, stmt);
+      break;
+    case HONE_STMT_STORE:
+      hone_render_store(r, stmt, &done);
+      break;
+    case HONE_STMT_IF:
+      render_if(r, stmt, &done);
+      break;
+    case HONE_STMT_LET:
+      render_let(r, stmt, &done);
+      break;
+    case HONE_STMT_CHECK:
+      render_check(r, stmt, &done);
+      break;
+    default:
+      hone_render_refuse(r, "has a barrier, and there are no groups");
+      break;
+  }
+  hone_map_free(&done);
+}
+
+static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt) {
+  for (int i = 0; i < stmt->n_body; i++) render_stmt(r, stmt->body[i]);
+}
+
+/* ---- the function ---- */
+
+static bool is_parallel(const hone_stmt_t* stmt) {
+  return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
+}
+
+/* Rounds of one top loop that fall into begin … end; `hone_base` counts those
+ * of the loops before it. */
+static void render_parallel(hone_renderer_t* r, const hone_stmt_t* loop) {
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "{\n");
+  r->depth++;
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "const long hone_extent = ");
+  hone_c_dim(r->out, loop->extent);
+  hone_str_append(r->out, ";\n");
+  put_loop_head(r, loop, "hone_imax(begin - hone_base, 0)",
+                "hone_imin(end - hone_base, hone_extent)");
+  render_inside(r, loop);
+  close_block(r);
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "hone_base += hone_extent;\n");
+  r->depth--;
+  close_block(r);
+}
+
+static void render_parameters(hone_renderer_t* r) {
+  int n = 0;
+  for (int i = 0; i < r->kernel->n_buffers; i++) {
+    const hone_buffer_t* buffer = r->kernel->buffers[i];
+    if (buffer->space != HONE_SPACE_GLOBAL) continue;
+    if (buffer->role == HONE_ROLE_ERROR) {
+      hone_str_appendf(r->out, "  hone_i64* const hone_error = buffers[%d];\n", n++);
+      continue;
+    }
+    const char* type = hone_cpu_storage_type(buffer->dtype);
+    const char* access = buffer->role == HONE_ROLE_INPUT ? "const " : "";
+    hone_str_appendf(r->out, "  %s%s* restrict const ", access, type);
+    hone_c_buffer(r->out, buffer);
+    hone_str_appendf(r->out, " = buffers[%d];\n", n++);
+  }
+  for (int i = 0; i < r->kernel->n_sizes; i++) {
+    hone_str_append(r->out, "  const long ");
+    hone_c_symbol(r->out, hone_dim_as_symbol(r->kernel->sizes[i]));
+    hone_str_appendf(r->out, " = sizes[%d];\n", i);
+  }
+}
+
+static void render_function(hone_renderer_t* r, const char* name) {
+  hone_str_appendf(
+      r->out, "void %s(void* const* buffers, const long* sizes, long begin, long end) {\n", name);
+  render_parameters(r);
+  r->depth = 1;
+  hone_render_declarations(r, r->kernel->root);
+  bool grid = false;
+  for (int i = 0; i < r->kernel->root->n_body; i++) grid |= is_parallel(r->kernel->root->body[i]);
+  if (grid) hone_str_append(r->out, "  long hone_base = 0;\n");
+  for (int i = 0; i < r->kernel->root->n_body; i++) {
+    const hone_stmt_t* stmt = r->kernel->root->body[i];
+    if (is_parallel(stmt))
+      render_parallel(r, stmt);
+    else
+      render_stmt(r, stmt);
+  }
+  hone_str_append(r->out, "}\n");
+}
+
+static bool term_has_dtypes(const hone_term_t* term) {
+  if (!hone_cpu_has_dtype(term->dtype)) return false;
+  for (int i = 0; i < term->n_args; i++)
+    if (!term_has_dtypes(term->args[i])) return false;
+  return true;
+}
+
+static bool check_dtypes(void* self, hone_stmt_t* stmt) {
+  if (stmt->value && !term_has_dtypes(stmt->value))
+    hone_render_refuse(self, "has elements of a type that C has no arithmetic for");
+  return true;
+}
+
+hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int lanes,
+                              hone_str_t* out) {
+  hone_renderer_t r = {.out = out, .lanes = lanes};
+  HONE_TRY(hone_kernel_clone(kernel, &r.kernel));
+  hone_status_t status = hone_kernel_expand_unrolled(r.kernel);
+  size_t n = (size_t)r.kernel->n_buffers;
+  r.storage = hone_arena_array(r.kernel->arena, n, sizeof *r.storage);
+  r.scopes = hone_arena_array(r.kernel->arena, n, sizeof *r.scopes);
+  if (!status && (!r.storage || !r.scopes)) status = hone_oom();
+  if (!status) {
+    hone_stmt_walk(r.kernel->root, check_dtypes, &r);
+    hone_render_storage(&r);
+    render_function(&r, name);
+    status = r.status;
+    if (!status && (r.kernel->out_of_memory || out->failed)) status = hone_oom();
+  }
+  hone_kernel_destroy(r.kernel);
+  return status;
+}

@@ -1,0 +1,319 @@
+/* Loads and stores, and how local buffers are kept. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "backends/cpu/render_impl.h"
+#include "base/memory.h"
+
+/* ---- how an offset moves with the lanes ---- */
+
+typedef enum lane_pattern {
+  LANES_SAME,    /* one element for all */
+  LANES_NEXT,    /* consecutive */
+  LANES_STRIDED, /* a fixed number of elements apart */
+  LANES_ANY,
+} lane_pattern_t;
+
+static lane_pattern_t pattern_of(const hone_renderer_t* r, hone_dim_t offset, int64_t* out_stride) {
+  *out_stride = 0;
+  if (!r->vector) return LANES_SAME;
+  if (!hone_dim_factor(offset, r->vector->var, out_stride)) return LANES_ANY;
+  return *out_stride == 0 ? LANES_SAME : *out_stride == 1 ? LANES_NEXT : LANES_STRIDED;
+}
+
+/* The offset of the first lane. */
+static hone_dim_t first_lane(hone_renderer_t* r, hone_dim_t offset) {
+  if (!r->vector) return offset;
+  int id = hone_dim_as_symbol(r->vector->var)->id;
+  hone_dim_t zero = hone_dim_int(0);
+  hone_dim_t* to = hone_arena_array(r->kernel->arena, (size_t)id + 1, sizeof *to);
+  bool* is_mapped = hone_arena_array(r->kernel->arena, (size_t)id + 1, sizeof *is_mapped);
+  if (!to || !is_mapped) {
+    r->kernel->out_of_memory = true;
+    return offset;
+  }
+  to[id] = zero;
+  is_mapped[id] = true;
+  return hone_dim_replace(r->kernel->dims, offset, id + 1, to, is_mapped);
+}
+
+/* ---- storage ---- */
+
+typedef struct looking {
+  hone_renderer_t* r;
+  const hone_stmt_t* vector; /* around the statement that is visited */
+} looking_t;
+
+/* An access narrows what its buffer can be kept in. */
+static void note_access(const looking_t* looking, const hone_buffer_t* buffer,
+                        const hone_dim_t* index) {
+  hone_renderer_t* r = looking->r;
+  if (buffer->space == HONE_SPACE_GLOBAL) return;
+  int64_t stride;
+  hone_renderer_t at = *r;
+  at.vector = looking->vector;
+  hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, index);
+  lane_pattern_t pattern = pattern_of(&at, offset, &stride);
+  hone_storage_t want = HONE_STORAGE_ARRAY;
+  hone_dim_t first = first_lane(&at, offset);
+  if (hone_dim_is_int(first) && pattern == LANES_SAME) want = HONE_STORAGE_SCALARS;
+  if (hone_dim_is_int(first) && pattern == LANES_NEXT && first.k % r->lanes == 0)
+    want = HONE_STORAGE_VECTORS;
+  hone_storage_t* storage = &r->storage[buffer->id];
+  bool is_first = !r->scopes[buffer->id];
+  if (is_first)
+    *storage = want;
+  else if (*storage != want)
+    *storage = HONE_STORAGE_ARRAY;
+  r->scopes[buffer->id] = r->kernel->root; /* seen */
+}
+
+static void look_at_term(const looking_t* looking, const hone_term_t* term) {
+  if (term->kind == HONE_TERM_LOAD) note_access(looking, term->buffer, term->index);
+  for (int i = 0; i < term->n_args; i++) look_at_term(looking, term->args[i]);
+}
+
+static void look_at(looking_t* looking, const hone_stmt_t* stmt) {
+  const hone_stmt_t* vector = looking->vector;
+  if (stmt->value) look_at_term(looking, stmt->value);
+  if (stmt->buffer) note_access(looking, stmt->buffer, stmt->index);
+  if (stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_VECTOR) looking->vector = stmt;
+  for (int i = 0; i < stmt->n_body; i++) look_at(looking, stmt->body[i]);
+  looking->vector = vector;
+}
+
+void hone_render_storage(hone_renderer_t* r) {
+  looking_t looking = {r, NULL};
+  look_at(&looking, r->kernel->root);
+  for (int i = 0; i < r->kernel->n_buffers; i++)
+    r->scopes[i] = hone_buffer_scope(r->kernel, r->kernel->buffers[i]);
+}
+
+/* Most elements the buffer can have. */
+static int64_t room_of(hone_renderer_t* r, const hone_buffer_t* buffer) {
+  int64_t count = 1;
+  for (int i = 0; i < buffer->rank; i++)
+    if (!hone_i64_mul(count, hone_dim_max_value(buffer->dims[i]), &count)) {
+      hone_render_refuse(r, "has a local array without a bound");
+      return 1;
+    }
+  return count > 0 ? count : 1;
+}
+
+static void declare(hone_renderer_t* r, const hone_buffer_t* buffer) {
+  int64_t room = room_of(r, buffer);
+  const char* computing = hone_dtype_name(hone_cpu_computing(buffer->dtype));
+  hone_storage_t storage = r->storage[buffer->id];
+  hone_c_indent(r->out, r->depth);
+  if (storage == HONE_STORAGE_ARRAY) {
+    hone_str_appendf(r->out, "%s ", hone_cpu_storage_type(buffer->dtype));
+    hone_c_buffer(r->out, buffer);
+    hone_str_appendf(r->out, "[%" PRId64 "] __attribute__((aligned(64)));\n", room);
+    return;
+  }
+  int64_t each = storage == HONE_STORAGE_VECTORS ? r->lanes : 1;
+  hone_str_appendf(r->out, "hone_%s%s ", computing, each > 1 ? "v" : "");
+  for (int64_t i = 0; i * each < room; i++) {
+    if (i) hone_str_append(r->out, ", ");
+    hone_c_buffer(r->out, buffer);
+    hone_str_appendf(r->out, "_%" PRId64, i);
+  }
+  hone_str_append(r->out, ";\n");
+}
+
+void hone_render_declarations(hone_renderer_t* r, const hone_stmt_t* scope) {
+  for (int i = 0; i < r->kernel->n_buffers; i++)
+    if (r->kernel->buffers[i]->space != HONE_SPACE_GLOBAL && r->scopes[i] == scope)
+      declare(r, r->kernel->buffers[i]);
+}
+
+/* ---- loads ---- */
+
+static void put_variable(hone_renderer_t* r, const hone_buffer_t* buffer, int64_t number) {
+  hone_c_buffer(r->out, buffer);
+  hone_str_appendf(r->out, "_%" PRId64, number);
+}
+
+static void put_address(hone_renderer_t* r, const hone_buffer_t* buffer, hone_dim_t offset) {
+  hone_c_buffer(r->out, buffer);
+  if (hone_dim_is(offset, 0)) return;
+  hone_str_append(r->out, " + ");
+  hone_c_dim(r->out, offset);
+}
+
+/* One lane after the other, in a loop whose variable is the vector loop's. */
+static void open_lanes(hone_renderer_t* r) {
+  const hone_symbol_t* lane = hone_dim_as_symbol(r->vector->var);
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "for (long ");
+  hone_c_symbol(r->out, lane);
+  hone_str_append(r->out, " = 0; ");
+  hone_c_symbol(r->out, lane);
+  hone_str_appendf(r->out, " < %d; ", r->lanes);
+  hone_c_symbol(r->out, lane);
+  hone_str_append(r->out, "++) ");
+}
+
+static hone_operand_t load_any(hone_renderer_t* r, const hone_buffer_t* buffer, hone_dim_t offset) {
+  hone_str_t* out = r->out;
+  hone_operand_t to = hone_render_fresh(r, buffer->dtype, true);
+  hone_str_append(out, ";\n");
+  open_lanes(r);
+  hone_str_appendf(out, "t%d[", to.temporary);
+  hone_c_symbol(out, hone_dim_as_symbol(r->vector->var));
+  hone_str_appendf(out, "] = %shone_load_%s(", buffer->dtype == HONE_BOOL ? "-" : "",
+                   hone_dtype_name(buffer->dtype));
+  put_address(r, buffer, offset);
+  hone_str_append(out, ");\n");
+  return to;
+}
+
+static hone_operand_t load_variable(hone_renderer_t* r, const hone_buffer_t* buffer,
+                                    hone_dim_t first, bool is_vector) {
+  hone_operand_t to = hone_render_fresh(r, buffer->dtype, is_vector);
+  hone_str_append(r->out, " = ");
+  put_variable(r, buffer, is_vector ? first.k / r->lanes : first.k);
+  hone_str_append(r->out, ";\n");
+  return to;
+}
+
+hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
+                                const hone_dim_t* index) {
+  int64_t stride;
+  hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, index);
+  lane_pattern_t pattern = pattern_of(r, offset, &stride);
+  hone_dim_t first = pattern == LANES_ANY ? offset : first_lane(r, offset);
+  bool is_vector = pattern != LANES_SAME;
+  if (buffer->space != HONE_SPACE_GLOBAL && r->storage[buffer->id] != HONE_STORAGE_ARRAY)
+    return load_variable(r, buffer, first, is_vector);
+  if (pattern == LANES_ANY || stride < 0) return load_any(r, buffer, offset);
+  hone_operand_t to = hone_render_fresh(r, buffer->dtype, is_vector);
+  hone_str_appendf(r->out, " = hone_load_%s%s(", hone_dtype_name(buffer->dtype),
+                   pattern == LANES_SAME   ? ""
+                   : pattern == LANES_NEXT ? "v"
+                                           : "v_by");
+  put_address(r, buffer, first);
+  if (pattern == LANES_STRIDED) hone_str_appendf(r->out, ", %" PRId64, stride);
+  hone_str_append(r->out, ");\n");
+  return to;
+}
+
+/* ---- stores ---- */
+
+static const char* combine_name(hone_combine_t combine) {
+  return combine == HONE_COMBINE_ADD   ? "add"
+         : combine == HONE_COMBINE_MUL ? "mul"
+         : combine == HONE_COMBINE_MIN ? "min"
+                                       : "max";
+}
+
+/* The product of a term that is added: it may be one instruction. */
+static bool is_product(const hone_stmt_t* stmt) {
+  hone_dtype_t dtype = stmt->value->dtype;
+  return stmt->combine == HONE_COMBINE_ADD && stmt->value->kind == HONE_TERM_PRIM &&
+         stmt->value->prim == HONE_PRIM_MUL && (dtype == HONE_F32 || dtype == HONE_F64);
+}
+
+/* What the element will be: old value and term combined. */
+static hone_operand_t combined(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t old,
+                               hone_map_t* done) {
+  const hone_term_t* value = stmt->value;
+  const char* type = hone_dtype_name(hone_cpu_computing(value->dtype));
+  bool fused = is_product(stmt), wide = old.is_vector;
+  hone_operand_t a[2];
+  int n = fused ? 2 : 1;
+  for (int i = 0; i < n; i++) {
+    a[i] = hone_render_term(r, fused ? value->args[i] : value, done);
+    wide |= a[i].is_vector;
+  }
+  hone_operand_t to = hone_render_fresh(r, value->dtype, wide);
+  const char* v = wide ? "v" : "";
+  if (fused) {
+    hone_str_appendf(r->out, " = hone_fma_%s%s(", type, v);
+    hone_render_operand(r, a[0], value->dtype, wide);
+    hone_str_append(r->out, ", ");
+    hone_render_operand(r, a[1], value->dtype, wide);
+    hone_str_append(r->out, ", ");
+    hone_render_operand(r, old, value->dtype, wide);
+  } else {
+    hone_str_appendf(r->out, " = hone_%s_%s%s(", combine_name(stmt->combine), type, v);
+    hone_render_operand(r, old, value->dtype, wide);
+    hone_str_append(r->out, ", ");
+    hone_render_operand(r, a[0], value->dtype, wide);
+  }
+  hone_str_append(r->out, ");\n");
+  return to;
+}
+
+/* Lanes that all go to one element are combined first. */
+static hone_operand_t across_lanes(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
+  const char* type = hone_dtype_name(hone_cpu_computing(stmt->value->dtype));
+  hone_operand_t old = hone_render_load(r, stmt->buffer, stmt->index);
+  hone_operand_t value = hone_render_term(r, stmt->value, done);
+  hone_operand_t to = hone_render_fresh(r, stmt->value->dtype, false);
+  const char* name = combine_name(stmt->combine);
+  hone_str_appendf(r->out, " = hone_%s_%s(t%d, hone_reduce_%s_%sv(", name, type, old.temporary,
+                   name, type);
+  hone_render_operand(r, value, stmt->value->dtype, true);
+  hone_str_append(r->out, "));\n");
+  return to;
+}
+
+static void store_any(hone_renderer_t* r, const hone_buffer_t* buffer, hone_dim_t offset,
+                      hone_operand_t value) {
+  open_lanes(r);
+  hone_str_appendf(r->out, "hone_store_%s(", hone_dtype_name(buffer->dtype));
+  put_address(r, buffer, offset);
+  hone_str_appendf(r->out, ", t%d", value.temporary);
+  if (value.is_vector) {
+    hone_str_append_char(r->out, '[');
+    hone_c_symbol(r->out, hone_dim_as_symbol(r->vector->var));
+    hone_str_append(r->out, buffer->dtype == HONE_BOOL ? "] & 1" : "]");
+  }
+  hone_str_append(r->out, ");\n");
+}
+
+static void store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t value) {
+  int64_t stride;
+  const hone_buffer_t* buffer = stmt->buffer;
+  hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, stmt->index);
+  lane_pattern_t pattern = pattern_of(r, offset, &stride);
+  hone_dim_t first = pattern == LANES_ANY ? offset : first_lane(r, offset);
+  bool wide = pattern != LANES_SAME;
+  if (!wide && value.is_vector) {
+    hone_render_refuse(r, "stores many lanes to one element");
+    return;
+  }
+  bool is_array =
+      buffer->space == HONE_SPACE_GLOBAL || r->storage[buffer->id] == HONE_STORAGE_ARRAY;
+  if (is_array && (pattern == LANES_ANY || pattern == LANES_STRIDED)) {
+    store_any(r, buffer, offset, value);
+    return;
+  }
+  hone_c_indent(r->out, r->depth);
+  if (is_array) {
+    hone_str_appendf(r->out, "hone_store_%s%s(", hone_dtype_name(buffer->dtype), wide ? "v" : "");
+    put_address(r, buffer, first);
+    hone_str_append(r->out, ", ");
+  } else {
+    put_variable(r, buffer, wide ? first.k / r->lanes : first.k);
+    hone_str_append(r->out, " = ");
+  }
+  hone_render_operand(r, value, buffer->dtype, wide);
+  hone_str_append(r->out, is_array ? ");\n" : ";\n");
+}
+
+void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
+  int64_t stride;
+  hone_operand_t value;
+  hone_dim_t offset = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
+  if (stmt->combine == HONE_COMBINE_SET) {
+    value = hone_render_term(r, stmt->value, done);
+  } else if (r->vector && pattern_of(r, offset, &stride) == LANES_SAME) {
+    value = across_lanes(r, stmt, done);
+  } else {
+    hone_operand_t old = hone_render_load(r, stmt->buffer, stmt->index);
+    value = combined(r, stmt, old, done);
+  }
+  store_value(r, stmt, value);
+}

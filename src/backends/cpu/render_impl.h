@@ -1,0 +1,52 @@
+/* The inside of the C renderer, for render*.c only. */
+#ifndef HONE_BACKENDS_CPU_RENDER_IMPL_H
+#define HONE_BACKENDS_CPU_RENDER_IMPL_H
+
+#include "backends/cpu/render.h"
+
+/* How a local buffer is kept. */
+typedef enum hone_storage {
+  HONE_STORAGE_ARRAY,
+  HONE_STORAGE_SCALARS, /* a variable for each element: all indices are numbers */
+  HONE_STORAGE_VECTORS, /* a vector variable for each `lanes` elements */
+} hone_storage_t;
+
+typedef struct hone_renderer {
+  hone_kernel_t* kernel; /* unrolled loops expanded */
+  hone_str_t* out;
+  int depth;
+  int lanes;
+  int n_temporaries;
+  const hone_stmt_t* vector;  /* the vector loop around, or NULL */
+  hone_storage_t* storage;    /* by buffer id */
+  const hone_stmt_t** scopes; /* by buffer id: where it is declared */
+  hone_status_t status;
+} hone_renderer_t;
+
+/* A term's text in the statement that is being written. */
+typedef struct hone_operand {
+  int temporary;  /* tN */
+  bool is_vector; /* lanes elements, else one */
+} hone_operand_t;
+
+/* The type that values of a dtype are computed in: f32 for f16. */
+hone_dtype_t hone_cpu_computing(hone_dtype_t dtype);
+/* Name of the C type of an element in memory. */
+const char* hone_cpu_storage_type(hone_dtype_t dtype);
+
+/* render_term.c: writes what computes the term before the statement. */
+hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done);
+/* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */
+void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_t dtype,
+                         bool as_vector);
+/* render_access.c */
+hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
+                                const hone_dim_t* index);
+void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done);
+hone_operand_t hone_render_fresh(hone_renderer_t* r, hone_dtype_t dtype, bool is_vector);
+void hone_render_storage(hone_renderer_t* r);
+void hone_render_declarations(hone_renderer_t* r, const hone_stmt_t* scope);
+/* Notes that something cannot be written (the first reason stays). */
+void hone_render_refuse(hone_renderer_t* r, const char* what);
+
+#endif

@@ -1,0 +1,220 @@
+/* Terms as C: one temporary each, so that what is shared is written once. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "backends/cpu/render_impl.h"
+#include "base/float_convert.h"
+
+/* ---- types ---- */
+
+hone_dtype_t hone_cpu_computing(hone_dtype_t dtype) {
+  if (dtype == HONE_I4 || dtype == HONE_I2) return HONE_I8;
+  if (dtype == HONE_U4 || dtype == HONE_U2) return HONE_U8;
+  return hone_dtype_is_float(dtype) && dtype != HONE_F64 ? HONE_F32 : dtype;
+}
+
+bool hone_cpu_has_dtype(hone_dtype_t dtype) {
+  return dtype != HONE_UNKNOWN && dtype != HONE_STRING && !hone_dtype_is_complex(dtype);
+}
+
+const char* hone_cpu_storage_type(hone_dtype_t dtype) {
+  if (dtype == HONE_F32) return "hone_f32";
+  if (dtype == HONE_F64) return "hone_f64";
+  static const char* const by_size[] = {[1] = "hone_u8", [2] = "hone_u16"};
+  if (hone_dtype_is_float(dtype)) return by_size[hone_dtype_size(dtype)];
+  switch (hone_cpu_computing(dtype)) {
+    case HONE_I8:
+      return "hone_i8";
+    case HONE_I16:
+      return "hone_i16";
+    case HONE_U16:
+      return "hone_u16";
+    case HONE_I32:
+      return "hone_i32";
+    case HONE_U32:
+      return "hone_u32";
+    case HONE_I64:
+      return "hone_i64";
+    case HONE_U64:
+      return "hone_u64";
+    default:
+      return "hone_u8";
+  }
+}
+
+static const char* type_name(hone_dtype_t dtype) {
+  return hone_dtype_name(hone_cpu_computing(dtype));
+}
+
+/* Rounded after each operation. */
+static bool is_narrow(hone_dtype_t dtype) { return hone_cpu_computing(dtype) != dtype; }
+
+hone_operand_t hone_render_fresh(hone_renderer_t* r, hone_dtype_t dtype, bool is_vector) {
+  hone_operand_t to = {r->n_temporaries++, is_vector};
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "hone_%s%s t%d", type_name(dtype), is_vector ? "v" : "", to.temporary);
+  return to;
+}
+
+void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_t dtype,
+                         bool as_vector) {
+  if (as_vector && !operand.is_vector)
+    hone_str_appendf(r->out, "hone_splat_%sv(t%d)", type_name(dtype), operand.temporary);
+  else
+    hone_str_appendf(r->out, "t%d", operand.temporary);
+}
+
+/* ---- leaves ---- */
+
+static void put_float(hone_renderer_t* r, hone_dtype_t dtype, double value) {
+  bool is_double = dtype == HONE_F64;
+  if (isnan(value))
+    hone_str_append(r->out, "HONE_NAN");
+  else if (isinf(value))
+    hone_str_append(r->out, value < 0 ? "-HONE_INF" : "HONE_INF");
+  else
+    hone_str_appendf(r->out, "%a%s", value, is_double ? "" : "f");
+}
+
+static hone_operand_t render_const(hone_renderer_t* r, const hone_term_t* term) {
+  hone_operand_t to = hone_render_fresh(r, term->dtype, false);
+  int64_t number;
+  hone_str_append(r->out, " = ");
+  if (hone_dtype_is_float(term->dtype)) {
+    put_float(r, term->dtype, hone_to_double(term->dtype, term->bits));
+  } else {
+    hone_load_i64(term->dtype, term->bits, 0, 1, &number);
+    if (number == INT64_MIN)
+      hone_str_append(r->out, "(-9223372036854775807l - 1)");
+    else
+      hone_str_appendf(r->out, "(hone_%s)%" PRId64 "l", type_name(term->dtype), number);
+  }
+  hone_str_append(r->out, ";\n");
+  return to;
+}
+
+static hone_operand_t render_index(hone_renderer_t* r, const hone_term_t* term) {
+  bool is_vector = r->vector && hone_dim_uses(term->dim, r->vector->var);
+  hone_operand_t to = hone_render_fresh(r, HONE_I64, is_vector);
+  if (!is_vector) {
+    hone_str_append(r->out, " = ");
+    hone_c_dim(r->out, term->dim);
+    hone_str_append(r->out, ";\n");
+    return to;
+  }
+  const hone_symbol_t* lane = hone_dim_as_symbol(r->vector->var);
+  hone_str_append(r->out, ";\n");
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "for (long ");
+  hone_c_symbol(r->out, lane);
+  hone_str_append(r->out, " = 0; ");
+  hone_c_symbol(r->out, lane);
+  hone_str_appendf(r->out, " < %d; ", r->lanes);
+  hone_c_symbol(r->out, lane);
+  hone_str_appendf(r->out, "++) t%d[", to.temporary);
+  hone_c_symbol(r->out, lane);
+  hone_str_append(r->out, "] = ");
+  hone_c_dim(r->out, term->dim);
+  hone_str_append(r->out, ";\n");
+  return to;
+}
+
+/* ---- primitives ---- */
+
+static void put_cast_name(hone_renderer_t* r, const hone_term_t* term) {
+  hone_str_appendf(r->out, "hone_cast_%s", hone_dtype_name(term->dtype));
+  if (term->flags & HONE_FLAG_ROUND_UP) hone_str_append(r->out, "_up");
+  if (term->flags & HONE_FLAG_ROUND_DOWN) hone_str_append(r->out, "_down");
+  if (term->flags & HONE_FLAG_SATURATE && hone_dtype_is_float(term->dtype) &&
+      hone_dtype_bits(term->dtype) == 8)
+    hone_str_append(r->out, "_sat");
+  hone_str_appendf(r->out, "_%s", type_name(term->args[0]->dtype));
+}
+
+/* A conversion that changes nothing: the value lives in that type already. */
+static bool is_free_cast(const hone_term_t* term) {
+  return term->prim == HONE_PRIM_CAST && hone_cpu_computing(term->args[0]->dtype) == term->dtype;
+}
+
+static void put_function(hone_renderer_t* r, const hone_term_t* term, bool wide) {
+  /* Comparisons are named by what they compare. */
+  hone_dtype_t dtype = term->prim == HONE_PRIM_SELECT ? term->dtype : term->args[0]->dtype;
+  if (term->prim == HONE_PRIM_CAST)
+    put_cast_name(r, term);
+  else
+    hone_str_appendf(r->out, "hone_%s_%s", hone_prim_info(term->prim)->name, type_name(dtype));
+  if (wide) hone_str_append_char(r->out, 'v');
+}
+
+static hone_operand_t round_narrow(hone_renderer_t* r, const hone_term_t* term,
+                                   hone_operand_t value) {
+  hone_operand_t to = hone_render_fresh(r, term->dtype, value.is_vector);
+  hone_str_appendf(r->out, " = hone_round_%s%s(t%d);\n", hone_dtype_name(term->dtype),
+                   value.is_vector ? "v" : "", value.temporary);
+  return to;
+}
+
+static hone_operand_t render_bitcast(hone_renderer_t* r, const hone_term_t* term,
+                                     hone_operand_t from) {
+  const hone_term_t* x = term->args[0];
+  hone_operand_t to = hone_render_fresh(r, term->dtype, from.is_vector);
+  hone_str_append(r->out, ";\n");
+  hone_c_indent(r->out, r->depth);
+  if (from.is_vector) hone_str_appendf(r->out, "for (int lane = 0; lane < %d; lane++) ", r->lanes);
+  const char* lane = from.is_vector ? "[lane]" : "";
+  hone_str_appendf(r->out, "{ %s from; hone_store_%s(&from, t%d%s); ",
+                   hone_cpu_storage_type(x->dtype), hone_dtype_name(x->dtype), from.temporary,
+                   lane);
+  hone_str_appendf(r->out, "%s bits; __builtin_memcpy(&bits, &from, sizeof bits); ",
+                   hone_cpu_storage_type(term->dtype));
+  hone_str_appendf(r->out, "t%d%s = hone_load_%s(&bits); }\n", to.temporary, lane,
+                   hone_dtype_name(term->dtype));
+  return to;
+}
+
+static hone_operand_t render_prim(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
+  hone_operand_t args[3];
+  bool wide = false;
+  for (int i = 0; i < term->n_args; i++) {
+    args[i] = hone_render_term(r, term->args[i], done);
+    wide |= args[i].is_vector;
+  }
+  if (is_free_cast(term)) return args[0];
+  if (term->prim == HONE_PRIM_BITCAST) return render_bitcast(r, term, args[0]);
+  hone_operand_t to = hone_render_fresh(r, term->dtype, wide);
+  hone_str_append(r->out, " = ");
+  put_function(r, term, wide);
+  for (int i = 0; i < term->n_args; i++) {
+    hone_str_append(r->out, i ? ", " : "(");
+    hone_render_operand(r, args[i], term->args[i]->dtype, wide);
+  }
+  hone_str_append(r->out, ");\n");
+  bool rounds = is_narrow(term->dtype) && term->prim != HONE_PRIM_CAST &&
+                term->prim != HONE_PRIM_SELECT &&
+                hone_prim_info(term->prim)->family != HONE_FAMILY_CAST;
+  return rounds ? round_narrow(r, term, to) : to;
+}
+
+/* ---- all ---- */
+
+hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
+  uintptr_t known = (uintptr_t)hone_map_get_u64(done, (uint64_t)term->id);
+  if (known) return (hone_operand_t){(int)((known - 1) >> 1), (known - 1) & 1};
+  hone_operand_t to;
+  if (term->kind == HONE_TERM_CONST)
+    to = render_const(r, term);
+  else if (term->kind == HONE_TERM_INDEX)
+    to = render_index(r, term);
+  else if (term->kind == HONE_TERM_LOAD)
+    to = hone_render_load(r, term->buffer, term->index);
+  else
+    to = render_prim(r, term, done);
+  uintptr_t code = ((uintptr_t)to.temporary << 1 | to.is_vector) + 1;
+  hone_status_t status = hone_map_put_u64(done, (uint64_t)term->id, (void*)code);
+  if (status) {
+    hone_status_free(status);
+    r->kernel->out_of_memory = true;
+  }
+  return to;
+}

@@ -1,0 +1,67 @@
+/* Before rendering: unrolled loops become straight code, and buffers find the
+ * place where they are declared. */
+#include "base/memory.h"
+#include "codegen/c_text.h"
+
+/* Copies of the body, one a round, in place of the loop. */
+static bool expand_loop(hone_kernel_t* kernel, hone_stmt_t* loop) {
+  hone_stmt_t* parent = loop->parent;
+  int position = hone_stmt_position(loop);
+  hone_stmt_remove(loop);
+  for (int64_t round = 0; round < loop->extent.k; round++) {
+    hone_stmt_t* copy = hone_stmt_copy(kernel, loop, NULL);
+    if (!copy) return false;
+    for (int i = 0; i < copy->n_body; i++)
+      if (!hone_stmt_replace_var(kernel, copy->body[i], copy->var, hone_dim_int(round)) ||
+          !hone_stmt_insert(kernel, parent, position++, copy->body[i]))
+        return false;
+  }
+  return true;
+}
+
+/* Inside out, so that what is copied is straight already. */
+static bool expand_in(hone_kernel_t* kernel, hone_stmt_t* stmt) {
+  for (int i = 0; i < stmt->n_body; i++) {
+    hone_stmt_t* child = stmt->body[i];
+    if (!expand_in(kernel, child)) return false;
+    if (child->kind != HONE_STMT_LOOP || child->loop != HONE_LOOP_UNROLL ||
+        !hone_dim_is_int(child->extent))
+      continue;
+    int before = stmt->n_body;
+    if (!expand_loop(kernel, child)) return false;
+    i += stmt->n_body - before;
+  }
+  return true;
+}
+
+hone_status_t hone_kernel_expand_unrolled(hone_kernel_t* kernel) {
+  return expand_in(kernel, kernel->root) ? NULL : hone_oom();
+}
+
+/* ---- scopes ---- */
+
+static bool term_reads(const hone_term_t* term, const hone_buffer_t* buffer) {
+  if (term->buffer == buffer) return true;
+  for (int i = 0; i < term->n_args; i++)
+    if (term_reads(term->args[i], buffer)) return true;
+  return false;
+}
+
+/* The only child that uses the buffer, the statement itself when it does or
+ * when several children do. */
+static const hone_stmt_t* find_scope(const hone_stmt_t* stmt, const hone_buffer_t* buffer) {
+  if (stmt->buffer == buffer || (stmt->value && term_reads(stmt->value, buffer))) return stmt;
+  const hone_stmt_t* found = NULL;
+  for (int i = 0; i < stmt->n_body; i++) {
+    const hone_stmt_t* inside = find_scope(stmt->body[i], buffer);
+    if (inside && found) return stmt;
+    if (inside) found = inside;
+  }
+  return found;
+}
+
+const hone_stmt_t* hone_buffer_scope(const hone_kernel_t* kernel, const hone_buffer_t* buffer) {
+  const hone_stmt_t* scope = find_scope(kernel->root, buffer);
+  while (scope && !scope->n_body) scope = scope->parent;
+  return scope;
+}
