@@ -1,0 +1,246 @@
+#include "codegen/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum {
+  MAX_PARALLEL = 64,
+  WAKE_MS = 50, /* a program may end while one it left behind holds its output open */
+};
+
+static const char* const settings[] = {"LC_ALL=C", "CCACHE_DISABLE=1"};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+typedef struct running {
+  hone_process_t* process; /* NULL: the slot is free */
+  pid_t pid;
+  int output; /* read end of its output; -1 once closed */
+  int64_t deadline_ms;
+} running_t;
+
+typedef struct runner {
+  const hone_allocator_t* allocator;
+  char** environment;
+  size_t environment_size; /* bytes */
+  int64_t limit_ms;
+  int slots, busy;
+  running_t running[MAX_PARALLEL];
+} runner_t;
+
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- the environment ---- */
+
+static bool is_overridden(const char* variable) {
+  for (int i = 0; i < SETTINGS; i++) {
+    size_t name = (size_t)(strchr(settings[i], '=') - settings[i]) + 1;
+    if (strncmp(variable, settings[i], name) == 0) return true;
+  }
+  return false;
+}
+
+static hone_status_t make_environment(runner_t* runner) {
+  size_t count = 0, used = 0;
+  while (environ && environ[count]) count++;
+  runner->environment_size = (count + SETTINGS + 1) * sizeof *runner->environment;
+  runner->environment = hone_alloc(runner->allocator, runner->environment_size);
+  if (!runner->environment) return hone_oom();
+  for (size_t i = 0; i < count && environ[i]; i++)
+    if (!is_overridden(environ[i])) runner->environment[used++] = environ[i];
+  for (int i = 0; i < SETTINGS; i++) runner->environment[used++] = (char*)settings[i];
+  return NULL;
+}
+
+/* ---- one program ---- */
+
+static int spawn(runner_t* runner, running_t* slot, int output) {
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  if (posix_spawnattr_init(&attributes)) return ENOMEM;
+  if (posix_spawn_file_actions_init(&actions)) {
+    posix_spawnattr_destroy(&attributes);
+    return ENOMEM;
+  }
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 2);
+  const char* const* argv = slot->process->argv;
+  if (!error)
+    error = posix_spawn(&slot->pid, argv[0], &actions, &attributes, (char* const*)argv,
+                        runner->environment);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+static hone_status_t start(runner_t* runner, running_t* slot, hone_process_t* process) {
+  int ends[2];
+  process->exit_code = -1;
+  process->signal = 0;
+  process->timed_out = false;
+  process->output_size = 0;
+  process->output[0] = 0;
+  if (pipe2(ends, O_CLOEXEC))
+    return hone_status_make(HONE_IO, "cannot start %s: %s", process->argv[0], strerror(errno));
+  slot->process = process;
+  int error = spawn(runner, slot, ends[1]);
+  close(ends[1]);
+  if (error) {
+    close(ends[0]);
+    slot->process = NULL;
+    if (error == EAGAIN || error == ENOMEM)
+      return hone_status_make(HONE_IO, "cannot start %s: %s", process->argv[0], strerror(error));
+    process->exit_code = 127;
+    process->output_size =
+        (size_t)snprintf(process->output, sizeof process->output, "%s", strerror(error));
+    return NULL;
+  }
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  slot->output = ends[0];
+  slot->deadline_ms = now_ms() + runner->limit_ms;
+  runner->busy++;
+  return NULL;
+}
+
+/* Keeps what fits and drops the rest, so that the program never blocks. */
+static void read_output(running_t* slot) {
+  hone_process_t* process = slot->process;
+  char chunk[1024];
+  ssize_t got = 0;
+  while (slot->output >= 0 && (got = read(slot->output, chunk, sizeof chunk)) > 0) {
+    size_t room = sizeof process->output - 1 - process->output_size;
+    size_t take = (size_t)got < room ? (size_t)got : room;
+    memcpy(process->output + process->output_size, chunk, take);
+    process->output_size += take;
+    process->output[process->output_size] = 0;
+  }
+  if (slot->output >= 0 && (got == 0 || (errno != EAGAIN && errno != EINTR))) {
+    close(slot->output);
+    slot->output = -1;
+  }
+}
+
+static void finish(runner_t* runner, running_t* slot, int state) {
+  read_output(slot);
+  if (slot->output >= 0) close(slot->output);
+  if (WIFEXITED(state)) slot->process->exit_code = WEXITSTATUS(state);
+  if (WIFSIGNALED(state)) slot->process->signal = WTERMSIG(state);
+  slot->process = NULL;
+  runner->busy--;
+}
+
+static void kill_all_of(running_t* slot) {
+  kill(-slot->pid, SIGKILL);
+  kill(slot->pid, SIGKILL); /* in case its group is not made yet */
+}
+
+/* Reaps the program when it has ended, kills it when its time is over. */
+static void look_after(runner_t* runner, running_t* slot, int64_t now) {
+  int state = 0;
+  read_output(slot);
+  bool late = now >= slot->deadline_ms;
+  if (late && !slot->process->timed_out) {
+    slot->process->timed_out = true;
+    kill_all_of(slot);
+  }
+  pid_t ended = waitpid(slot->pid, &state, late ? 0 : WNOHANG);
+  if (ended == slot->pid) {
+    slot->process->timed_out = slot->process->timed_out && WIFSIGNALED(state);
+    finish(runner, slot, state);
+  } else if (ended < 0 && errno != EINTR) {
+    finish(runner, slot, 0x7f00); /* somebody else reaped it: its result is lost */
+  }
+}
+
+/* Waits until something happens, at most WAKE_MS. */
+static void wait_for_any(const runner_t* runner, int64_t now) {
+  struct pollfd polled[MAX_PARALLEL];
+  nfds_t count = 0;
+  int64_t wait = WAKE_MS;
+  bool ending = false; /* output closed, so the end is near */
+  for (int i = 0; i < runner->slots; i++) {
+    const running_t* slot = &runner->running[i];
+    if (!slot->process) continue;
+    if (slot->deadline_ms - now < wait) wait = slot->deadline_ms - now;
+    if (slot->output >= 0)
+      polled[count++] = (struct pollfd){.fd = slot->output, .events = POLLIN};
+    else
+      ending = true;
+  }
+  if (ending) wait = 1;
+  if (wait > 0) poll(polled, count, (int)wait);
+}
+
+static void look_after_all(runner_t* runner) {
+  wait_for_any(runner, now_ms());
+  int64_t now = now_ms();
+  for (int i = 0; i < runner->slots; i++)
+    if (runner->running[i].process) look_after(runner, &runner->running[i], now);
+}
+
+static void end_all(runner_t* runner) {
+  for (int i = 0; i < runner->slots; i++)
+    if (runner->running[i].process) kill_all_of(&runner->running[i]);
+  while (runner->busy) look_after_all(runner);
+}
+
+static running_t* free_slot(runner_t* runner) {
+  for (int i = 0; i < runner->slots; i++)
+    if (!runner->running[i].process) return &runner->running[i];
+  return NULL;
+}
+
+hone_status_t hone_process_run(const hone_allocator_t* allocator, int count,
+                               hone_process_t* processes, int parallel, int64_t limit_ms) {
+  runner_t runner = {.allocator = allocator, .limit_ms = limit_ms, .slots = parallel};
+  if (runner.slots < 1) runner.slots = 1;
+  if (runner.slots > MAX_PARALLEL) runner.slots = MAX_PARALLEL;
+  HONE_TRY(make_environment(&runner));
+  hone_status_t status = NULL;
+  int next = 0;
+  while (!status && (next < count || runner.busy)) {
+    running_t* slot = next < count ? free_slot(&runner) : NULL;
+    if (slot)
+      status = start(&runner, slot, &processes[next++]);
+    else
+      look_after_all(&runner);
+  }
+  end_all(&runner);
+  hone_free(allocator, runner.environment, runner.environment_size);
+  return status;
+}
+
+bool hone_process_ok(const hone_process_t* process) { return process->exit_code == 0; }
+
+const char* hone_process_outcome(const hone_process_t* process, char* buffer, size_t size) {
+  if (process->timed_out) return "was stopped at its time limit";
+  if (process->exit_code == 127 && process->output_size) return "could not be run";
+  if (process->signal)
+    snprintf(buffer, size, "was ended by signal %d (%s)", process->signal,
+             strsignal(process->signal));
+  else
+    snprintf(buffer, size, "ended with exit code %d", process->exit_code);
+  return buffer;
+}

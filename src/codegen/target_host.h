@@ -1,0 +1,24 @@
+/* What this machine has. */
+#ifndef HONE_CODEGEN_TARGET_HOST_H
+#define HONE_CODEGEN_TARGET_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct hone_host_cpu {
+  int x86_level; /* of x86-64-vN; 0 elsewhere */
+  bool aarch64;
+  bool vnni, bf16; /* usable with the widest vectors of its level */
+  bool avx_vnni;   /* the form without AVX-512 */
+} hone_host_cpu_t;
+
+typedef struct hone_host_caches {
+  int64_t level[3]; /* data or unified cache of level 1 to 3; 0: none or not known */
+  int line;
+} hone_host_caches_t;
+
+hone_host_cpu_t hone_host_cpu(void);
+/* From `root` + "/sys/devices/system/cpu/cpu0/cache"; `root` "" is this machine. */
+hone_host_caches_t hone_host_caches(const char* root);
+
+#endif

@@ -1,0 +1,420 @@
+#include "codegen/toolchain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cpu_count.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "codegen/process.h"
+
+enum {
+  DEFAULT_LIMIT_MS = 120000,
+  OBJECT_LIMIT = 1 << 30, /* no kernel is that large: the compiler went mad */
+  MAX_WORDS = 48,
+};
+
+/* Optimisation, then meaning, then what makes objects small. */
+static const char* const compile_flags[] = {
+    "-std=gnu11",
+    "-O3",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables",
+    "-w",
+};
+static const char* const link_flags[] = {"-shared", "-fPIC", "-Wl,--build-id=none",
+                                         "-Wl,-z,norelro"};
+
+enum {
+  COMPILE_FLAGS = sizeof compile_flags / sizeof *compile_flags,
+  LINK_FLAGS = sizeof link_flags / sizeof *link_flags,
+};
+
+/* One unit on its way. */
+typedef struct item {
+  const hone_unit_t* unit;
+  hone_cache_key_t key;
+  char* object; /* NULL until it is there */
+  size_t object_size;
+  int job; /* index of its process; -1: taken from the cache */
+  const char *source_path, *object_path;
+} item_t;
+
+typedef struct build {
+  const hone_allocator_t* allocator;
+  const hone_build_options_t* options;
+  hone_arena_t* arena;
+  int count;
+  item_t* items;
+  int n_jobs;
+  hone_process_t* jobs;
+  char folder[PATH_MAX]; /* private, of this build; "" until made */
+  int64_t limit_ms;
+  int parallel;
+} build_t;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static size_t length_of(const char* text) { return text ? strlen(text) : 0; }
+
+/* ---- command lines ---- */
+
+typedef struct words {
+  const char* list[MAX_WORDS];
+  int count;
+} words_t;
+
+static void add_word(words_t* words, const char* word) {
+  if (words->count < MAX_WORDS - 1) words->list[words->count++] = word;
+}
+
+static void add_words(words_t* words, const char* const* list, int count) {
+  for (int i = 0; i < count; i++) add_word(words, list[i]);
+}
+
+/* All of the command that does not depend on the unit. */
+static words_t compile_words(const hone_build_options_t* options) {
+  words_t words = {.count = 0};
+  add_words(&words, options->compiler->words, options->compiler->n_words);
+  add_words(&words, compile_flags, COMPILE_FLAGS);
+  add_words(&words, options->target->flags, options->target->n_flags);
+  return words;
+}
+
+static const char* const* copy_words(hone_arena_t* arena, const words_t* words) {
+  return hone_arena_memdup(arena, words->list, ((size_t)words->count + 1) * sizeof *words->list);
+}
+
+/* ---- keys ---- */
+
+/* Digest of compiler and flags; the first part of every key. */
+static hone_cache_key_t key_of_tools(const build_t* build) {
+  words_t words = compile_words(build->options);
+  const void* parts[MAX_WORDS + LINK_FLAGS];
+  size_t sizes[MAX_WORDS + LINK_FLAGS];
+  int count = 0;
+  parts[count] = &build->options->compiler->digest;
+  sizes[count++] = sizeof build->options->compiler->digest;
+  for (int i = 0; i < words.count; i++) {
+    parts[count] = words.list[i];
+    sizes[count++] = strlen(words.list[i]);
+  }
+  for (int i = 0; i < LINK_FLAGS; i++) {
+    parts[count] = link_flags[i];
+    sizes[count++] = strlen(link_flags[i]);
+  }
+  return hone_cache_key(count, parts, sizes);
+}
+
+static void set_keys(build_t* build) {
+  hone_cache_key_t tools = key_of_tools(build);
+  for (int i = 0; i < build->count; i++) {
+    const hone_unit_t* unit = build->items[i].unit;
+    const void* parts[] = {&tools, unit->prelude ? unit->prelude : "", unit->text};
+    const size_t sizes[] = {sizeof tools, length_of(unit->prelude), strlen(unit->text)};
+    build->items[i].key = hone_cache_key(3, parts, sizes);
+  }
+}
+
+/* Of the whole: the keys of its units in their order. */
+static hone_status_t key_of_whole(const build_t* build, hone_cache_key_t* out_key) {
+  hone_cache_key_t* keys = hone_arena_array(build->arena, (size_t)build->count, sizeof *keys);
+  if (!keys) return hone_oom();
+  for (int i = 0; i < build->count; i++) keys[i] = build->items[i].key;
+  const void* parts[] = {"linked", keys};
+  const size_t sizes[] = {6, (size_t)build->count * sizeof *keys};
+  *out_key = hone_cache_key(2, parts, sizes);
+  return NULL;
+}
+
+/* ---- the private folder ---- */
+
+static hone_status_t make_folder(build_t* build) {
+  const char* base = getenv("TMPDIR");
+  if (!base || !*base) base = "/tmp";
+  int length = snprintf(build->folder, sizeof build->folder, "%s/hone-build-XXXXXX", base);
+  if (length > 0 && (size_t)length < sizeof build->folder - 32 && mkdtemp(build->folder))
+    return NULL;
+  hone_status_t status = hone_file_error(errno, base, "make a folder in");
+  build->folder[0] = 0;
+  return status;
+}
+
+static void remove_file(const char* path) {
+  if (path) unlink(path);
+}
+
+static const char* in_folder(build_t* build, int index, const char* suffix) {
+  return hone_arena_format(build->arena, "%s/%d%s", build->folder, index, suffix);
+}
+
+static void remove_folder(build_t* build) {
+  if (!build->folder[0]) return;
+  for (int i = 0; i < build->count; i++) {
+    remove_file(build->items[i].source_path);
+    remove_file(build->items[i].object_path);
+  }
+  char whole[PATH_MAX + 16];
+  snprintf(whole, sizeof whole, "%s/whole.so", build->folder);
+  unlink(whole);
+  rmdir(build->folder);
+}
+
+/* ---- compiling ---- */
+
+static hone_status_t write_source(const item_t* item) {
+  const hone_unit_t* unit = item->unit;
+  FILE* file = fopen(item->source_path, "we");
+  if (!file) return hone_file_error(errno, item->source_path, "create");
+  bool ok = (!unit->prelude || fputs(unit->prelude, file) >= 0) && fputs("\n", file) >= 0 &&
+            fputs(unit->text, file) >= 0;
+  int error = errno;
+  if (fclose(file) && ok) {
+    error = errno;
+    ok = false;
+  }
+  return ok ? NULL : hone_file_error(error, item->source_path, "write");
+}
+
+static hone_status_t add_job(build_t* build, item_t* item) {
+  int index = (int)(item - build->items);
+  item->source_path = in_folder(build, index, ".c");
+  item->object_path = in_folder(build, index, ".o");
+  if (!item->source_path || !item->object_path) return hone_oom();
+  HONE_TRY(write_source(item));
+  words_t words = compile_words(build->options);
+  const char* const rest[] = {"-c", "-o", item->object_path, item->source_path};
+  add_words(&words, rest, 4);
+  item->job = build->n_jobs++;
+  build->jobs[item->job].argv = copy_words(build->arena, &words);
+  return build->jobs[item->job].argv ? NULL : hone_oom();
+}
+
+/* The first lines that speak of errors, else the first lines; paths of the
+ * private folder mean nothing to a reader and are left out. */
+static void first_errors(const build_t* build, const char* output, char* out, size_t size) {
+  const char* from = strstr(output, "error");
+  while (from && from > output && from[-1] != '\n') from--;
+  if (!from) from = output;
+  size_t used = 0, folder = strlen(build->folder);
+  for (int lines = 0; *from && lines < 4 && used + 1 < size;) {
+    if (folder && strncmp(from, build->folder, folder) == 0) {
+      from += folder + (from[folder] == '/');
+      continue;
+    }
+    lines += *from == '\n';
+    out[used++] = *from++;
+  }
+  while (used && out[used - 1] == '\n') used--;
+  out[used] = 0;
+}
+
+static hone_status_t failed(const build_t* build, const hone_process_t* process, const char* what) {
+  char outcome[128], errors[1024];
+  first_errors(build, process->output, errors, sizeof errors);
+  bool refused = process->exit_code > 0 && process->exit_code != 127;
+  if (process->timed_out)
+    return hone_status_make(HONE_UNAVAILABLE,
+                            "the C compiler %s did not finish %s within %.1f seconds and was "
+                            "stopped",
+                            process->argv[0], what, (double)build->limit_ms / 1000);
+  return hone_status_make(refused ? HONE_INTERNAL : HONE_UNAVAILABLE,
+                          "the C compiler %s, given %s, %s: %s", process->argv[0], what,
+                          hone_process_outcome(process, outcome, sizeof outcome),
+                          errors[0] ? errors : "it says nothing");
+}
+
+/* What the compiler made, or why it is none. */
+static hone_status_t read_product(const build_t* build, const char* path,
+                                  const hone_process_t* process, const char* what, char** out_data,
+                                  size_t* out_size) {
+  static const unsigned char elf[4] = {0x7f, 'E', 'L', 'F'};
+  if (!hone_process_ok(process)) return failed(build, process, what);
+  char* data;
+  size_t size;
+  hone_status_t status = hone_file_read(build->allocator, path, OBJECT_LIMIT, &data, &size);
+  if (status)
+    return hone_status_annotate(status, "the C compiler %s made nothing of %s", process->argv[0],
+                                what);
+  if (size > sizeof elf && memcmp(data, elf, sizeof elf) == 0) {
+    *out_data = data;
+    *out_size = size;
+    return NULL;
+  }
+  hone_free(build->allocator, data, size + 1);
+  return hone_status_make(HONE_UNAVAILABLE,
+                          "what the C compiler %s made of %s is no ELF file: is it a C compiler?",
+                          process->argv[0], what);
+}
+
+static hone_status_t collect(build_t* build, item_t* item) {
+  const hone_process_t* process = &build->jobs[item->job];
+  char what[128];
+  snprintf(what, sizeof what, "kernel %.100s", item->unit->name);
+  char* data;
+  size_t size;
+  HONE_TRY(read_product(build, item->object_path, process, what, &data, &size));
+  item->object = data;
+  item->object_size = size;
+  if (build->options->cache) hone_cache_put(build->options->cache, item->key, data, size);
+  return NULL;
+}
+
+static void take_from_cache(build_t* build, item_t* item) {
+  char* data;
+  size_t size;
+  item->job = -1;
+  if (!build->options->cache ||
+      !hone_cache_get(build->options->cache, item->key, build->allocator, &data, &size))
+    return;
+  item->object = data;
+  item->object_size = size;
+}
+
+static hone_status_t compile_all(build_t* build) {
+  build->jobs = hone_arena_array(build->arena, (size_t)build->count, sizeof *build->jobs);
+  if (!build->jobs) return hone_oom();
+  for (int i = 0; i < build->count; i++) {
+    take_from_cache(build, &build->items[i]);
+    if (!build->items[i].object) HONE_TRY(add_job(build, &build->items[i]));
+  }
+  HONE_TRY(hone_process_run(build->allocator, build->n_jobs, build->jobs, build->parallel,
+                            build->limit_ms));
+  for (int i = 0; i < build->count; i++)
+    if (build->items[i].job >= 0) HONE_TRY(collect(build, &build->items[i]));
+  return NULL;
+}
+
+/* ---- linking ---- */
+
+/* Objects from the cache become files again. */
+static hone_status_t write_object(build_t* build, item_t* item) {
+  if (item->object_path) return NULL;
+  item->object_path = in_folder(build, (int)(item - build->items), ".o");
+  if (!item->object_path) return hone_oom();
+  FILE* file = fopen(item->object_path, "we");
+  if (!file) return hone_file_error(errno, item->object_path, "create");
+  bool ok = fwrite(item->object, 1, item->object_size, file) == item->object_size;
+  int error = errno;
+  if (fclose(file)) ok = false;
+  return ok ? NULL : hone_file_error(error, item->object_path, "write");
+}
+
+static hone_status_t link_words(build_t* build, const char* product, const char* const** out_argv) {
+  const hone_build_options_t* options = build->options;
+  words_t words = {.count = 0};
+  add_words(&words, options->compiler->words, options->compiler->n_words);
+  add_words(&words, link_flags, LINK_FLAGS);
+  add_word(&words, "-o");
+  add_word(&words, product);
+  size_t total = (size_t)words.count + (size_t)build->count + 2, at = (size_t)words.count;
+  const char** argv = hone_arena_array(build->arena, total, sizeof *argv);
+  if (!argv) return hone_oom();
+  memcpy(argv, words.list, at * sizeof *argv);
+  for (int i = 0; i < build->count; i++) argv[at++] = build->items[i].object_path;
+  argv[at] = "-lm";
+  *out_argv = argv;
+  return NULL;
+}
+
+static hone_status_t link_all(build_t* build, char** out_bytes, size_t* out_size) {
+  for (int i = 0; i < build->count; i++) HONE_TRY(write_object(build, &build->items[i]));
+  const char* product = hone_arena_format(build->arena, "%s/whole.so", build->folder);
+  hone_process_t* process = hone_arena_alloc(build->arena, sizeof *process);
+  if (!product || !process) return hone_oom();
+  HONE_TRY(link_words(build, product, &process->argv));
+  HONE_TRY(hone_process_run(build->allocator, 1, process, 1, build->limit_ms));
+  return read_product(build, product, process, "the kernels to link", out_bytes, out_size);
+}
+
+/* hone_file_read adds a 0, hone_cache_get does not: one rule for the caller. */
+static hone_status_t trim(build_t* build, char** bytes, size_t size) {
+  char* exact = hone_realloc(build->allocator, *bytes, size + 1, size);
+  if (!exact) {
+    hone_free(build->allocator, *bytes, size + 1);
+    *bytes = NULL;
+    return hone_oom();
+  }
+  *bytes = exact;
+  return NULL;
+}
+
+/* ---- all of it ---- */
+
+static hone_status_t prepare(build_t* build, const hone_unit_t* units) {
+  const hone_build_options_t* options = build->options;
+  build->items = hone_arena_array(build->arena, (size_t)build->count, sizeof *build->items);
+  if (!build->items) return hone_oom();
+  for (int i = 0; i < build->count; i++) build->items[i].unit = &units[i];
+  build->limit_ms = options->time_limit_ms > 0 ? options->time_limit_ms : DEFAULT_LIMIT_MS;
+  build->parallel = options->parallel > 0 ? options->parallel : hone_cpu_count();
+  set_keys(build);
+  return NULL;
+}
+
+static hone_status_t build_new(build_t* build, hone_cache_key_t whole, char** out_bytes,
+                               size_t* out_size) {
+  hone_cache_t* cache = build->options->cache;
+  HONE_TRY(make_folder(build));
+  HONE_TRY(compile_all(build));
+  HONE_TRY(link_all(build, out_bytes, out_size));
+  HONE_TRY(trim(build, out_bytes, *out_size));
+  if (cache) hone_cache_put(cache, whole, *out_bytes, *out_size);
+  return NULL;
+}
+
+static hone_status_t build_all(build_t* build, const hone_unit_t* units, char** out_bytes,
+                               size_t* out_size, bool* out_linked) {
+  hone_cache_key_t whole;
+  hone_cache_t* cache = build->options->cache;
+  HONE_TRY(prepare(build, units));
+  HONE_TRY(key_of_whole(build, &whole));
+  *out_linked = !cache || !hone_cache_get(cache, whole, build->allocator, out_bytes, out_size);
+  return *out_linked ? build_new(build, whole, out_bytes, out_size) : NULL;
+}
+
+static void free_objects(build_t* build) {
+  for (int i = 0; build->items && i < build->count; i++) {
+    const item_t* item = &build->items[i];
+    size_t extra = item->job >= 0; /* the 0 that hone_file_read adds */
+    if (item->object) hone_free(build->allocator, item->object, item->object_size + extra);
+  }
+}
+
+hone_status_t hone_toolchain_build(const hone_allocator_t* allocator,
+                                   const hone_build_options_t* options, int count,
+                                   const hone_unit_t* units, char** out_bytes, size_t* out_size,
+                                   hone_build_report_t* out_report) {
+  build_t build = {.allocator = allocator, .options = options, .count = count};
+  double start = now();
+  bool linked = false;
+  *out_bytes = NULL;
+  *out_size = 0;
+  if (count < 1) return hone_status_make(HONE_INVALID_ARGUMENT, "no kernels to compile");
+  HONE_TRY(hone_arena_create(allocator, &build.arena));
+  hone_status_t status = build_all(&build, units, out_bytes, out_size, &linked);
+  hone_build_report_t report = {count, build.n_jobs, linked, now() - start};
+  if (out_report) *out_report = report;
+  remove_folder(&build);
+  free_objects(&build);
+  hone_arena_destroy(build.arena);
+  if (!status)
+    hone_log_write(HONE_LOG_INFO, "%d kernels: %d compiled, %s, %.2f s", count, report.compiled,
+                   linked ? "linked" : "the whole from the cache", report.seconds);
+  return status;
+}
