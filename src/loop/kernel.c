@@ -102,6 +102,18 @@ hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_
   return buffer;
 }
 
+hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes) {
+  hone_packing_t* packing = hone_arena_alloc(kernel->arena, sizeof *packing);
+  int64_t* dims = hone_arena_array(kernel->arena, (size_t)rank, sizeof *dims);
+  hone_packing_axis_t* list = hone_arena_array(kernel->arena, (size_t)axes, sizeof *list);
+  if (!packing || !dims || !list) {
+    kernel->out_of_memory = true;
+    return NULL;
+  }
+  *packing = (hone_packing_t){rank, dims, list};
+  return packing;
+}
+
 hone_buffer_t* hone_kernel_find_buffer(const hone_kernel_t* kernel, hone_role_t role, int value) {
   for (int i = 0; i < kernel->n_buffers; i++)
     if (kernel->buffers[i]->role == role && kernel->buffers[i]->value == value)

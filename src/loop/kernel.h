@@ -58,6 +58,21 @@ typedef enum hone_role {
 /* Tiles have more axes than tensors. */
 enum { HONE_MAX_BUFFER_RANK = 48 };
 
+/* How a constant lies anew (sched/pack.c): the element of the new array at
+ * i[0], i[1], … is that of the old one whose index along axis d is the sum of
+ * i[a] * axes[a].stride over the axes with source d; zero where there is none.
+ * Whoever compiles the kernel lays the constant out once. */
+typedef struct hone_packing_axis {
+  int source;     /* axis of the old array */
+  int64_t stride; /* in that axis */
+} hone_packing_axis_t;
+
+typedef struct hone_packing {
+  int rank; /* of the old array */
+  int64_t* dims;
+  hone_packing_axis_t* axes; /* one for each of the buffer's */
+} hone_packing_t;
+
 /* A dense row-major array. Parameters come first in the kernel's list. */
 typedef struct hone_buffer {
   int id; /* index into the kernel's list */
@@ -71,6 +86,7 @@ typedef struct hone_buffer {
   /* Where its contents are known when the kernel is compiled (weights), so
    * that `pack` may lay them out anew. */
   bool is_constant;
+  const hone_packing_t* packing; /* NULL: as the model has it */
 } hone_buffer_t;
 
 typedef enum hone_term_kind {
@@ -179,6 +195,8 @@ HONE_MUST_USE hone_status_t hone_kernel_clone(const hone_kernel_t* kernel,
 hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_dtype_t dtype,
                                   int rank, const hone_dim_t* dims, hone_space_t space,
                                   hone_role_t role);
+/* Zeroed, for the buffer of an array of `rank`, which gets `axes` axes. */
+hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes);
 /* A run-time size: a symbol of the kernel with that range. */
 hone_dim_t hone_kernel_size(hone_kernel_t* kernel, const char* name, int64_t min, int64_t max);
 /* A name nobody has: "i" with a number behind where it is taken. In the arena. */

@@ -264,6 +264,15 @@ static bool clone_symbols(const hone_kernel_t* from, hone_kernel_t* to, hone_dim
   return true;
 }
 
+static bool clone_packing(hone_kernel_t* to, hone_buffer_t* buffer, const hone_packing_t* from) {
+  hone_packing_t* packing = hone_packing_create(to, from->rank, buffer->rank);
+  if (!packing) return false;
+  memcpy(packing->dims, from->dims, (size_t)from->rank * sizeof *from->dims);
+  memcpy(packing->axes, from->axes, (size_t)buffer->rank * sizeof *from->axes);
+  buffer->packing = packing;
+  return true;
+}
+
 static bool clone_buffers(const hone_kernel_t* from, hone_kernel_t* to,
                           const hone_substitution_t* by, hone_buffer_t** map) {
   for (int i = 0; i < from->n_buffers; i++) {
@@ -277,7 +286,7 @@ static bool clone_buffers(const hone_kernel_t* from, hone_kernel_t* to,
     copy->value = b->value;
     copy->is_constant = b->is_constant;
     copy->name = hone_arena_strdup(to->arena, b->name);
-    if (!copy->name) return false;
+    if (!copy->name || (b->packing && !clone_packing(to, copy, b->packing))) return false;
     map[i] = copy;
   }
   return true;
