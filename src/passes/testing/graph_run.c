@@ -1,6 +1,7 @@
 #include "passes/testing/graph_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,7 @@ void test_graph_run(const hone_graph_t* graph, uint64_t seed, test_outputs_t* ou
   }
   hone_status_t status = run_ref(graph, inputs, out);
   out->code = hone_status_code(status);
+  snprintf(out->message, sizeof out->message, "%s", hone_status_message(status));
   assert_int_not_equal(out->code, HONE_OUT_OF_MEMORY);
   assert_int_not_equal(out->code, HONE_INTERNAL);
   hone_status_free(status);
@@ -132,8 +134,8 @@ static void same_tensor(const hone_tensor_t* a, const hone_tensor_t* b, double t
 void test_outputs_same(const test_outputs_t* a, const test_outputs_t* b, double tolerance,
                        const char* what) {
   if (a->code != b->code)
-    fail_msg("%s: one run ends with %s, the other with %s", what, hone_code_name(a->code),
-             hone_code_name(b->code));
+    fail_msg("%s: one run ends with %s, the other with %s (%s%s)", what, hone_code_name(a->code),
+             hone_code_name(b->code), a->message, b->message);
   assert_int_equal(a->count, b->count);
   for (int i = 0; !a->code && i < a->count; i++)
     same_tensor(a->tensors[i], b->tensors[i], tolerance, what, i);

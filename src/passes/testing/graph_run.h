@@ -11,6 +11,7 @@ typedef struct test_outputs {
   int count;
   hone_tensor_t* tensors[TEST_MAX_OUTPUTS];
   hone_code_t code; /* of the run; there are no tensors when it failed */
+  char message[200];
 } test_outputs_t;
 
 /* Inputs depend on `seed` and on their place only, symbolic extents too, so two

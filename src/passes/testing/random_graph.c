@@ -49,7 +49,12 @@ static void add_input(maker_t* m) {
   int rank = draw(m, 4);
   for (int i = 0; i < rank; i++) dims[i] = draw_extent(m);
   hone_type_t type = hone_type_tensor(dtypes[draw(m, TEST_COUNT(dtypes))], rank, dims);
-  add(m, hone_input(m->b, "x", &type));
+  hone_value_t* x = hone_input(m->b, "x", &type);
+  for (int i = 0; i < rank; i++) {
+    const hone_symbol_t* symbol = hone_dim_as_symbol(dims[i]);
+    if (symbol) assert_ok(hone_value_bind(m->b->graph, x, symbol->id, true, i));
+  }
+  add(m, x);
 }
 
 static void add_constant(maker_t* m) {

@@ -1,0 +1,197 @@
+#include "passes/common/movement.h"
+
+#include <string.h>
+
+#include "passes/common/match.h"
+
+static bool is_one(hone_dim_t d) { return hone_dim_is(d, 1); }
+
+bool hone_move_same_but_ones(const hone_type_t* a, int rank, const hone_dim_t* shape) {
+  int i = 0, k = 0;
+  for (;;) {
+    while (i < a->rank && is_one(a->dims[i])) i++;
+    while (k < rank && is_one(shape[k])) k++;
+    if (i == a->rank || k == rank) return i == a->rank && k == rank;
+    if (!hone_dim_same(a->dims[i++], shape[k++])) return false;
+  }
+}
+
+/* ---- permute ---- */
+
+static bool is_identity(int rank, const int64_t* axes) {
+  for (int i = 0; i < rank; i++)
+    if (axes[i] != i) return false;
+  return true;
+}
+
+/* Whether the axes that are not 1 keep their order. */
+static bool moves_only_ones(const hone_type_t* type, const int64_t* axes) {
+  int64_t last = -1;
+  for (int i = 0; i < type->rank; i++) {
+    if (is_one(type->dims[axes[i]])) continue;
+    if (axes[i] < last) return false;
+    last = axes[i];
+  }
+  return true;
+}
+
+static void permute_dims(const hone_type_t* type, const int64_t* axes, hone_dim_t* out) {
+  for (int i = 0; i < type->rank; i++) out[i] = type->dims[axes[i]];
+}
+
+/* `axes` of a reshape's result as axes of its input, which differ by ones: the
+ * other axes in the new order, the ones where they are. */
+static void axes_before_reshape(const hone_type_t* before, const hone_type_t* after,
+                                const int64_t* axes, int64_t* out) {
+  int64_t partner[HONE_MAX_RANK];
+  for (int i = 0, k = 0; i < after->rank; i++) {
+    if (is_one(after->dims[i])) continue;
+    while (is_one(before->dims[k])) k++;
+    partner[i] = k++;
+  }
+  int next = 0;
+  for (int i = 0; i < before->rank; i++) {
+    out[i] = i;
+    if (is_one(before->dims[i])) continue;
+    while (is_one(after->dims[axes[next]])) next++;
+    out[i] = partner[axes[next++]];
+  }
+}
+
+hone_value_t* hone_move_permute(hone_builder_t* b, hone_value_t* x, const int64_t* axes) {
+  if (!hone_is_known(b, x)) return NULL;
+  int rank = x->type.rank;
+  if (is_identity(rank, axes)) return x;
+  const hone_node_t* made = x->node;
+  hone_dim_t shape[HONE_MAX_RANK];
+  int64_t inner[HONE_MAX_RANK];
+  permute_dims(&x->type, axes, shape);
+  if (made->prim == HONE_PRIM_PERMUTE) {
+    for (int i = 0; i < rank; i++) inner[i] = made->axes[axes[i]];
+    return hone_move_permute(b, made->inputs[0], inner);
+  }
+  if (made->prim == HONE_PRIM_EXPAND)
+    return hone_expand(b, hone_move_permute(b, made->inputs[0], axes), rank, shape);
+  if (moves_only_ones(&x->type, axes)) return hone_move_reshape(b, x, rank, shape);
+  if (made->prim == HONE_PRIM_RESHAPE &&
+      hone_move_same_but_ones(&made->inputs[0]->type, rank, x->type.dims)) {
+    axes_before_reshape(&made->inputs[0]->type, &x->type, axes, inner);
+    return hone_move_reshape(b, hone_move_permute(b, made->inputs[0], inner), rank, shape);
+  }
+  return hone_permute(b, x, axes);
+}
+
+/* ---- reshape ---- */
+
+/* Of the expansion of y to `wide`, when only ones come or go: y so reshaped
+ * that expanding it to `shape` gives the same. */
+static hone_value_t* reshape_source(hone_builder_t* b, hone_value_t* y, const hone_type_t* wide,
+                                    int rank, const hone_dim_t* shape) {
+  hone_dim_t narrow[HONE_MAX_RANK];
+  for (int i = 0, k = 0; i < rank; i++) {
+    narrow[i] = hone_dim_int(1);
+    if (is_one(shape[i])) continue;
+    while (is_one(wide->dims[k])) k++;
+    narrow[i] = y->type.dims[k++];
+  }
+  return hone_move_reshape(b, y, rank, narrow);
+}
+
+hone_value_t* hone_move_reshape(hone_builder_t* b, hone_value_t* x, int rank,
+                                const hone_dim_t* shape) {
+  if (!hone_is_known(b, x)) return NULL;
+  const hone_node_t* made = x->node;
+  if (made->prim == HONE_PRIM_RESHAPE && hone_type_is_known(&made->inputs[0]->type))
+    return hone_move_reshape(b, made->inputs[0], rank, shape);
+  if (made->prim == HONE_PRIM_EXPAND && hone_move_same_but_ones(&x->type, rank, shape)) {
+    hone_value_t* y = reshape_source(b, made->inputs[0], &x->type, rank, shape);
+    return hone_expand(b, y, rank, shape);
+  }
+  return hone_reshape(b, x, rank, shape);
+}
+
+/* ---- backwards ---- */
+
+/* Whether computing `v` is free: what moves around in it is a constant, or its
+ * movement is of ones only. */
+static bool is_free(const hone_value_t* v) {
+  while (v && (v->node->prim == HONE_PRIM_EXPAND || v->node->prim == HONE_PRIM_RESHAPE))
+    v = v->node->inputs[0];
+  if (v && v->node->prim == HONE_PRIM_PERMUTE) {
+    v = v->node->inputs[0];
+    while (v->node->prim == HONE_PRIM_RESHAPE) v = v->node->inputs[0];
+    return v->node->prim == HONE_PRIM_CONSTANT;
+  }
+  return v != NULL;
+}
+
+hone_value_t* hone_move_unpermute(hone_builder_t* b, hone_value_t* x, const int64_t* axes) {
+  int64_t inverse[HONE_MAX_RANK];
+  hone_match_invert(x->type.rank, axes, inverse);
+  hone_value_t* u = hone_move_permute(b, x, inverse);
+  return is_free(u) ? u : NULL;
+}
+
+/* One group of axes that a reshape joins or splits: [from, to) of both sides. */
+typedef struct group {
+  int from[2], to[2];
+} group_t;
+
+/* The next group with equal products of static extents; false when there is
+ * none. Symbolic extents only match themselves. */
+static bool next_group(const hone_dim_t* x, int x_rank, const hone_dim_t* y, int y_rank,
+                       group_t* g) {
+  g->from[0] = g->to[0];
+  g->from[1] = g->to[1];
+  if (g->to[0] < x_rank && g->to[1] < y_rank && hone_dim_same(x[g->to[0]], y[g->to[1]])) {
+    g->to[0]++;
+    g->to[1]++;
+    return true;
+  }
+  int64_t px = 1, py = 1;
+  bool any = false;
+  while (!any || px != py) {
+    bool left = px <= py && g->to[0] < x_rank;
+    if (!left && g->to[1] >= y_rank) left = g->to[0] < x_rank;
+    hone_dim_t d = left ? x[g->to[0]] : g->to[1] < y_rank ? y[g->to[1]] : hone_dim_bad();
+    if (!hone_dim_is_int(d) || d.k < 1 || d.k > INT32_MAX) return false;
+    if (left) {
+      px *= d.k;
+      g->to[0]++;
+    } else {
+      py *= d.k;
+      g->to[1]++;
+    }
+    any = true;
+    if (px > INT32_MAX || py > INT32_MAX) return false;
+  }
+  return true;
+}
+
+/* The extents `narrow` of what is expanded to `wide`, carried over to `shape`. */
+static bool carry_extents(const hone_type_t* wide, const hone_dim_t* narrow, int rank,
+                          const hone_dim_t* shape, hone_dim_t* out) {
+  group_t g = {{0, 0}, {0, 0}};
+  while (g.to[0] < wide->rank || g.to[1] < rank) {
+    if (!next_group(wide->dims, wide->rank, shape, rank, &g)) return false;
+    bool whole = true, ones = true;
+    for (int i = g.from[0]; i < g.to[0]; i++) {
+      whole = whole && hone_dim_same(narrow[i], wide->dims[i]);
+      ones = ones && is_one(narrow[i]);
+    }
+    if (!whole && !ones) return false;
+    for (int i = g.from[1]; i < g.to[1]; i++) out[i] = whole ? shape[i] : hone_dim_int(1);
+  }
+  return true;
+}
+
+hone_value_t* hone_move_unreshape(hone_builder_t* b, hone_value_t* x, int rank,
+                                  const hone_dim_t* shape) {
+  const hone_node_t* made = x->node;
+  if (made->prim == HONE_PRIM_CONSTANT) return hone_reshape(b, x, rank, shape);
+  if (made->prim != HONE_PRIM_EXPAND) return NULL;
+  hone_value_t* source = made->inputs[0];
+  hone_dim_t narrow[HONE_MAX_RANK];
+  if (!carry_extents(&x->type, source->type.dims, rank, shape, narrow)) return NULL;
+  return hone_expand(b, hone_move_reshape(b, source, rank, narrow), rank, shape);
+}

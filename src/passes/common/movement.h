@@ -1,0 +1,32 @@
+/* What is known about movement: how permute, reshape and expand compose, and
+ * how they pass through other primitives. Used by the pass `movement`, whose
+ * file says which way things move and why that ends. */
+#ifndef HONE_PASSES_COMMON_MOVEMENT_H
+#define HONE_PASSES_COMMON_MOVEMENT_H
+
+#include "passes/common/rewrite.h"
+
+/* The same shape but for extents of 1. */
+bool hone_move_same_but_ones(const hone_type_t* a, int rank, const hone_dim_t* shape);
+
+/* `x` permuted or reshaped, taking into account what x is made by: permutes
+ * compose, those that move extents of 1 only are reshapes, a later reshape
+ * hides an earlier one; expand comes last, before it reshapes of ones. */
+hone_value_t* hone_move_permute(hone_builder_t* b, hone_value_t* x, const int64_t* axes);
+hone_value_t* hone_move_reshape(hone_builder_t* b, hone_value_t* x, int rank,
+                                const hone_dim_t* shape);
+
+/* The value u for which permute(u, axes) is x, when it costs nothing at run
+ * time; NULL otherwise. */
+hone_value_t* hone_move_unpermute(hone_builder_t* b, hone_value_t* x, const int64_t* axes);
+/* The value u of `shape` for which reshaping gives x, when it costs nothing; NULL otherwise. */
+hone_value_t* hone_move_unreshape(hone_builder_t* b, hone_value_t* x, int rank,
+                                  const hone_dim_t* shape);
+
+/* Rules (see hone_rule_fn), one a file. */
+hone_value_t* hone_movement_chain(hone_rewriter_t* r, hone_node_t* node); /* movement of movement */
+hone_value_t* hone_movement_sink(hone_rewriter_t* r, hone_node_t* node);  /* of elementwise */
+hone_value_t* hone_movement_absorb(hone_rewriter_t* r, hone_node_t* node);   /* of the rest */
+hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node); /* of contract */
+
+#endif

@@ -1,0 +1,158 @@
+/* A contraction names the axes of its operands, so permutes of them vanish in
+ * it, and axes that say nothing (extents of 1, repeated batches) can go. */
+#include "passes/common/match.h"
+#include "passes/common/movement.h"
+
+/* A contraction taken apart. */
+typedef struct contraction {
+  hone_value_t* operands[2];
+  int n_pairs, n_batch;
+  int64_t axes[2 * HONE_MAX_RANK]; /* pairs */
+  hone_dtype_t dtype;
+} contraction_t;
+
+static contraction_t take_apart(const hone_node_t* node) {
+  contraction_t c = {.operands = {node->inputs[0], node->inputs[1]},
+                     .n_pairs = node->n_axes / 2,
+                     .n_batch = node->n_batch,
+                     .dtype = node->dtype};
+  for (int i = 0; i < node->n_axes; i++) c.axes[i] = node->axes[i];
+  return c;
+}
+
+static hone_value_t* put_together(hone_rewriter_t* r, const contraction_t* c) {
+  int64_t pairs[HONE_MAX_RANK][2];
+  for (int i = 0; i < c->n_pairs; i++) {
+    pairs[i][0] = c->axes[2 * i];
+    pairs[i][1] = c->axes[2 * i + 1];
+  }
+  return hone_contract(r->b, c->operands[0], c->operands[1], c->n_pairs, (const int64_t(*)[2])pairs,
+                       c->n_batch, c->dtype);
+}
+
+/* Which axes of operand `side` are named in a pair. */
+static void named_axes(const contraction_t* c, int side, bool* out) {
+  for (int i = 0; i < HONE_MAX_RANK; i++) out[i] = false;
+  for (int i = 0; i < c->n_pairs; i++) out[c->axes[2 * i + side]] = true;
+}
+
+/* The place in the result of axis `axis` of operand `side`, which is free. */
+static int result_axis(const contraction_t* c, int side, int64_t axis) {
+  bool named[HONE_MAX_RANK];
+  int at = c->n_batch;
+  for (int s = 0; s <= side; s++) {
+    named_axes(c, s, named);
+    int end = s == side ? (int)axis : c->operands[s]->type.rank;
+    for (int i = 0; i < end; i++) at += !named[i];
+  }
+  return at;
+}
+
+/* ---- permuted operands ---- */
+
+static hone_value_t* absorb_permute(hone_rewriter_t* r, hone_node_t* node, int side) {
+  hone_node_t* permute = hone_match_prim(node->inputs[side], HONE_PRIM_PERMUTE);
+  if (!permute) return NULL;
+  contraction_t old = take_apart(node), now = old;
+  now.operands[side] = permute->inputs[0];
+  for (int i = 0; i < now.n_pairs; i++) {
+    int64_t* axis = &now.axes[2 * i + side];
+    *axis = permute->axes[*axis];
+  }
+  int64_t order[HONE_MAX_RANK];
+  bool named[HONE_MAX_RANK];
+  for (int i = 0; i < node->outputs[0]->type.rank; i++) order[i] = i;
+  named_axes(&old, side, named);
+  for (int i = 0; i < permute->n_axes; i++)
+    if (!named[i]) order[result_axis(&old, side, i)] = result_axis(&now, side, permute->axes[i]);
+  return hone_permute(r->b, put_together(r, &now), order);
+}
+
+/* ---- batches that repeat ---- */
+
+static hone_value_t* without_axis(hone_rewriter_t* r, hone_value_t* x, int64_t axis) {
+  return hone_squeeze(r->b, x, (int)axis);
+}
+
+/* Forgets pair `pair`; axes of `side` behind its axis move up by one. */
+static void drop_pair(contraction_t* c, int pair, int side, int64_t axis) {
+  for (int i = pair; i + 1 < c->n_pairs; i++) {
+    c->axes[2 * i] = c->axes[2 * i + 2];
+    c->axes[2 * i + 1] = c->axes[2 * i + 3];
+  }
+  c->n_pairs--;
+  for (int i = 0; i < c->n_pairs; i++)
+    if (c->axes[2 * i + side] > axis) c->axes[2 * i + side]--;
+}
+
+/* Batch axis `pair` of operand `side` is a repetition: the operand without that
+ * axis serves all of the batch, which becomes a free axis of the other one. */
+static hone_value_t* unbatch_pair(hone_rewriter_t* r, hone_node_t* node, int side, int pair) {
+  hone_node_t* expand = hone_match_prim(node->inputs[side], HONE_PRIM_EXPAND);
+  contraction_t old = take_apart(node), now = old;
+  int64_t axis = old.axes[2 * pair + side], other = old.axes[2 * pair + 1 - side];
+  hone_value_t* narrow = expand->inputs[0];
+  if (!hone_dim_is(narrow->type.dims[axis], 1) || node->outputs[0]->type.rank < 1) return NULL;
+  hone_dim_t shape[HONE_MAX_RANK];
+  int rank = narrow->type.rank, n = 0;
+  for (int i = 0; i < rank; i++)
+    if (i != axis) shape[n++] = expand->shape[i];
+  now.operands[side] = hone_expand(r->b, without_axis(r, narrow, axis), n, shape);
+  if (!now.operands[side]) return NULL;
+  drop_pair(&now, pair, side, axis);
+  now.n_batch--;
+  int64_t order[HONE_MAX_RANK];
+  bool named[HONE_MAX_RANK];
+  for (int i = 0; i < old.n_batch; i++) order[i] = i < pair ? i : i - 1;
+  order[pair] = result_axis(&now, 1 - side, other);
+  for (int s = 0; s < 2; s++) {
+    named_axes(&old, s, named);
+    for (int i = 0; i < old.operands[s]->type.rank; i++) {
+      int moved = s == side && i > axis ? i - 1 : i;
+      if (!named[i]) order[result_axis(&old, s, i)] = result_axis(&now, s, moved);
+    }
+  }
+  return hone_permute(r->b, put_together(r, &now), order);
+}
+
+static hone_value_t* unbatch(hone_rewriter_t* r, hone_node_t* node, int side) {
+  if (!hone_match_prim(node->inputs[side], HONE_PRIM_EXPAND)) return NULL;
+  for (int i = 0; i < node->n_batch; i++) {
+    hone_value_t* now = unbatch_pair(r, node, side, i);
+    if (now) return now;
+  }
+  return NULL;
+}
+
+/* ---- pairs of extent 1 ---- */
+
+static bool is_one(const contraction_t* c, int side, int pair) {
+  return hone_dim_is(c->operands[side]->type.dims[c->axes[2 * pair + side]], 1);
+}
+
+/* A sum over one product needs no axis. */
+static hone_value_t* drop_ones(hone_rewriter_t* r, hone_node_t* node) {
+  contraction_t c = take_apart(node);
+  for (int i = c.n_batch; i < c.n_pairs; i++) {
+    if (!is_one(&c, 0, i) || !is_one(&c, 1, i)) continue;
+    int64_t a = c.axes[2 * i], b = c.axes[2 * i + 1];
+    c.operands[0] = without_axis(r, c.operands[0], a);
+    c.operands[1] = without_axis(r, c.operands[1], b);
+    if (!c.operands[0] || !c.operands[1]) return NULL;
+    drop_pair(&c, i, 0, a);
+    for (int k = 0; k < c.n_pairs; k++)
+      if (c.axes[2 * k + 1] > b) c.axes[2 * k + 1]--;
+    return put_together(r, &c);
+  }
+  return NULL;
+}
+
+hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CONTRACT) return NULL;
+  hone_value_t* x = NULL;
+  for (int side = 0; side < 2 && !x; side++) {
+    x = absorb_permute(r, node, side);
+    if (!x) x = unbatch(r, node, side);
+  }
+  return x ? x : drop_ones(r, node);
+}

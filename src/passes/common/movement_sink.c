@@ -1,0 +1,85 @@
+/* Movement sinks through elementwise primitives: it is done after them instead
+ * of before, to meet other movement there and cancel, or a primitive that
+ * takes it in. What only repeats is repeated late, so that less is computed. */
+#include "passes/common/match.h"
+#include "passes/common/movement.h"
+
+enum { MAX_OPERANDS = 3 };
+
+static bool is_elementwise(const hone_node_t* node) {
+  hone_prim_family_t family = hone_prim_info(node->prim)->family;
+  return family == HONE_FAMILY_UNARY || family == HONE_FAMILY_CAST ||
+         family == HONE_FAMILY_BINARY || family == HONE_FAMILY_SELECT;
+}
+
+/* All operands only repeat along some axis: computed once, repeated after. */
+static hone_value_t* sink_expand(hone_rewriter_t* r, hone_node_t* node) {
+  hone_value_t* operands[MAX_OPERANDS];
+  const hone_type_t* type = &node->outputs[0]->type;
+  hone_dim_t narrow[HONE_MAX_RANK];
+  for (int i = 0; i < type->rank; i++) narrow[i] = hone_dim_int(1);
+  for (int k = 0; k < node->n_inputs; k++) {
+    hone_node_t* expand = hone_match_prim(node->inputs[k], HONE_PRIM_EXPAND);
+    if (!expand) return NULL;
+    operands[k] = expand->inputs[0];
+    for (int i = 0; i < type->rank; i++)
+      if (!hone_dim_is(operands[k]->type.dims[i], 1)) narrow[i] = type->dims[i];
+  }
+  bool less = false;
+  for (int i = 0; i < type->rank; i++) less = less || !hone_dim_same(narrow[i], type->dims[i]);
+  if (!less) return NULL;
+  for (int k = 0; k < node->n_inputs; k++) {
+    operands[k] = hone_expand(r->b, operands[k], type->rank, narrow);
+    if (!operands[k]) return NULL;
+  }
+  return hone_expand(r->b, hone_rewrite_copy(r, node, operands), type->rank, type->dims);
+}
+
+static hone_node_t* first_of(const hone_node_t* node, hone_prim_t prim) {
+  for (int k = 0; k < node->n_inputs; k++) {
+    hone_node_t* found = hone_match_prim(node->inputs[k], prim);
+    if (found) return found;
+  }
+  return NULL;
+}
+
+static hone_value_t* sink_permute(hone_rewriter_t* r, hone_node_t* node) {
+  hone_node_t* permute = first_of(node, HONE_PRIM_PERMUTE);
+  hone_value_t* operands[MAX_OPERANDS];
+  for (int k = 0; permute && k < node->n_inputs; k++) {
+    operands[k] = hone_move_unpermute(r->b, node->inputs[k], permute->axes);
+    if (!operands[k]) return NULL;
+  }
+  if (!permute) return NULL;
+  return hone_permute(r->b, hone_rewrite_copy(r, node, operands), permute->axes);
+}
+
+static bool same_type_dims(const hone_type_t* a, const hone_type_t* b) {
+  if (a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (!hone_dim_same(a->dims[i], b->dims[i])) return false;
+  return true;
+}
+
+static hone_value_t* sink_reshape(hone_rewriter_t* r, hone_node_t* node) {
+  hone_node_t* reshape = first_of(node, HONE_PRIM_RESHAPE);
+  if (!reshape) return NULL;
+  const hone_type_t *before = &reshape->inputs[0]->type, *after = &node->outputs[0]->type;
+  hone_value_t* operands[MAX_OPERANDS];
+  for (int k = 0; k < node->n_inputs; k++) {
+    hone_node_t* same = hone_match_prim(node->inputs[k], HONE_PRIM_RESHAPE);
+    if (same && same_type_dims(&same->inputs[0]->type, before))
+      operands[k] = same->inputs[0];
+    else
+      operands[k] = hone_move_unreshape(r->b, node->inputs[k], before->rank, before->dims);
+    if (!operands[k]) return NULL;
+  }
+  return hone_reshape(r->b, hone_rewrite_copy(r, node, operands), after->rank, after->dims);
+}
+
+hone_value_t* hone_movement_sink(hone_rewriter_t* r, hone_node_t* node) {
+  if (!is_elementwise(node)) return NULL;
+  hone_value_t* x = sink_expand(r, node);
+  if (!x) x = sink_permute(r, node);
+  return x ? x : sink_reshape(r, node);
+}
