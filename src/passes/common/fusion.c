@@ -1,0 +1,396 @@
+/* Planning kernels. See passes/fuse.c for the idea. */
+#include "passes/common/fusion.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "ir/outline.h"
+#include "passes/common/match.h"
+
+enum { MAX_ROW = 16 << 10 };
+
+typedef enum kind {
+  KIND_MAP,      /* elementwise and movement */
+  KIND_REDUCE,   /* … with reductions over the rows of one shape */
+  KIND_CONTRACT, /* … with one contraction */
+  KIND_WHOLE,    /* a scan, scatter or concat, with what it reads */
+} kind_t;
+
+struct hone_fusion_group {
+  kind_t kind;
+  int first, last;           /* lowest and highest node */
+  int merged;                /* the group it has gone into, or -1 */
+  const hone_node_t* anchor; /* that made it what it is; its only node at first */
+  const hone_value_t* shape; /* the extents that its loops run over */
+  const hone_value_t* rows;  /* REDUCE: the operand, when its rows are short enough to keep */
+};
+
+/* ---- nodes ---- */
+
+bool hone_fusion_is_view(const hone_node_t* node) {
+  switch (node->prim) {
+    case HONE_PRIM_RESHAPE:
+    case HONE_PRIM_PERMUTE:
+    case HONE_PRIM_EXPAND:
+    case HONE_PRIM_SLICE:
+    case HONE_PRIM_FLIP:
+    case HONE_PRIM_WINDOW:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static bool has_arithmetic(const hone_value_t* value) {
+  if (!value || !hone_type_is_known(&value->type)) return false;
+  hone_dtype_t dtype = value->type.dtype;
+  return dtype != HONE_STRING && !hone_dtype_is_complex(dtype) && value->type.rank <= 8;
+}
+
+static bool is_loop(const hone_node_t* node) {
+  switch (hone_prim_info(node->prim)->family) {
+    case HONE_FAMILY_UNARY:
+    case HONE_FAMILY_BINARY:
+    case HONE_FAMILY_SELECT:
+    case HONE_FAMILY_CAST:
+    case HONE_FAMILY_MOVEMENT:
+      return true;
+    case HONE_FAMILY_WHOLE:
+      return node->prim != HONE_PRIM_SORT;
+    default:
+      return false;
+  }
+}
+
+bool hone_fusion_is_member(const hone_node_t* node) {
+  if (!is_loop(node)) return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (!has_arithmetic(node->inputs[i])) return false;
+  for (int i = 0; i < node->n_outputs; i++)
+    if (!has_arithmetic(node->outputs[i]) || node->outputs[i]->binds) return false;
+  return true;
+}
+
+static kind_t kind_of(const hone_node_t* node) {
+  switch (node->prim) {
+    case HONE_PRIM_REDUCE:
+      return KIND_REDUCE;
+    case HONE_PRIM_CONTRACT:
+      return KIND_CONTRACT;
+    case HONE_PRIM_SCAN:
+    case HONE_PRIM_SCATTER:
+    case HONE_PRIM_CONCAT:
+      return KIND_WHOLE;
+    default:
+      return KIND_MAP;
+  }
+}
+
+static bool is_costly(const hone_node_t* node) {
+  switch (node->prim) {
+    case HONE_PRIM_EXP:
+    case HONE_PRIM_LOG:
+    case HONE_PRIM_SIN:
+    case HONE_PRIM_COS:
+    case HONE_PRIM_ATAN:
+    case HONE_PRIM_TANH:
+    case HONE_PRIM_ERF:
+    case HONE_PRIM_POW:
+    case HONE_PRIM_GATHER:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* The product of the extents, as one expression. */
+static hone_dim_t count_of(const hone_fusion_t* f, const hone_value_t* v) {
+  return hone_dim_product(f->graph->dims, v->type.rank, v->type.dims);
+}
+
+static bool same_count(const hone_fusion_t* f, const hone_value_t* a, const hone_value_t* b) {
+  return hone_dim_same(count_of(f, a), count_of(f, b));
+}
+
+/* ---- groups ---- */
+
+static int group_at(const hone_fusion_t* f, int node) {
+  int g = f->group_of[node];
+  while (g >= 0 && f->groups[g].merged >= 0) g = f->groups[g].merged;
+  return g;
+}
+
+static int group_of_value(const hone_fusion_t* f, const int* index_of, const hone_value_t* v) {
+  return v ? group_at(f, index_of[v->id]) : -1;
+}
+
+/* Reductions over the last axes of rows that are short enough keep company
+ * with others over the same rows and with what is computed from them. */
+static const hone_value_t* rows_of(const hone_node_t* node) {
+  const hone_value_t* x = node->inputs[0];
+  int64_t count = 1;
+  for (int i = 0; i < node->n_axes; i++) {
+    if (node->axes[i] < x->type.rank - node->n_axes) return NULL;
+    int64_t most = hone_dim_max_value(x->type.dims[node->axes[i]]);
+    if (most > MAX_ROW || !hone_i64_mul(count, most, &count)) return NULL;
+  }
+  return count <= MAX_ROW ? x : NULL;
+}
+
+static int start_group(hone_fusion_t* f, const hone_node_t* node, int index) {
+  kind_t kind = kind_of(node);
+  f->groups[f->n_groups] = (hone_fusion_group_t){
+      .kind = kind,
+      .first = index,
+      .last = index,
+      .merged = -1,
+      .anchor = node,
+      .shape = node->outputs[0],
+      .rows = kind == KIND_REDUCE ? rows_of(node) : NULL,
+  };
+  return f->n_groups++;
+}
+
+/* ---- paths ---- */
+
+typedef struct search {
+  const hone_fusion_t* f;
+  const int* index_of; /* by value: its node */
+  int* seen;           /* by node: the number of the last search that came by */
+  int number;
+} search_t;
+
+/* Whether the group is among the ancestors of the node, through others. */
+static bool reaches(search_t* s, int node, int group, int lowest) {
+  if (node < lowest || s->seen[node] == s->number) return false;
+  s->seen[node] = s->number;
+  if (group_at(s->f, node) == group) return true;
+  const hone_node_t* n = s->f->graph->nodes[node];
+  for (int i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i] && reaches(s, s->index_of[n->inputs[i]->id], group, lowest)) return true;
+  /* A group is computed at once: all of its inputs come before all of it. */
+  int mine = group_at(s->f, node);
+  if (mine < 0) return false;
+  const hone_fusion_group_t* g = &s->f->groups[mine];
+  for (int i = g->first; i <= g->last; i++)
+    if (group_at(s->f, i) == mine && reaches(s, i, group, lowest)) return true;
+  return false;
+}
+
+/* Whether a path leads from `from` to a node of `to` over a node of neither. */
+static bool is_cut(search_t* s, int from, int to) {
+  const hone_fusion_group_t* g = &s->f->groups[to];
+  s->number++;
+  for (int i = g->first; i <= g->last; i++) {
+    if (group_at(s->f, i) != to) continue;
+    const hone_node_t* n = s->f->graph->nodes[i];
+    s->seen[i] = s->number;
+    for (int k = 0; k < n->n_inputs; k++) {
+      if (!n->inputs[k]) continue;
+      int input = s->index_of[n->inputs[k]->id], owner = group_at(s->f, input);
+      if (owner == from || owner == to) continue;
+      if (reaches(s, input, from, s->f->groups[from].first)) return true;
+    }
+  }
+  return false;
+}
+
+static void merge(hone_fusion_t* f, int from, int into) {
+  hone_fusion_group_t *a = &f->groups[from], *b = &f->groups[into];
+  a->merged = into;
+  if (a->first < b->first) b->first = a->first;
+  if (a->last > b->last) b->last = a->last;
+}
+
+/* ---- forwards ---- */
+
+static bool is_shape_keeping(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_PERMUTE ||
+         (hone_prim_info(node->prim)->family != HONE_FAMILY_MOVEMENT && kind_of(node) == KIND_MAP &&
+          node->prim != HONE_PRIM_GATHER);
+}
+
+static bool is_same_reduction(const hone_fusion_t* f, const hone_fusion_group_t* g,
+                              const hone_node_t* node) {
+  return g->kind == KIND_REDUCE && g->rows && rows_of(node) &&
+         hone_match_same_shape(g->rows, node->inputs[0]) &&
+         same_count(f, g->shape, node->outputs[0]);
+}
+
+/* Whether the node may become a member of the group that makes its operand. */
+static bool may_follow(const hone_fusion_t* f, const hone_fusion_group_t* g,
+                       const hone_node_t* node) {
+  const hone_value_t* out = node->outputs[0];
+  if (node->prim == HONE_PRIM_REDUCE) return is_same_reduction(f, g, node);
+  if (kind_of(node) != KIND_MAP || node->prim == HONE_PRIM_WINDOW ||
+      node->prim == HONE_PRIM_GATHER || g->kind == KIND_WHOLE)
+    return false;
+  if (g->kind == KIND_REDUCE && g->rows) {
+    bool expands_row = node->prim == HONE_PRIM_EXPAND && hone_match_same_shape(g->rows, out);
+    if (expands_row || (is_shape_keeping(node) && same_count(f, g->rows, out))) return true;
+  }
+  return is_shape_keeping(node) && same_count(f, g->shape, out);
+}
+
+static void join_forwards(hone_fusion_t* f, search_t* s, int index) {
+  const hone_node_t* node = f->graph->nodes[index];
+  int own = start_group(f, node, index);
+  f->group_of[index] = own;
+  /* The producer that comes last: the others are there before it. */
+  int best = -1;
+  for (int i = 0; i < node->n_inputs; i++) {
+    int g = group_of_value(f, s->index_of, node->inputs[i]);
+    if (g < 0 || g == own || !may_follow(f, &f->groups[g], node)) continue;
+    bool better =
+        best < 0 || f->groups[g].kind > f->groups[best].kind ||
+        (f->groups[g].kind == f->groups[best].kind && f->groups[g].last > f->groups[best].last);
+    if (better && !is_cut(s, g, own)) best = g;
+  }
+  if (best >= 0) merge(f, own, best);
+}
+
+/* ---- backwards ---- */
+
+/* Whether one reader alone reads the group, and which. */
+static int only_reader(const hone_fusion_t* f, const search_t* s, int group, bool* out_is_only) {
+  int reader = -1;
+  *out_is_only = true;
+  for (int i = f->groups[group].first; i < f->graph->n_nodes; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    int mine = group_at(f, i);
+    if (mine == group) continue;
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (!node->inputs[k] || group_of_value(f, s->index_of, node->inputs[k]) != group) continue;
+      if (reader >= 0 && reader != mine) *out_is_only = false;
+      if (mine < 0) *out_is_only = false;
+      if (reader < 0) reader = mine;
+    }
+  }
+  return reader;
+}
+
+static bool is_output(const hone_fusion_t* f, const search_t* s, int group) {
+  for (int i = 0; i < f->graph->n_outputs; i++)
+    if (group_of_value(f, s->index_of, f->graph->outputs[i]) == group) return true;
+  return false;
+}
+
+typedef struct contents {
+  bool only_views, has_costly, has_choice;
+  int n;
+} contents_t;
+
+static contents_t contents_of(const hone_fusion_t* f, int group) {
+  contents_t c = {.only_views = true};
+  for (int i = f->groups[group].first; i <= f->groups[group].last; i++) {
+    if (group_at(f, i) != group) continue;
+    const hone_node_t* node = f->graph->nodes[i];
+    c.n++;
+    c.only_views &= hone_fusion_is_view(node);
+    c.has_costly |= is_costly(node);
+    c.has_choice |= node->prim == HONE_PRIM_PAD || node->prim == HONE_PRIM_CONCAT;
+  }
+  return c;
+}
+
+/* Whether the readers read each element of the group's about once. */
+static bool is_read_once(const hone_fusion_t* f, const hone_fusion_group_t* map,
+                         const hone_fusion_group_t* reader) {
+  const hone_value_t* loops =
+      reader->kind == KIND_REDUCE ? reader->anchor->inputs[0] : reader->shape;
+  int64_t own = hone_match_count(&map->shape->type), whole = hone_match_count(&loops->type);
+  return same_count(f, map->shape, loops) || (own >= 0 && whole >= 0 && whole <= 2 * own) ||
+         reader->kind == KIND_WHOLE;
+}
+
+static bool may_precede(const hone_fusion_t* f, int group, int reader, bool is_only) {
+  const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
+  if (map->kind != KIND_MAP) return false;
+  contents_t c = contents_of(f, group);
+  if (c.only_views) return is_only;
+  if (to->kind == KIND_CONTRACT) return false;
+  if (!is_only) return to->kind == KIND_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;
+  if (is_read_once(f, map, to)) return true;
+  return !c.has_costly && !c.has_choice && c.n <= 4;
+}
+
+static void join_backwards(hone_fusion_t* f, search_t* s, int group) {
+  if (f->groups[group].merged >= 0 || f->groups[group].kind != KIND_MAP) return;
+  bool is_only;
+  int reader = only_reader(f, s, group, &is_only);
+  if (is_output(f, s, group)) is_only = false;
+  if (reader < 0 || !may_precede(f, group, reader, is_only) || is_cut(s, group, reader)) return;
+  merge(f, group, reader);
+}
+
+/* ---- all ---- */
+
+/* Numbers the groups that are left; one reshape alone is a view and no kernel. */
+static void number_groups(hone_fusion_t* f) {
+  int n = f->n_groups, next = 0;
+  for (int i = 0; i < f->graph->n_nodes; i++) f->group_of[i] = group_at(f, i);
+  for (int g = 0; g < n; g++) {
+    int members = 0, number = -1;
+    const hone_node_t* last = NULL;
+    for (int i = f->groups[g].first; i <= f->groups[g].last; i++) {
+      if (f->group_of[i] != g) continue;
+      members++;
+      last = f->graph->nodes[i];
+    }
+    bool is_view = members == 1 && last->prim == HONE_PRIM_RESHAPE;
+    if (f->groups[g].merged < 0 && members && !is_view) number = next++;
+    hone_fusion_group_t group = f->groups[g];
+    for (int i = group.first; i <= group.last; i++)
+      if (f->group_of[i] == g) f->group_of[i] = number < 0 ? -1 : -2 - number;
+    if (number >= 0) f->groups[number] = group;
+  }
+  for (int i = 0; i < f->graph->n_nodes; i++)
+    if (f->group_of[i] <= -2) f->group_of[i] = -2 - f->group_of[i];
+  f->n_groups = next;
+}
+
+static hone_status_t plan(hone_fusion_t* f, int* index_of, int* seen) {
+  const hone_graph_t* graph = f->graph;
+  search_t s = {.f = f, .index_of = index_of, .seen = seen};
+  for (int i = 0; i < graph->n_nodes; i++) {
+    f->group_of[i] = -1;
+    for (int k = 0; k < graph->nodes[i]->n_outputs; k++)
+      index_of[graph->nodes[i]->outputs[k]->id] = i;
+  }
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const hone_node_t* node = graph->nodes[i];
+    bool is_cheap = node->n_outputs == 1 && hone_value_is_cheap(node->outputs[0]);
+    if (hone_fusion_is_member(node) && !is_cheap) join_forwards(f, &s, i);
+  }
+  for (int g = f->n_groups - 1; g >= 0; g--) join_backwards(f, &s, g);
+  number_groups(f);
+  return NULL;
+}
+
+hone_status_t hone_fusion_plan(const hone_graph_t* graph, hone_fusion_t* out_fusion) {
+  *out_fusion = (hone_fusion_t){.graph = graph};
+  size_t nodes = (size_t)graph->n_nodes, values = (size_t)graph->n_values;
+  const hone_allocator_t* allocator = graph->allocator;
+  out_fusion->group_of = hone_alloc(allocator, nodes * sizeof(int));
+  out_fusion->groups = hone_alloc(allocator, nodes * sizeof *out_fusion->groups);
+  int* index_of = hone_alloc(allocator, values * sizeof *index_of);
+  int* seen = hone_alloc(allocator, nodes * sizeof *seen);
+  bool ok = out_fusion->group_of && out_fusion->groups && index_of && seen;
+  hone_status_t status = ok ? plan(out_fusion, index_of, seen) : hone_oom();
+  hone_free(allocator, index_of, values * sizeof *index_of);
+  hone_free(allocator, seen, nodes * sizeof *seen);
+  if (status) hone_fusion_free(out_fusion);
+  return status;
+}
+
+void hone_fusion_free(hone_fusion_t* f) {
+  if (!f->graph) return;
+  size_t nodes = (size_t)f->graph->n_nodes;
+  hone_free(f->graph->allocator, f->group_of, nodes * sizeof *f->group_of);
+  hone_free(f->graph->allocator, f->groups, nodes * sizeof *f->groups);
+  *f = (hone_fusion_t){0};
+}
+
+const char* hone_fusion_origin(const hone_fusion_t* f, int group) {
+  return f->groups[group].anchor->origin;
+}

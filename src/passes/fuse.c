@@ -1,0 +1,97 @@
+/* Fusion: groups of nodes become calls labelled "kernel", each of which one
+ * launch will compute.
+ *
+ * A group has at most one contraction, or reductions over the rows of one
+ * shape, and elementwise and movement nodes around them. Nodes join forwards
+ * (an activation joins the convolution before it), then groups that have
+ * neither contraction nor reduction join the group that reads them. Movement
+ * nodes are repeated for each reader first: they cost nothing in an index.
+ *
+ * What stays out, and is run by other means: host nodes and control flow,
+ * strings and complex numbers, sorting and random numbers, values that give
+ * symbols their numbers, and reshapes that are nothing but another view. */
+#include <string.h>
+
+#include "ir/outline.h"
+#include "passes/common/fusion.h"
+#include "passes/common/rewrite.h"
+
+/* ---- movement nodes for each reader ---- */
+
+/* Repeats the operand's movement node for this reader, when it has others. */
+static hone_value_t* private_copy(hone_rewriter_t* r, hone_value_t* value) {
+  const hone_node_t* node = value ? value->node : NULL;
+  if (!node || !hone_fusion_is_view(node) || hone_rewrite_used_once(value) || value->binds)
+    return value;
+  hone_value_t* inputs[1] = {private_copy(r, node->inputs[0])};
+  hone_value_t* copy = hone_rewrite_copy(r, node, inputs);
+  return copy ? copy : value;
+}
+
+static hone_value_t* unshare(hone_rewriter_t* r, hone_node_t* node) {
+  if (!hone_fusion_is_member(node) || node->n_outputs != 1 || hone_fusion_is_view(node))
+    return NULL;
+  hone_value_t* inputs[64];
+  bool changed = false;
+  if (node->n_inputs > 64) return NULL;
+  for (int i = 0; i < node->n_inputs; i++) {
+    inputs[i] = private_copy(r, node->inputs[i]);
+    changed |= inputs[i] != node->inputs[i];
+  }
+  if (!changed) return NULL;
+  return hone_rewrite_copy(r, node, inputs);
+}
+
+/* ---- grouping ---- */
+
+static hone_status_t outline(hone_pass_context_t* context, hone_graph_t* graph,
+                             hone_fusion_t* fusion) {
+  hone_group_t* groups = hone_arena_array(graph->arena, (size_t)fusion->n_groups, sizeof *groups);
+  if (!groups) return hone_status_make(HONE_OUT_OF_MEMORY, "out of memory");
+  for (int i = 0; i < fusion->n_groups; i++)
+    groups[i] = (hone_group_t){.label = "kernel", .origin = hone_fusion_origin(fusion, i)};
+  HONE_TRY(hone_graph_outline(graph, fusion->n_groups, groups, fusion->group_of));
+  for (int i = 0; i < fusion->n_groups; i++)
+    if (groups[i].call) hone_pass_did(context, groups[i].call, "is a kernel");
+  return NULL;
+}
+
+static hone_status_t fuse_graph(hone_pass_context_t* context, hone_graph_t* graph);
+
+static hone_status_t fuse_regions(hone_pass_context_t* context, hone_graph_t* graph) {
+  for (int i = 0; i < graph->n_nodes; i++) {
+    hone_node_t* node = graph->nodes[i];
+    if (node->prim == HONE_PRIM_CALL) continue;
+    for (int k = 0; k < node->n_regions; k++) HONE_TRY(fuse_graph(context, node->regions[k]));
+  }
+  return NULL;
+}
+
+static hone_status_t fuse_graph(hone_pass_context_t* context, hone_graph_t* graph) {
+  HONE_TRY(fuse_regions(context, graph));
+  hone_fusion_t fusion;
+  HONE_TRY(hone_fusion_plan(graph, &fusion));
+  hone_status_t status = fusion.n_groups ? outline(context, graph, &fusion) : NULL;
+  hone_fusion_free(&fusion);
+  return status;
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  HONE_TRY(hone_graph_inline(graph, NULL));
+  int64_t count = context->count;
+  HONE_TRY(hone_rewrite_once(context, graph, unshare, NULL));
+  context->count = count;
+  HONE_TRY(fuse_graph(context, graph));
+  if (context->count > count)
+    hone_pass_note(context, "made %lld kernels", (long long)(context->count - count));
+  return NULL;
+}
+
+extern const hone_pass_t hone_pass_fuse;
+const hone_pass_t hone_pass_fuse = {
+    .name = "fuse",
+    .summary = "groups of nodes become kernels",
+    .phases = {HONE_PHASE_FUSE},
+    .off = true,
+    .run = run,
+};
