@@ -82,6 +82,7 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   HONE_TRY(hone_rewrite_once(context, graph, unshare, NULL));
   context->count = count;
   HONE_TRY(fuse_graph(context, graph));
+  hone_graph_drop_dead(graph);
   if (context->count > count)
     hone_pass_note(context, "made %lld kernels", (long long)(context->count - count));
   return NULL;
