@@ -1,0 +1,335 @@
+/* Records of the tuning database: putting them, and asking for them. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "import/utf8.h"
+#include "tune/database_impl.h"
+
+enum { MOST_TEXT = 1 << 16, MOST_MESSAGE = 1000 };
+
+const char* const hone_tune_key_names[HONE_TUNE_KEY_PARTS] = {"kernel", "tactic",   "device",
+                                                              "driver", "compiler", "hone"};
+
+const char* hone_tune_key_part(const hone_tune_key_t* key, int index) {
+  const char* const parts[] = {key->kernel, key->tactic,   key->device,
+                               key->driver, key->compiler, key->hone};
+  return parts[index];
+}
+
+void hone_tune_key_set(hone_tune_key_t* key, int index, const char* text) {
+  const char** const parts[] = {&key->kernel, &key->tactic,   &key->device,
+                                &key->driver, &key->compiler, &key->hone};
+  *parts[index] = text;
+}
+
+static const char* or_empty(const char* text) { return text ? text : ""; }
+
+/* ---- checking what is put ---- */
+
+static hone_status_t check_text(hone_tune_db_t* db, const char* what, const char* text) {
+  size_t size = strlen(text);
+  if (size > MOST_TEXT)
+    return hone_status_make(HONE_INVALID_ARGUMENT, "a tuning record's %s is longer than %d bytes",
+                            what, MOST_TEXT);
+  char* copy = hone_alloc(db->allocator, size + 1);
+  if (!copy) return hone_oom();
+  memcpy(copy, text, size);
+  hone_utf8_repair(copy, size, false);
+  bool is_good = memcmp(copy, text, size) == 0;
+  hone_free(db->allocator, copy, size + 1);
+  if (is_good) return NULL;
+  return hone_status_make(HONE_INVALID_ARGUMENT, "a tuning record's %s is not UTF-8", what);
+}
+
+static hone_status_t check_record(hone_tune_db_t* db, const hone_tune_record_t* record) {
+  if (!or_empty(record->key.kernel)[0])
+    return hone_status_make(HONE_INVALID_ARGUMENT, "a tuning record names no kernel");
+  for (int i = 0; i < HONE_TUNE_KEY_PARTS; i++)
+    HONE_TRY(check_text(db, hone_tune_key_names[i], or_empty(hone_tune_key_part(&record->key, i))));
+  HONE_TRY(check_text(db, "label", or_empty(record->label)));
+  HONE_TRY(check_text(db, "parameters", or_empty(record->parameters)));
+  if ((unsigned)record->outcome >= HONE_OUTCOME_COUNT)
+    return hone_status_make(HONE_INVALID_ARGUMENT, "a tuning record has no outcome");
+  bool timed = record->outcome == HONE_OUTCOME_OK;
+  if (timed && !(record->seconds > 0 && isfinite(record->seconds)))
+    return hone_status_make(HONE_INVALID_ARGUMENT, "a tuning record that is ok took %g seconds",
+                            record->seconds);
+  if (timed && !(record->spread >= 0 && isfinite(record->spread)))
+    return hone_status_make(HONE_INVALID_ARGUMENT, "a tuning record has a spread of %g seconds",
+                            record->spread);
+  return NULL;
+}
+
+/* ---- putting ---- */
+
+/* A statement with what it is given; the first thing to go wrong sticks. */
+typedef struct query {
+  hone_tune_db_t* db;
+  sqlite3_stmt* statement;
+  int code; /* of SQLite */
+} query_t;
+
+static hone_status_t open_query(hone_tune_db_t* db, const char* sql, query_t* out_query) {
+  *out_query = (query_t){.db = db};
+  return hone_tune_db_prepare(db, sql, &out_query->statement);
+}
+
+static void give_text(query_t* query, int at, const char* text) {
+  if (query->code == SQLITE_OK)
+    query->code = sqlite3_bind_text(query->statement, at, or_empty(text), -1, SQLITE_TRANSIENT);
+}
+
+/* Gives the parts of the key to parameters 1 to 6. */
+static void give_key(query_t* query, const hone_tune_key_t* key) {
+  for (int i = 0; i < HONE_TUNE_KEY_PARTS; i++) give_text(query, i + 1, hone_tune_key_part(key, i));
+}
+
+static int step(query_t* query) {
+  if (query->code == SQLITE_OK || query->code == SQLITE_ROW)
+    query->code = sqlite3_step(query->statement);
+  return query->code;
+}
+
+/* Finalizes; the status of the last step, as an attempt to `action`. */
+static hone_status_t close_query(query_t* query, const char* action) {
+  bool is_fine = query->code == SQLITE_ROW || query->code == SQLITE_DONE;
+  hone_status_t status = is_fine ? NULL : hone_tune_db_error(query->db, query->code, action);
+  sqlite3_finalize(query->statement);
+  return status;
+}
+
+static hone_status_t put_task(hone_tune_db_t* db, const hone_tune_record_t* record) {
+  query_t query;
+  HONE_TRY(open_query(db,
+                      "INSERT INTO task(kernel, tactic, device, driver, compiler, hone, label)"
+                      " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+                      &query));
+  give_key(&query, &record->key);
+  give_text(&query, 7, record->label);
+  step(&query);
+  return close_query(&query, "write to");
+}
+
+/* What there is of the same key and parameters: outcome, seconds, when. */
+static hone_status_t find_record(hone_tune_db_t* db, const hone_tune_record_t* record,
+                                 bool* out_found, hone_tune_record_t* out_old) {
+  query_t query;
+  *out_old = (hone_tune_record_t){0};
+  *out_found = false;
+  HONE_TRY(open_query(
+      db,
+      "SELECT outcome, seconds, at FROM measurement JOIN task ON task.id = task"
+      " WHERE kernel = ?1 AND tactic = ?2 AND device = ?3 AND driver = ?4 AND compiler = ?5"
+      " AND hone = ?6 AND parameters = ?7",
+      &query));
+  give_key(&query, &record->key);
+  give_text(&query, 7, record->parameters);
+  if (step(&query) == SQLITE_ROW) {
+    const char* outcome = (const char*)sqlite3_column_text(query.statement, 0);
+    *out_found = outcome && hone_outcome_parse(outcome, &out_old->outcome);
+    out_old->seconds = sqlite3_column_double(query.statement, 1);
+    out_old->when = sqlite3_column_int64(query.statement, 2);
+  }
+  return close_query(&query, "read");
+}
+
+static void give_result(query_t* query, const hone_tune_record_t* record) {
+  give_text(query, 7, record->parameters);
+  give_text(query, 8, hone_outcome_name(record->outcome));
+  if (record->outcome == HONE_OUTCOME_OK) {
+    sqlite3_bind_double(query->statement, 9, record->seconds);
+    sqlite3_bind_double(query->statement, 10, record->spread);
+  }
+  char message[MOST_MESSAGE + 1] = "";
+  strncat(message, or_empty(record->message), MOST_MESSAGE);
+  hone_utf8_repair(message, strlen(message), false);
+  give_text(query, 11, message);
+  sqlite3_bind_int64(query->statement, 12, record->when);
+}
+
+static hone_status_t write_record(hone_tune_db_t* db, const hone_tune_record_t* record) {
+  query_t query;
+  HONE_TRY(open_query(
+      db,
+      "INSERT OR REPLACE INTO measurement(task, parameters, outcome, seconds, spread, message, at)"
+      " SELECT id, ?7, ?8, ?9, ?10, ?11, ?12 FROM task WHERE kernel = ?1 AND tactic = ?2"
+      " AND device = ?3 AND driver = ?4 AND compiler = ?5 AND hone = ?6",
+      &query));
+  give_key(&query, &record->key);
+  give_result(&query, record);
+  step(&query);
+  return close_query(&query, "write to");
+}
+
+/* Which of two records of the same candidate stays; see the head of database.h. */
+static hone_tune_put_t judge(const hone_tune_record_t* old, const hone_tune_record_t* fresh) {
+  bool was_ok = old->outcome == HONE_OUTCOME_OK, is_ok = fresh->outcome == HONE_OUTCOME_OK;
+  bool wins = fresh->when > old->when;
+  if (old->outcome == fresh->outcome && old->when == fresh->when &&
+      (!is_ok || old->seconds == fresh->seconds))
+    return HONE_TUNE_PUT_SAME;
+  if (old->outcome != fresh->outcome && old->outcome == HONE_OUTCOME_WRONG_RESULT)
+    wins = false;
+  else if (old->outcome != fresh->outcome && fresh->outcome == HONE_OUTCOME_WRONG_RESULT)
+    wins = true;
+  else if (was_ok != is_ok)
+    wins = is_ok;
+  else if (is_ok)
+    wins = fresh->seconds < old->seconds;
+  return wins ? HONE_TUNE_PUT_REPLACED : HONE_TUNE_PUT_KEPT;
+}
+
+static hone_status_t put_in_transaction(hone_tune_db_t* db, const hone_tune_record_t* record,
+                                        hone_tune_put_t* out_put) {
+  bool found;
+  hone_tune_record_t old;
+  HONE_TRY(find_record(db, record, &found, &old));
+  *out_put = found ? judge(&old, record) : HONE_TUNE_PUT_ADDED;
+  if (*out_put == HONE_TUNE_PUT_SAME || *out_put == HONE_TUNE_PUT_KEPT) return NULL;
+  HONE_TRY(put_task(db, record));
+  return write_record(db, record);
+}
+
+hone_status_t hone_tune_db_put(hone_tune_db_t* db, const hone_tune_record_t* record,
+                               hone_tune_put_t* out_put) {
+  hone_tune_put_t put;
+  if (!out_put) out_put = &put;
+  *out_put = HONE_TUNE_PUT_KEPT;
+  HONE_TRY(check_record(db, record));
+  if (db->in_transaction) return put_in_transaction(db, record, out_put);
+  HONE_TRY(hone_tune_db_begin(db));
+  hone_status_t status = put_in_transaction(db, record, out_put);
+  if (!status) return hone_tune_db_commit(db);
+  hone_tune_db_rollback(db);
+  return status;
+}
+
+/* ---- asking ---- */
+
+/* Each part of the key is either not asked for (NULL) or equal. */
+#define RECORDS                                                                        \
+  "SELECT kernel, tactic, device, driver, compiler, hone, label, parameters, outcome," \
+  "  seconds, spread, message, at FROM measurement JOIN task ON task.id = task"        \
+  " WHERE (?1 IS NULL OR kernel = ?1) AND (?2 IS NULL OR tactic = ?2)"                 \
+  " AND (?3 IS NULL OR device = ?3) AND (?4 IS NULL OR driver = ?4)"                   \
+  " AND (?5 IS NULL OR compiler = ?5) AND (?6 IS NULL OR hone = ?6)"
+
+static hone_status_t open_records(hone_tune_db_t* db, const char* sql, const hone_tune_key_t* key,
+                                  query_t* out_query) {
+  HONE_TRY(open_query(db, sql, out_query));
+  for (int i = 0; key && i < HONE_TUNE_KEY_PARTS; i++) {
+    const char* part = hone_tune_key_part(key, i);
+    if (part) give_text(out_query, i + 1, part);
+  }
+  return NULL;
+}
+
+static const char* column(sqlite3_stmt* statement, int at) {
+  return or_empty((const char*)sqlite3_column_text(statement, at));
+}
+
+/* False when the row makes no sense. Its text lives until the next step. */
+static bool read_row(sqlite3_stmt* statement, hone_tune_record_t* out_record) {
+  hone_tune_record_t record = {0};
+  for (int i = 0; i < HONE_TUNE_KEY_PARTS; i++)
+    hone_tune_key_set(&record.key, i, column(statement, i));
+  record.label = column(statement, 6);
+  record.parameters = column(statement, 7);
+  record.seconds = sqlite3_column_double(statement, 9);
+  record.spread = sqlite3_column_double(statement, 10);
+  record.message = column(statement, 11);
+  record.when = sqlite3_column_int64(statement, 12);
+  *out_record = record;
+  if (!hone_outcome_parse(column(statement, 8), &out_record->outcome)) return false;
+  if (out_record->outcome != HONE_OUTCOME_OK)
+    out_record->seconds = out_record->spread = 0;
+  else if (!(record.seconds > 0 && isfinite(record.seconds)))
+    return false;
+  if (!(record.spread >= 0 && isfinite(record.spread))) out_record->spread = 0;
+  return record.key.kernel[0] != 0;
+}
+
+/* Copies what a record points to into the arena. */
+static hone_status_t keep_record(hone_arena_t* arena, hone_tune_record_t* record) {
+  bool kept = true;
+  for (int i = 0; i < HONE_TUNE_KEY_PARTS; i++) {
+    const char* copy = hone_arena_strdup(arena, hone_tune_key_part(&record->key, i));
+    hone_tune_key_set(&record->key, i, copy);
+    kept = kept && copy;
+  }
+  record->label = hone_arena_strdup(arena, record->label);
+  record->parameters = hone_arena_strdup(arena, record->parameters);
+  record->message = hone_arena_strdup(arena, record->message);
+  return kept && record->label && record->parameters && record->message ? NULL : hone_oom();
+}
+
+hone_status_t hone_tune_db_best(hone_tune_db_t* db, const hone_tune_key_t* key, hone_arena_t* arena,
+                                bool* out_found, hone_tune_record_t* out_record) {
+  query_t query;
+  hone_tune_record_t record;
+  bool found = false;
+  hone_status_t kept = NULL;
+  *out_found = false;
+  *out_record = (hone_tune_record_t){0};
+  HONE_TRY(
+      open_records(db, RECORDS " AND outcome = 'ok' ORDER BY seconds, parameters", key, &query));
+  while (!found && step(&query) == SQLITE_ROW) found = read_row(query.statement, &record);
+  if (found) kept = keep_record(arena, &record);
+  hone_status_t status = close_query(&query, "read");
+  if (status || kept || !found) {
+    if (status) hone_status_free(kept);
+    return status ? status : kept;
+  }
+  *out_found = true;
+  *out_record = record;
+  return NULL;
+}
+
+/* Whether a record is of the key of the one visited before. */
+static bool is_same_key(const hone_tune_key_t* a, const hone_tune_key_t* b) {
+  for (int i = 0; i < HONE_TUNE_KEY_PARTS; i++)
+    if (strcmp(hone_tune_key_part(a, i), hone_tune_key_part(b, i)) != 0) return false;
+  return true;
+}
+
+typedef struct walk {
+  bool only_best;
+  hone_tune_visit_t visit;
+  void* context;
+  hone_arena_t* arena;     /* of the last record */
+  hone_tune_record_t last; /* the best of its key; kernel NULL: none */
+} walk_t;
+
+static hone_status_t visit_row(walk_t* walk, const hone_tune_record_t* record) {
+  if (!walk->only_best) return walk->visit(walk->context, record);
+  if (record->outcome != HONE_OUTCOME_OK) return NULL;
+  if (walk->last.key.kernel && is_same_key(&walk->last.key, &record->key)) return NULL;
+  walk->last = *record;
+  HONE_TRY(keep_record(walk->arena, &walk->last));
+  return walk->visit(walk->context, record);
+}
+
+static hone_status_t walk_rows(hone_tune_db_t* db, const hone_tune_key_t* key, walk_t* walk) {
+  query_t query;
+  hone_status_t visited = NULL;
+  HONE_TRY(open_records(db,
+                        RECORDS " ORDER BY kernel, tactic, device, driver, compiler, hone,"
+                                " outcome != 'ok', seconds, parameters",
+                        key, &query));
+  while (!visited && step(&query) == SQLITE_ROW) {
+    hone_tune_record_t record;
+    if (read_row(query.statement, &record)) visited = visit_row(walk, &record);
+  }
+  hone_status_t status = close_query(&query, "read");
+  return visited ? visited : status;
+}
+
+hone_status_t hone_tune_db_each(hone_tune_db_t* db, const hone_tune_key_t* key, bool only_best,
+                                hone_tune_visit_t visit, void* context) {
+  walk_t walk = {.only_best = only_best, .visit = visit, .context = context};
+  if (only_best) HONE_TRY(hone_arena_create(db->allocator, &walk.arena));
+  hone_status_t status = walk_rows(db, key, &walk);
+  hone_arena_destroy(walk.arena);
+  return status;
+}
