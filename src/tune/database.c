@@ -149,7 +149,7 @@ static hone_status_t set_up(hone_tune_db_t* db) {
   sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, MOST_TEXT);
   for (size_t i = 0; i < sizeof options / sizeof *options; i++)
     sqlite3_db_config(db->handle, options[i][0], options[i][1], NULL);
-  return hone_tune_db_run(db, "PRAGMA cell_size_check=ON", "open");
+  return hone_tune_db_run(db, "PRAGMA cell_size_check=ON; PRAGMA synchronous=NORMAL", "open");
 }
 
 /* Makes the folder of `path` and those above it. What fails shows when the file is opened. */
