@@ -140,18 +140,32 @@ def from_tensor(tensor):
     return np.frombuffer(C.string_at(data, size), dtype=DTYPES[number]).reshape(shape).copy()
 
 
-class Session:
-    """A model on `ref`. `model`: ModelProto, bytes, or a path."""
+class _DimOption(C.Structure):
+    _fields_ = [("name", C.c_char_p), ("min", C.c_int64), ("max", C.c_int64)]
 
-    def __init__(self, model, device="ref"):
+
+class _SessionOptions(C.Structure):
+    _fields_ = [("struct_size", C.c_size_t), ("allocator", PTR), ("device", C.c_char_p),
+                ("n_dims", C.c_int), ("dims", C.POINTER(_DimOption)), ("threads", C.c_int),
+                ("deterministic", C.c_bool)]
+
+
+class Session:
+    """A model on a device. `model`: ModelProto, bytes, or a path. HONE_TEST_DEVICE
+    names the device where nobody else does."""
+
+    def __init__(self, model, device=None, threads=0, deterministic=False):
         self.model, self.session = PTR(), PTR()
+        device = device or os.environ.get("HONE_TEST_DEVICE", "ref")
+        options = _SessionOptions(C.sizeof(_SessionOptions), None, device.encode(), 0, None,
+                                  threads, deterministic)
         if isinstance(model, str):
             check(lib.hone_model_load(model.encode(), None, C.byref(self.model)))
         else:
             data = model if isinstance(model, bytes) else model.SerializeToString()
             check(lib.hone_model_load_memory(data, C.c_size_t(len(data)), None,
                                              C.byref(self.model)))
-        check(lib.hone_session_create(self.model, None, C.byref(self.session)))
+        check(lib.hone_session_create(self.model, C.byref(options), C.byref(self.session)))
         self.inputs = [lib.hone_session_input_name(self.session, i).decode()
                        for i in range(lib.hone_session_input_count(self.session))]
         self.outputs = [lib.hone_session_output_name(self.session, i).decode()

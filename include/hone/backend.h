@@ -57,6 +57,9 @@ typedef struct hone_run_options {
   uint64_t seed; /* for random operators without one of their own; 0: another for each run */
   hone_profile_fn profile; /* NULL: no profile */
   void* profile_self;
+  /* Part of a larger run: 0, or what tells the rounds of the loops around it
+   * apart for random operators. */
+  uint64_t round_key;
 } hone_run_options_t;
 
 /* ---- what a backend that runs kernels deals in ---- */
@@ -90,6 +93,7 @@ typedef struct hone_device_properties {
   size_t alignment;                     /* of a buffer's offset in its block */
   double peak_gflops;                   /* f32, whole device; 0: not known */
   double peak_gbytes;                   /* memory traffic a second in 10^9; 0: not known */
+  bool deterministic;                   /* as it was opened */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {
@@ -97,6 +101,9 @@ typedef struct hone_open_options {
   const hone_allocator_t* allocator;
   const char* target; /* NULL: this machine; otherwise code can be built, maybe not run */
   int threads;        /* at most so many; 0: all */
+  /* Results must not depend on which thread did what, nor on how many there
+   * are: no reduction whose parts or their order vary. */
+  bool deterministic;
 } hone_open_options_t;
 
 /* A buffer of a kernel: a part of a block. Whether the kernel is handed a

@@ -18,9 +18,11 @@ typedef struct hone_session hone_session_t;
 typedef struct hone_session_options {
   size_t struct_size;                /* sizeof(hone_session_options_t), or 0 */
   const hone_allocator_t* allocator; /* NULL: the system's; must outlive all tensors made */
-  const char* device;                /* "ref", "ref:0"; NULL: "ref" */
+  const char* device;                /* "cpu", "ref:0" …; NULL: "ref" */
   int n_dims;
   const hone_dim_option_t* dims;
+  int threads;        /* that a run may use, on devices that are made of threads; 0: all */
+  bool deterministic; /* equal inputs give equal bits, whatever the number of threads */
 } hone_session_options_t;
 
 /* Lowers the model and compiles it for the device. A gap is an error that names

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -13,6 +14,7 @@
 #include "ir/type_text.h"
 #include "ir/verify.h"
 #include "ops/lower.h"
+#include "runtime/compile.h"
 
 /* The model in one reading of its dimension names. */
 typedef struct variant {
@@ -23,6 +25,7 @@ typedef struct variant {
 struct hone_session {
   const hone_allocator_t* allocator;
   const hone_backend_t* backend;
+  hone_device_t* device; /* of a backend that runs kernels; NULL otherwise */
   const hone_model_t* model;
   hone_session_options_t options; /* only dims, copied */
   int n_dims_room;                /* entries that they were made for */
@@ -38,8 +41,6 @@ struct hone_session {
 
 static hone_status_t find_backend(const char* device, const hone_backend_t** out_backend) {
   *out_backend = hone_backend_find(device);
-  if (*out_backend && hone_backend_runs_kernels(*out_backend))
-    return hone_status_make(HONE_UNSUPPORTED, "device '%s' runs compiled programs only", device);
   if (*out_backend) return NULL;
   return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", device);
 }
@@ -52,9 +53,22 @@ static hone_status_t lower(const hone_session_t* session, bool loose, hone_graph
 }
 
 static void drop_variant(const hone_session_t* session, variant_t* variant) {
-  if (variant->program) session->backend->destroy(variant->program);
+  if (session->device)
+    hone_program_destroy(variant->program);
+  else if (variant->program)
+    session->backend->destroy(variant->program);
   hone_graph_destroy(variant->graph);
   *variant = (variant_t){0};
+}
+
+static hone_status_t compile(const hone_session_t* session, variant_t* variant) {
+  if (session->device) {
+    hone_compile_settings_t settings = {.allocator = session->allocator};
+    return hone_compile(variant->graph, session->backend, session->device, &settings, NULL,
+                        &variant->program);
+  }
+  hone_compile_options_t options = {.struct_size = sizeof options, .allocator = session->allocator};
+  return session->backend->compile(variant->graph, &options, &variant->program);
 }
 
 static hone_status_t build(const hone_session_t* session, bool loose, variant_t* out) {
@@ -62,10 +76,20 @@ static hone_status_t build(const hone_session_t* session, bool loose, variant_t*
 #ifndef NDEBUG
   HONE_TRY(hone_graph_verify(out->graph));
 #endif
-  hone_compile_options_t compile = {.struct_size = sizeof compile, .allocator = session->allocator};
-  hone_status_t status = session->backend->compile(out->graph, &compile, &out->program);
+  hone_status_t status = compile(session, out);
   if (status) drop_variant(session, out);
   return status;
+}
+
+/* "cpu:1" is the second device of its backend, "cpu" the first. */
+static hone_status_t open_device(hone_session_t* session, const hone_session_options_t* options) {
+  if (!hone_backend_runs_kernels(session->backend)) return NULL;
+  const char* colon = strchr(options->device, ':');
+  hone_open_options_t open = {.struct_size = sizeof open,
+                              .allocator = session->allocator,
+                              .threads = options->threads,
+                              .deterministic = options->deterministic};
+  return session->backend->open(colon ? atoi(colon + 1) : 0, &open, &session->device);
 }
 
 /* Copies the sizes and their names, which the caller may free. */
@@ -110,6 +134,7 @@ hone_status_t hone_session_create(const hone_model_t* model, const hone_session_
   session->n_dims_room = options->n_dims;
   pthread_mutex_init(&session->loose_lock, NULL);
   hone_status_t status = copy_dims(session, options);
+  if (!status) status = open_device(session, options);
   if (!status) status = build(session, false, &session->strict);
   if (status)
     hone_session_destroy(session);
@@ -122,6 +147,7 @@ void hone_session_destroy(hone_session_t* session) {
   if (!session) return;
   drop_variant(session, &session->strict);
   drop_variant(session, &session->loose);
+  if (session->device) session->backend->close(session->device);
   drop_dims(session, session->n_dims_room);
   pthread_mutex_destroy(&session->loose_lock);
   hone_free(session->allocator, session, sizeof *session);
@@ -294,7 +320,7 @@ hone_status_t hone_session_run(hone_session_t* session, const hone_run_options_t
   hone_program_t* program = session->strict.program;
   HONE_TRY(check_inputs(session, n_inputs, inputs, conflict));
   if (conflict[0]) HONE_TRY(loose_program(session, &program));
-  hone_status_t status =
-      session->backend->run(program, &full, n_inputs, inputs, n_outputs, out_outputs);
+  hone_status_t status = (session->device ? hone_program_run : session->backend->run)(
+      program, &full, n_inputs, inputs, n_outputs, out_outputs);
   return conflict[0] ? hone_status_annotate(status, "%s", conflict) : status;
 }

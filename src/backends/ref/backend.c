@@ -53,6 +53,7 @@ static hone_status_t run(hone_program_t* program, const hone_run_options_t* opti
                          hone_tensor_t* const* inputs, int n_outputs, hone_tensor_t** out_outputs) {
   ref_run_t state = {.allocator = program->allocator,
                      .seed = options->seed,
+                     .round_key = options->round_key,
                      .profile = options->profile,
                      .profile_self = options->profile_self};
   memset(out_outputs, 0, (size_t)n_outputs * sizeof *out_outputs);

@@ -1,0 +1,45 @@
+/* Launches on the CPU: the rounds of the kernel's parallel axes are shared out
+ * among the threads. Which thread does which round changes no result: rounds
+ * are independent of each other, so a run is as deterministic as its kernels. */
+#include "backends/cpu/device.h"
+#include "base/memory.h"
+#include "base/thread_pool.h"
+
+enum { FEW_BUFFERS = 32 }; /* that need no memory of their own */
+
+typedef struct call {
+  cpu_entry_fn entry;
+  void* const* buffers;
+  const int64_t* sizes;
+} call_t;
+
+static void run_rounds(void* context, int64_t begin, int64_t end) {
+  const call_t* call = context;
+  call->entry(call->buffers, call->sizes, begin, end);
+}
+
+static void run(const hone_device_t* device, const hone_launch_t* launch, void** buffers) {
+  for (int i = 0; i < launch->n_buffers; i++) {
+    const hone_argument_t* argument = &launch->buffers[i];
+    buffers[i] = argument->memory ? argument->memory->data + argument->offset : NULL;
+  }
+  call_t call = {launch->module->entries[launch->entry], buffers, launch->sizes};
+  int64_t rounds = launch->groups[0] * launch->groups[1] * launch->groups[2];
+  hone_thread_pool_t* pool = rounds > 1 ? hone_thread_pool_shared() : NULL;
+  hone_parallel_for_on(pool, device->threads, rounds, 1, run_rounds, &call);
+}
+
+hone_status_t hone_cpu_launch(hone_stream_t* stream, const hone_launch_t* launch) {
+  const hone_device_t* device = stream->device;
+  void* few[FEW_BUFFERS];
+  if (launch->n_buffers <= FEW_BUFFERS) {
+    run(device, launch, few);
+    return NULL;
+  }
+  size_t bytes = (size_t)launch->n_buffers * sizeof(void*);
+  void** buffers = hone_alloc(device->allocator, bytes);
+  if (!buffers) return hone_oom();
+  run(device, launch, buffers);
+  hone_free(device->allocator, buffers, bytes);
+  return NULL;
+}

@@ -1,0 +1,95 @@
+/* Kernels as a shared library, built by the system's C compiler. */
+#include <string.h>
+
+#include "backends/cpu/device.h"
+#include "base/memory.h"
+#include "codegen/prelude.h"
+
+/* ---- building ---- */
+
+static hone_status_t find_compiler(hone_device_t* device) {
+  if (device->prelude) return NULL;
+  HONE_TRY(hone_compiler_find(device->arena, &device->target, &device->compiler));
+  if (!device->cache) HONE_TRY(hone_cache_open(device->allocator, NULL, 0, &device->cache));
+  return hone_prelude_make(device->arena, "cpu.inc", hone_cpu_lanes(device), &device->prelude);
+}
+
+static hone_status_t fill_units(hone_arena_t* arena, const char* prelude, int count,
+                                const char* const* names, const char* const* sources,
+                                hone_unit_t* units) {
+  for (int i = 0; i < count; i++) {
+    const char* text = hone_arena_format(arena, "%s\n%s", HONE_KERNEL_EXPORT, sources[i]);
+    if (!text) return hone_oom();
+    units[i] = (hone_unit_t){.name = names[i], .prelude = prelude, .text = text};
+  }
+  return NULL;
+}
+
+static hone_status_t build(const hone_device_t* device, hone_arena_t* arena, int count,
+                           const char* const* names, const char* const* sources,
+                           hone_blob_t* out_binary) {
+  hone_unit_t* units = hone_arena_array(arena, (size_t)count, sizeof *units);
+  if (!units) return hone_oom();
+  HONE_TRY(fill_units(arena, device->prelude, count, names, sources, units));
+  hone_build_options_t options = {.target = &device->target,
+                                  .compiler = &device->compiler,
+                                  .cache = device->cache,
+                                  .parallel = device->threads};
+  char* bytes;
+  HONE_TRY(hone_toolchain_build(device->allocator, &options, count, units, &bytes,
+                                &out_binary->size, NULL));
+  out_binary->data = bytes;
+  return NULL;
+}
+
+hone_status_t hone_cpu_build(hone_device_t* device, int count, const char* const* names,
+                             const char* const* sources, hone_blob_t* out_binary) {
+  pthread_mutex_lock(&device->mutex);
+  hone_status_t status = find_compiler(device);
+  pthread_mutex_unlock(&device->mutex);
+  hone_arena_t* arena = NULL;
+  if (!status) status = hone_arena_create(device->allocator, &arena);
+  if (!status) status = build(device, arena, count, names, sources, out_binary);
+  hone_arena_destroy(arena);
+  return status;
+}
+
+/* ---- loading ---- */
+
+static hone_status_t find_entries(hone_module_t* module, const char* const* names) {
+  for (int i = 0; i < module->n_entries; i++) {
+    void* symbol;
+    HONE_TRY(hone_library_symbol(module->library, names[i], &symbol));
+    memcpy(&module->entries[i], &symbol, sizeof symbol); /* a function is no object in ISO C */
+  }
+  return NULL;
+}
+
+hone_status_t hone_cpu_load(hone_device_t* device, const hone_blob_t* binary, int count,
+                            const char* const* names, hone_module_t** out_module) {
+  *out_module = NULL;
+  if (!device->target.runs_here)
+    return hone_status_make(HONE_UNAVAILABLE, "kernels for %s do not run on this machine",
+                            device->target.name);
+  hone_module_t* module = hone_alloc(device->allocator, sizeof *module);
+  if (!module) return hone_oom();
+  module->n_entries = count;
+  module->entries = hone_alloc(device->allocator, (size_t)count * sizeof *module->entries);
+  hone_status_t status = module->entries ? NULL : hone_oom();
+  if (!status)
+    status = hone_library_open(device->allocator, binary->data, binary->size, &module->library);
+  if (!status) status = find_entries(module, names);
+  if (status)
+    hone_cpu_unload(device, module);
+  else
+    *out_module = module;
+  return status;
+}
+
+void hone_cpu_unload(hone_device_t* device, hone_module_t* module) {
+  if (!module) return;
+  hone_library_close(module->library);
+  size_t bytes = (size_t)module->n_entries * sizeof *module->entries;
+  hone_free(device->allocator, module->entries, bytes);
+  hone_free(device->allocator, module, sizeof *module);
+}

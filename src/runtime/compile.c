@@ -1,0 +1,285 @@
+/* Compiling, stage by stage. */
+#include "runtime/compile.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/trace.h"
+#include "import/graph_text.h"
+#include "ir/outline.h"
+#include "loop/lower.h"
+#include "runtime/kernel_name.h"
+#include "runtime/routine.h"
+
+typedef struct driver {
+  hone_graph_t* graph;
+  const hone_backend_t* backend;
+  hone_device_t* device;
+  hone_compile_settings_t settings;
+  hone_compile_report_t* report;
+  hone_arena_t* arena; /* of this compilation */
+  hone_program_t* program;
+  hone_map_t calls;   /* node (as a number) to hone_call_kernel_t */
+  hone_map_t sources; /* source text to hone_program_kernel_t */
+  int n_kernels, kernels_room;
+  hone_program_kernel_t* kernels;  /* in the program's arena */
+  const hone_node_t* const* nodes; /* calls, in order, with what became of them */
+} driver_t;
+
+static void dump(const driver_t* d, const char* kind, const char* name, const char* text) {
+  if (d->settings.dump) d->settings.dump(d->settings.dump_self, kind, name, text);
+}
+
+static hone_status_t dump_graph(const driver_t* d, const char* name) {
+  if (!d->settings.dump) return NULL;
+  hone_str_t text;
+  hone_str_init(&text, d->settings.allocator);
+  hone_status_t status = hone_graph_print(d->graph, HONE_TEXT_SHORT, &text);
+  if (!status) dump(d, "ir", name, hone_str_text(&text));
+  hone_str_free(&text);
+  return status;
+}
+
+/* ---- passes ---- */
+
+/* A call of its own for each node that can be a kernel and is in none yet. */
+static hone_status_t wrap_nodes(const driver_t* d, hone_graph_t* graph) {
+  size_t count = (size_t)graph->n_nodes;
+  size_t bytes = count * (sizeof(hone_group_t) + sizeof(int));
+  hone_group_t* groups = hone_alloc(d->settings.allocator, bytes);
+  if (!groups) return hone_oom();
+  int* group_of = (int*)(void*)(groups + count);
+  int n_groups = 0;
+  for (size_t i = 0; i < count; i++) {
+    const hone_node_t* node = graph->nodes[i];
+    const char* why;
+    bool view = node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_BITCAST;
+    bool source = node->prim == HONE_PRIM_INPUT || node->prim == HONE_PRIM_CONSTANT;
+    bool loop = !view && !source && node->prim != HONE_PRIM_CALL && hone_prim_is_loop(node, &why);
+    group_of[i] = loop ? n_groups : -1;
+    if (loop) groups[n_groups++] = (hone_group_t){.label = "kernel"};
+  }
+  hone_status_t status = hone_graph_outline(graph, n_groups, groups, group_of);
+  hone_free(d->settings.allocator, groups, bytes);
+  return status;
+}
+
+static bool is_control(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_IF || node->prim == HONE_PRIM_LOOP;
+}
+
+static hone_status_t wrap_graph(const driver_t* d, hone_graph_t* graph) {
+  HONE_TRY(wrap_nodes(d, graph));
+  for (int i = 0; i < graph->n_nodes; i++)
+    for (int r = 0; is_control(graph->nodes[i]) && r < graph->nodes[i]->n_regions; r++)
+      HONE_TRY(wrap_graph(d, graph->nodes[i]->regions[r]));
+  return NULL;
+}
+
+static hone_status_t run_passes(driver_t* d) {
+  hone_pass_options_t options = {0};
+  if (d->settings.passes) options = *d->settings.passes;
+  if (!options.target) options.target = d->backend;
+  HONE_TRY(dump_graph(d, "lowered"));
+  HONE_TRY(hone_passes_run(d->graph, &options, d->settings.pass_report));
+  HONE_TRY(wrap_graph(d, d->graph));
+  return dump_graph(d, "fused");
+}
+
+/* ---- kernels ---- */
+
+static hone_status_t render(const driver_t* d, const hone_kernel_t* form, const char* name,
+                            char** out_text) {
+  hone_blob_t source;
+  HONE_TRY(d->backend->render(d->device, form, name, &source));
+  *out_text = hone_arena_strdup(d->arena, source.data);
+  hone_free(d->settings.allocator, source.data, source.size);
+  return *out_text ? NULL : hone_oom();
+}
+
+/* The kernel with that source, which is built under a name made from it. */
+static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, int* out_index) {
+  char* text;
+  HONE_TRY(render(d, form, "hone_kernel", &text));
+  hone_program_kernel_t* same = hone_map_get(&d->sources, text);
+  if (same) {
+    *out_index = same->entry;
+    return NULL;
+  }
+  char name[32];
+  snprintf(name, sizeof name, "hone_%016llx", (unsigned long long)XXH64(text, strlen(text), 0));
+  hone_program_kernel_t* kernel = hone_arena_alloc(d->program->arena, sizeof *kernel);
+  if (!kernel) return hone_oom();
+  kernel->entry = d->n_kernels;
+  kernel->name = hone_arena_strdup(d->program->arena, name);
+  char* named;
+  HONE_TRY(render(d, form, name, &named));
+  kernel->source = hone_arena_strdup(d->program->arena, named);
+  if (!kernel->name || !kernel->source) return hone_oom();
+  HONE_TRY(hone_map_put(&d->sources, text, kernel));
+  dump(d, "source", form->name, named);
+  *out_index = d->n_kernels++;
+  return NULL;
+}
+
+static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_kernel_t* out) {
+  const char* name = hone_kernel_name(d->arena, call, d->report->n_calls);
+  if (!name) return hone_oom();
+  HONE_TRY(hone_kernel_lower(call->regions[0], name, NULL, d->settings.allocator, &out->form));
+  char why[HONE_DEVICE_TEXT_SIZE] = "";
+  if (!d->backend->supports(d->device, out->form, why))
+    return hone_status_make(HONE_UNSUPPORTED, "%s", why);
+  HONE_TRY(d->backend->schedule(d->device, out->form));
+  return add_source(d, out->form, &out->index);
+}
+
+/* What cannot be a kernel is interpreted; other failures are failures. */
+static hone_status_t make_kernel(driver_t* d, const hone_node_t* call) {
+  hone_call_kernel_t* made = hone_arena_alloc(d->arena, sizeof *made);
+  if (!made) return hone_oom();
+  HONE_TRY(hone_map_put_u64(&d->calls, (uint64_t)(uintptr_t)call, made));
+  d->report->n_calls++;
+  hone_status_t status = make_form(d, call, made);
+  if (!status) return NULL;
+  hone_kernel_destroy(made->form);
+  made->form = NULL;
+  if (hone_status_code(status) != HONE_UNSUPPORTED)
+    return call->origin ? hone_status_annotate(status, "node %s", call->origin) : status;
+  made->reason = hone_arena_strdup(d->arena, hone_status_message(status));
+  hone_status_free(status);
+  return made->reason ? NULL : hone_oom();
+}
+
+static hone_status_t make_kernels(driver_t* d, const hone_graph_t* graph) {
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const hone_node_t* node = graph->nodes[i];
+    if (node->prim == HONE_PRIM_CALL) HONE_TRY(make_kernel(d, node));
+    for (int r = 0; is_control(node) && r < node->n_regions; r++)
+      HONE_TRY(make_kernels(d, node->regions[r]));
+  }
+  return NULL;
+}
+
+static hone_status_t make_all_kernels(driver_t* d) { return make_kernels(d, d->graph); }
+
+/* ---- build and load ---- */
+
+/* The distinct kernels, in the order in which they were first met. */
+static hone_status_t list_kernels(driver_t* d) {
+  hone_program_t* program = d->program;
+  program->kernels =
+      hone_arena_array(program->arena, (size_t)d->n_kernels, sizeof *program->kernels);
+  if (!program->kernels) return hone_oom();
+  size_t cursor = 0;
+  for (hone_map_entry_t* e; (e = hone_map_next(&d->sources, &cursor));) {
+    const hone_program_kernel_t* kernel = e->value;
+    program->kernels[kernel->entry] = *kernel;
+  }
+  program->n_kernels = d->n_kernels;
+  return NULL;
+}
+
+static hone_status_t list_texts(const driver_t* d, const char*** out_names,
+                                const char*** out_sources) {
+  size_t count = (size_t)d->program->n_kernels;
+  *out_names = hone_arena_array(d->arena, count, sizeof **out_names);
+  *out_sources = hone_arena_array(d->arena, count, sizeof **out_sources);
+  if (!*out_names || !*out_sources) return hone_oom();
+  for (size_t i = 0; i < count; i++) {
+    (*out_names)[i] = d->program->kernels[i].name;
+    (*out_sources)[i] = d->program->kernels[i].source;
+  }
+  return NULL;
+}
+
+static hone_status_t build(driver_t* d) {
+  HONE_TRY(list_kernels(d));
+  hone_program_t* program = d->program;
+  if (!program->n_kernels) return NULL;
+  const char **names, **sources;
+  HONE_TRY(list_texts(d, &names, &sources));
+  return d->backend->build(d->device, program->n_kernels, names, sources, &program->binary);
+}
+
+static hone_status_t load(driver_t* d) {
+  hone_program_t* program = d->program;
+  if (!program->n_kernels) return NULL;
+  const char **names, **sources;
+  HONE_TRY(list_texts(d, &names, &sources));
+  return d->backend->load(d->device, &program->binary, program->n_kernels, names, &program->module);
+}
+
+/* ---- the program ---- */
+
+static const hone_call_kernel_t* find_call(void* self, const hone_node_t* call) {
+  const driver_t* d = self;
+  return hone_map_get_u64(&d->calls, (uint64_t)(uintptr_t)call);
+}
+
+static hone_status_t assemble(driver_t* d) {
+  hone_routine_source_t source = {.graph = d->graph, .find = find_call, .self = d};
+  HONE_TRY(hone_program_add_graph(d->program, &source));
+  HONE_TRY(hone_program_finish(d->program));
+  for (int r = 0; r < d->program->n_routines; r++)
+    for (int s = 0; s < d->program->routines[r]->n_steps; s++)
+      d->report->n_interpreted += d->program->routines[r]->steps[s].kind == HONE_STEP_INTERPRET;
+  d->report->n_kernels = d->program->n_kernels;
+  return NULL;
+}
+
+/* ---- the whole ---- */
+
+typedef struct stage {
+  const char* name;
+  hone_status_t (*run)(driver_t* d);
+} stage_t;
+
+static const stage_t stages[HONE_COMPILE_PHASES] = {
+    {"passes", run_passes}, {"kernels", make_all_kernels}, {"build", build}, {"load", load},
+    {"plan", assemble},
+};
+
+static hone_status_t run_stages(driver_t* d) {
+  for (int i = 0; i < HONE_COMPILE_PHASES; i++) {
+    int64_t start = hone_clock_ns();
+    HONE_TRY(stages[i].run(d));
+    d->report->phases[i] =
+        (hone_compile_phase_t){stages[i].name, (uint64_t)(hone_clock_ns() - start)};
+  }
+  return NULL;
+}
+
+static void close_driver(driver_t* d) {
+  size_t cursor = 0;
+  for (hone_map_entry_t* e; (e = hone_map_next(&d->calls, &cursor));)
+    hone_kernel_destroy(((hone_call_kernel_t*)e->value)->form);
+  hone_map_free(&d->calls);
+  hone_map_free(&d->sources);
+  hone_arena_destroy(d->arena);
+}
+
+hone_status_t hone_compile(hone_graph_t* graph, const hone_backend_t* backend,
+                           hone_device_t* device, const hone_compile_settings_t* settings,
+                           hone_compile_report_t* out_report, hone_program_t** out_program) {
+  hone_compile_report_t unwanted;
+  if (!out_report) out_report = &unwanted;
+  *out_report = (hone_compile_report_t){0};
+  *out_program = NULL;
+  driver_t d = {.graph = graph, .backend = backend, .device = device, .report = out_report};
+  if (settings) d.settings = *settings;
+  if (!d.settings.allocator) d.settings.allocator = hone_allocator_system();
+  hone_map_init(&d.calls, d.settings.allocator);
+  hone_map_init(&d.sources, d.settings.allocator);
+  HONE_TRY(hone_arena_create(d.settings.allocator, &d.arena));
+  hone_status_t status = hone_program_create(d.settings.allocator, backend, device, &d.program);
+  if (!status) status = run_stages(&d);
+  close_driver(&d);
+  if (status)
+    hone_program_destroy(d.program);
+  else
+    *out_program = d.program;
+  return status;
+}

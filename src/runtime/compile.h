@@ -1,0 +1,47 @@
+/* The compile driver: a lowered graph becomes a program for a device that runs
+ * kernels. Passes rewrite the graph and fuse it, each call becomes a kernel
+ * that the backend schedules and renders, equal sources are built once, and
+ * the program is put together. What a device cannot express is interpreted by
+ * `ref`; the report says which nodes and why. */
+#ifndef HONE_RUNTIME_COMPILE_H
+#define HONE_RUNTIME_COMPILE_H
+
+#include "passes/pass.h"
+#include "runtime/program.h"
+
+/* A stage of compiling, and what it took. */
+typedef struct hone_compile_phase {
+  const char* name;
+  uint64_t duration_ns;
+} hone_compile_phase_t;
+
+enum { HONE_COMPILE_PHASES = 5 };
+
+typedef struct hone_compile_report {
+  hone_compile_phase_t phases[HONE_COMPILE_PHASES]; /* passes, kernels, build, load, plan */
+  int n_calls;                                      /* groups of nodes that were to be kernels */
+  int n_kernels;                                    /* distinct ones that were built */
+  int n_interpreted;                                /* steps that `ref` will run */
+} hone_compile_report_t;
+
+/* All zeros is the default. */
+typedef struct hone_compile_settings {
+  const hone_allocator_t* allocator; /* NULL: the system's */
+  const hone_pass_options_t* passes; /* NULL: the default */
+  hone_pass_report_t* pass_report;   /* may be NULL */
+  /* Called with each piece of text of that kind when it is made; may be NULL.
+   * kind is "ir", "kernels", "source" or "plan"; name tells pieces apart. */
+  void (*dump)(void* self, const char* kind, const char* name, const char* text);
+  void* dump_self;
+} hone_compile_settings_t;
+
+/* Rewrites `graph`, a root, which must outlive the program, as must the device.
+ * `settings` and `out_report` may be NULL. Errors: UNAVAILABLE (no compiler),
+ * UNSUPPORTED, OUT_OF_MEMORY, and what the backend meets. */
+HONE_MUST_USE hone_status_t hone_compile(hone_graph_t* graph, const hone_backend_t* backend,
+                                         hone_device_t* device,
+                                         const hone_compile_settings_t* settings,
+                                         hone_compile_report_t* out_report,
+                                         hone_program_t** out_program);
+
+#endif

@@ -1,0 +1,111 @@
+/* Context: what one run of a program works in: a stream, the values of the
+ * symbols, and for each routine the values of its current run. Contexts are kept
+ * by the program and used again, with their memory.
+ *
+ * Thread-safety: a context belongs to the thread whose run it is. */
+#ifndef HONE_RUNTIME_CONTEXT_H
+#define HONE_RUNTIME_CONTEXT_H
+
+#include "runtime/instance.h"
+
+/* Bytes from one error word to the next: what offsets of buffers must be multiples of. */
+enum { HONE_ERROR_STRIDE = 256 };
+
+/* Memory that slots share: on the device, and the host's tensor where that is
+ * what the device works in. */
+typedef struct hone_block {
+  int references; /* of slots */
+  hone_memory_t* memory;
+  hone_tensor_t* tensor; /* owned; NULL: the device's own memory */
+  size_t bytes;
+  bool is_arena;  /* a frame's planned block: its bytes serve other values later */
+  bool is_weight; /* the program's; as those of frames it is not counted */
+  struct hone_block* next_garbage;
+} hone_block_t;
+
+/* A value during a run. */
+typedef struct hone_slot {
+  hone_block_t* block; /* where the device has it; NULL: it does not */
+  size_t offset;
+  hone_tensor_t* tensor; /* where the host has it, owned; NULL: it does not */
+  hone_dtype_t dtype;    /* with rank and dims: of what is in the block */
+  int rank;
+  int64_t dims[HONE_MAX_RANK];
+  size_t bytes;
+} hone_slot_t;
+
+/* One routine of a run. */
+typedef struct hone_frame {
+  const hone_routine_t* routine;
+  hone_slot_t* slots;        /* by value */
+  hone_instance_t* instance; /* of this run; NULL between runs */
+  hone_block_t arena;
+  size_t arena_room; /* bytes */
+} hone_frame_t;
+
+typedef struct hone_context {
+  struct hone_context* next; /* idle ones */
+  hone_program_t* program;
+  hone_stream_t* stream;
+  int64_t* symbols;
+  hone_frame_t* frames;  /* by routine */
+  hone_memory_t* errors; /* the program's error words */
+  bool has_checked;      /* a launch since the last look could have failed a check */
+  size_t garbage_bytes;
+  hone_block_t* garbage; /* blocks that the stream may still be using */
+  const hone_run_options_t* options;
+  uint64_t round_key;
+  int depth;     /* of routines: only the outermost is profiled */
+  bool is_named; /* the status on its way names the node that failed */
+} hone_context_t;
+
+/* One of the program's idle contexts, or a new one. Thread-safe. */
+HONE_MUST_USE hone_status_t hone_context_take(hone_program_t* program,
+                                              hone_context_t** out_context);
+void hone_context_give_back(hone_context_t* context);
+void hone_contexts_destroy(hone_program_t* program);
+
+/* Waits for the stream, frees garbage, and reports checks that failed. */
+HONE_MUST_USE hone_status_t hone_context_synchronize(hone_context_t* context);
+
+/* ---- slots (slot.c) ---- */
+
+/* Frees blocks that nobody uses; the stream must be done with them. */
+void hone_context_free_garbage(hone_context_t* context);
+void hone_slot_drop(hone_context_t* context, hone_slot_t* slot);
+/* `to`, which is empty, becomes another reference to the same. */
+void hone_slot_share(const hone_slot_t* from, hone_slot_t* to);
+/* Takes over a reference of a host's tensor. */
+void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned);
+/* Memory of its own, on the device, for what dtype, rank, dims and bytes say. */
+HONE_MUST_USE hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot);
+/* Sees to it that the device has it. */
+HONE_MUST_USE hone_status_t hone_slot_to_device(hone_context_t* context, hone_slot_t* slot,
+                                                hone_argument_t* out_argument);
+/* Sees to it that the host has it, waiting for the stream where it must; borrowed. */
+HONE_MUST_USE hone_status_t hone_slot_to_host(hone_context_t* context, hone_slot_t* slot,
+                                              hone_tensor_t** out_tensor);
+/* Moves it out of planned memory, which will serve other values. */
+HONE_MUST_USE hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot);
+/* The same bytes under another dtype and extents. */
+HONE_MUST_USE hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from,
+                                           hone_dtype_t dtype, int rank, const int64_t* dims,
+                                           hone_slot_t* to);
+/* A tensor whose elements are not yet set, nor zeroed; not of strings. */
+HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator,
+                                                   hone_dtype_t dtype, int rank,
+                                                   const int64_t* dims, hone_tensor_t** out_tensor);
+
+/* ---- running (run.c, control.c, interpret.c) ---- */
+
+/* Runs a routine whose input slots are set; `outputs` (empty) get its results. */
+HONE_MUST_USE hone_status_t hone_routine_run(hone_context_t* context, hone_routine_t* routine,
+                                             hone_slot_t* outputs);
+HONE_MUST_USE hone_status_t hone_step_interpret(hone_context_t* context, hone_frame_t* frame,
+                                                const hone_step_t* step);
+HONE_MUST_USE hone_status_t hone_step_if(hone_context_t* context, hone_frame_t* frame,
+                                         const hone_step_t* step);
+HONE_MUST_USE hone_status_t hone_step_loop(hone_context_t* context, hone_frame_t* frame,
+                                           const hone_step_t* step);
+
+#endif

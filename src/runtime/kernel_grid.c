@@ -1,0 +1,38 @@
+/* What a kernel is launched with, from its loops. */
+#include "runtime/routine.h"
+
+/* Multiplies the extents of a chain of loops of a kind into `out`, the first
+ * two apart and the rest together; gives the loop where the chain ends. */
+static const hone_stmt_t* collect(const hone_kernel_t* kernel, const hone_stmt_t* at,
+                                  hone_loop_kind_t kind, hone_dim_t out[3]) {
+  for (int n = 0;; n++) {
+    const hone_stmt_t* next = NULL;
+    for (int i = 0; i < at->n_body && !next; i++)
+      if (at->body[i]->kind == HONE_STMT_LOOP && at->body[i]->loop == kind) next = at->body[i];
+    if (!next) return at;
+    int axis = n < 2 ? n : 2;
+    out[axis] = hone_dim_mul(kernel->dims, out[axis], next->extent);
+    at = next;
+  }
+}
+
+static bool add_parallel(const hone_kernel_t* kernel, hone_dim_t* out_rounds) {
+  hone_dim_t rounds = hone_dim_int(0);
+  bool any = false;
+  for (int i = 0; i < kernel->root->n_body; i++) {
+    const hone_stmt_t* loop = kernel->root->body[i];
+    if (loop->kind != HONE_STMT_LOOP || loop->loop != HONE_LOOP_PARALLEL) continue;
+    rounds = hone_dim_add(kernel->dims, rounds, loop->extent);
+    any = true;
+  }
+  if (any) *out_rounds = rounds;
+  return any;
+}
+
+void hone_kernel_grid(const hone_kernel_t* kernel, hone_dim_t out_groups[3],
+                      hone_dim_t out_locals[3]) {
+  for (int i = 0; i < 3; i++) out_groups[i] = out_locals[i] = hone_dim_int(1);
+  if (add_parallel(kernel, &out_groups[0])) return;
+  const hone_stmt_t* inner = collect(kernel, kernel->root, HONE_LOOP_GROUP, out_groups);
+  collect(kernel, inner, HONE_LOOP_ITEM, out_locals);
+}

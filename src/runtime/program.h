@@ -1,0 +1,196 @@
+/* Program: a graph made ready for a device that runs kernels.
+ *
+ * A graph, and each region of its control flow, is a routine: values, and steps
+ * in the order in which they run. Steps launch kernels, have nodes that no
+ * kernel expresses interpreted by `ref` on the host, or run other routines (if,
+ * loop). Extents are expressions over symbols whose values come from the inputs
+ * (known before a run starts) or from what steps make (late).
+ *
+ * Where values live: in a block of memory that is planned for each vector of
+ * symbol values (runtime/plan.h), on the heap when they are late or leave the
+ * routine, on the host when an interpreted step makes them. Each is written
+ * once. It can be on the device, on the host, or both; it is copied to where a
+ * step wants it the first time that happens.
+ *
+ * Ownership: everything hangs from the program's arena; it owns its modules
+ * and weights. The device outlives it.
+ * Thread-safety: constant once made, but for what a mutex guards: any number of
+ * threads may run one program at once, each run in a context of its own. */
+#ifndef HONE_RUNTIME_PROGRAM_H
+#define HONE_RUNTIME_PROGRAM_H
+
+#include <pthread.h>
+
+#include "base/str.h"
+#include "hone/backend.h"
+#include "ir/graph.h"
+
+typedef enum hone_place {
+  HONE_PLACE_INPUT,  /* handed to the routine */
+  HONE_PLACE_WEIGHT, /* the same in every run */
+  HONE_PLACE_ARENA,  /* planned */
+  HONE_PLACE_HEAP,   /* memory of its own, made when the value is */
+  HONE_PLACE_VIEW,   /* the bytes of another value, under other extents or another dtype */
+  HONE_PLACE_HOST,   /* made by an interpreted step or by control flow */
+} hone_place_t;
+
+/* A symbol that gets its value once this value exists. */
+typedef struct hone_program_bind {
+  int symbol;
+  bool is_dim; /* extent `index`, else element `index` */
+  int64_t index;
+} hone_program_bind_t;
+
+typedef struct hone_program_value {
+  const char* name; /* "" when the model has none */
+  hone_place_t place;
+  bool is_known; /* a dense tensor whose dtype and rank are known */
+  bool is_late;  /* its extents are not known when the routine starts */
+  hone_dtype_t dtype;
+  int rank;
+  const hone_dim_t* dims;
+  int view_of;     /* VIEW: a value that is no view */
+  int weight;      /* WEIGHT: index into the program's */
+  int in_place_of; /* ARENA: an input of its step whose place it may take; -1: none */
+  int first, last; /* steps that make it and read it last; inputs and weights: -1; outputs of the
+                      routine live to n_steps */
+  int n_binds;
+  const hone_program_bind_t* binds;
+} hone_program_value_t;
+
+typedef enum hone_step_kind {
+  HONE_STEP_LAUNCH,
+  HONE_STEP_VIEW, /* outputs[0] is a view of inputs[0] */
+  HONE_STEP_INTERPRET,
+  HONE_STEP_IF,
+  HONE_STEP_LOOP,
+} hone_step_kind_t;
+
+enum { HONE_BUFFER_ERROR = -1 }; /* instead of a value: the step's error word */
+
+typedef struct hone_routine hone_routine_t;
+
+typedef struct hone_step {
+  hone_step_kind_t kind;
+  const char* name;   /* of the kernel, or the primitive */
+  const char* origin; /* the model's nodes */
+  const char* reason; /* INTERPRET: why; "" otherwise */
+  bool is_late;       /* what it needs to start is not known when the routine starts */
+  int n_inputs;
+  const int* inputs; /* values; -1: left out */
+  int n_outputs;
+  const int* outputs;
+  /* LAUNCH */
+  int kernel; /* index into the program's */
+  int n_buffers;
+  const int* buffers; /* values, or HONE_BUFFER_ERROR */
+  int n_sizes;
+  const hone_dim_t* sizes;
+  hone_dim_t groups[3], locals[3];
+  int numbers; /* where the instance keeps the values of these three */
+  int n_checks;
+  const char* const* checks; /* what each says when it fails */
+  int error;                 /* index of its error word; -1: none */
+  /* INTERPRET */
+  hone_graph_t* graph; /* of this node alone; owned */
+  hone_program_t* interpreted;
+  bool wants_symbols; /* its last input is their values, i64[symbols] */
+  bool gives_tensors; /* all results are dense tensors */
+  /* IF, LOOP */
+  hone_routine_t* bodies[2];
+  int n_carried;
+} hone_step_t;
+
+typedef struct hone_instance hone_instance_t; /* runtime/instance.h */
+
+enum { HONE_MAX_INSTANCES = 8 };
+
+struct hone_routine {
+  int index; /* in the program's list */
+  int n_values, n_steps, n_inputs, n_outputs;
+  hone_program_value_t* values;
+  hone_step_t* steps;
+  const int* inputs;
+  const int* outputs;
+  int n_key; /* symbols that its early sizes depend on */
+  const int* key;
+  int n_numbers; /* of an instance */
+  /* Those used lately, the latest first; guarded by the program's mutex. */
+  int n_instances;
+  hone_instance_t* instances[HONE_MAX_INSTANCES];
+};
+
+/* A kernel as the device runs it. */
+typedef struct hone_program_kernel {
+  const char* name;   /* the function's, from its content */
+  const char* source; /* NULL when the engine does not carry it */
+  int entry;          /* in the module */
+} hone_program_kernel_t;
+
+typedef struct hone_weight {
+  hone_tensor_t* tensor;    /* owned */
+  struct hone_block* block; /* on the device; NULL: no kernel reads it */
+  bool is_copy;             /* the device could not use the tensor's own memory */
+} hone_weight_t;
+
+struct hone_program {
+  const hone_allocator_t* allocator;
+  const hone_backend_t* backend;
+  hone_device_t* device;
+  hone_device_properties_t properties;
+  hone_arena_t* arena;
+  hone_dims_t* dims; /* the same symbol ids as in the graph */
+  int n_routines, routines_room;
+  hone_routine_t** routines; /* [0] is the whole */
+  int n_kernels;
+  hone_program_kernel_t* kernels;
+  hone_module_t* module; /* NULL without kernels */
+  hone_blob_t binary;    /* what it was loaded from; empty when a mapped file holds it */
+  int n_weights, weights_room;
+  hone_weight_t* weights;
+  int n_errors; /* error words */
+  pthread_mutex_t mutex;
+  struct hone_context* idle; /* contexts that no run is using */
+};
+
+/* An empty program for an opened device. */
+HONE_MUST_USE hone_status_t hone_program_create(const hone_allocator_t* allocator,
+                                                const hone_backend_t* backend,
+                                                hone_device_t* device,
+                                                hone_program_t** out_program);
+void hone_program_destroy(hone_program_t* program); /* NULL is allowed; no run may be going on */
+
+/* Adds a weight; takes a reference. Gives its index, -1 when memory is out. */
+int hone_program_add_weight(hone_program_t* program, hone_tensor_t* tensor);
+/* Adds an empty routine; NULL when memory is out. */
+hone_routine_t* hone_program_add_routine(hone_program_t* program);
+/* Once all routines are complete: finds what is late, the keys, the lifetimes and
+ * the places of values, and puts weights that kernels read on the device. */
+HONE_MUST_USE hone_status_t hone_program_finish(hone_program_t* program);
+
+/* Runs on borrowed inputs in the routine's order; outputs are new references,
+ * NULL on failure. Errors: what steps meet, with the model's node. */
+HONE_MUST_USE hone_status_t hone_program_run(hone_program_t* program,
+                                             const hone_run_options_t* options, int n_inputs,
+                                             hone_tensor_t* const* inputs, int n_outputs,
+                                             hone_tensor_t** out_outputs);
+
+/* What a run takes, in bytes, for given values of the symbols (by id). */
+typedef struct hone_program_memory {
+  size_t weights;  /* of the model */
+  size_t copied;   /* weights again, where the device cannot use the host's */
+  size_t planned;  /* blocks of all routines */
+  size_t unshared; /* what those would be without reuse */
+  size_t inputs, outputs;
+  bool has_late; /* there are values whose size only a run can tell: more is needed */
+} hone_program_memory_t;
+HONE_MUST_USE hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbols,
+                                                hone_program_memory_t* out_memory);
+/* The plan of the whole for such values, as text with a row for each value. */
+HONE_MUST_USE hone_status_t hone_program_print_plan(hone_program_t* program, const int64_t* symbols,
+                                                    hone_str_t* out);
+/* Symbol values from the extents of the inputs, -1 where they do not tell. */
+void hone_program_bind_inputs(const hone_program_t* program, hone_tensor_t* const* inputs,
+                              int64_t* out_symbols);
+
+#endif

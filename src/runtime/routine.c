@@ -1,0 +1,325 @@
+/* One step a node, in the graph's order; the values keep the graph's numbers. */
+#include "runtime/routine.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+typedef struct builder {
+  hone_program_t* program;
+  const hone_routine_source_t* source;
+  const hone_graph_t* graph; /* the root or a region */
+  hone_routine_t* routine;
+  hone_dim_t* symbols; /* the program's, by id */
+  int n_symbols;
+} builder_t;
+
+static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* graph,
+                                   hone_routine_t** out_routine);
+
+/* ---- dimensions ---- */
+
+/* The graph's symbols again, under the same numbers. */
+static hone_status_t copy_symbols(builder_t* b) {
+  hone_program_t* program = b->program;
+  const hone_dims_t* from = b->source->graph->dims;
+  b->n_symbols = hone_dims_symbol_count(from);
+  b->symbols = hone_arena_array(program->arena, (size_t)b->n_symbols, sizeof *b->symbols);
+  if (!b->symbols) return hone_oom();
+  for (int i = 0; i < b->n_symbols; i++) {
+    const hone_symbol_t* symbol = hone_dims_symbol(from, i);
+    b->symbols[i] =
+        hone_dim_symbol(program->dims, symbol->name, symbol->origin, symbol->min, symbol->max);
+  }
+  return hone_dims_out_of_memory(program->dims) ? hone_oom() : NULL;
+}
+
+static const hone_dim_t* copy_dims(const builder_t* b, int count, const hone_dim_t* dims) {
+  hone_dim_t* copy = hone_arena_array(b->program->arena, (size_t)count, sizeof *copy);
+  for (int i = 0; copy && i < count; i++)
+    copy[i] = hone_dim_replace(b->program->dims, dims[i], b->n_symbols, b->symbols, NULL);
+  return copy;
+}
+
+/* ---- values ---- */
+
+static hone_status_t copy_binds(const builder_t* b, const hone_value_t* from,
+                                hone_program_value_t* to) {
+  for (const hone_bind_t* bind = from->binds; bind; bind = bind->next) to->n_binds++;
+  hone_program_bind_t* binds =
+      hone_arena_array(b->program->arena, (size_t)to->n_binds, sizeof *binds);
+  if (!binds) return hone_oom();
+  int i = 0;
+  for (const hone_bind_t* bind = from->binds; bind; bind = bind->next)
+    binds[i++] = (hone_program_bind_t){bind->symbol, bind->is_dim, bind->index};
+  to->binds = binds;
+  return NULL;
+}
+
+static hone_status_t add_value(const builder_t* b, const hone_value_t* from) {
+  hone_program_value_t* value = &b->routine->values[from->id];
+  const char* name = from->name ? from->name : "";
+  *value = (hone_program_value_t){.place = HONE_PLACE_HOST,
+                                  .is_known = hone_type_is_known(&from->type),
+                                  .dtype = from->type.dtype,
+                                  .rank = from->type.rank,
+                                  .in_place_of = -1,
+                                  .name = hone_arena_strdup(b->program->arena, name)};
+  if (!value->name) return hone_oom();
+  if (value->is_known) {
+    value->dims = copy_dims(b, value->rank, from->type.dims);
+    if (!value->dims) return hone_oom();
+  }
+  return copy_binds(b, from, value);
+}
+
+static const int* copy_ids(const builder_t* b, int count, hone_value_t* const* values) {
+  int* ids = hone_arena_array(b->program->arena, (size_t)count, sizeof *ids);
+  for (int i = 0; ids && i < count; i++) ids[i] = values[i] ? values[i]->id : -1;
+  return ids;
+}
+
+/* ---- launches ---- */
+
+/* A kernel's sizes have the names of the graph's symbols. */
+static hone_status_t find_size(const builder_t* b, hone_dim_t size, hone_dim_t* out) {
+  const char* name = hone_dim_as_symbol(size)->name;
+  for (int i = 0; i < b->n_symbols; i++)
+    if (strcmp(hone_dim_as_symbol(b->symbols[i])->name, name) == 0) {
+      *out = b->symbols[i];
+      return NULL;
+    }
+  return hone_status_make(HONE_INTERNAL, "the kernel's size '%s' is no symbol of the graph", name);
+}
+
+static hone_status_t set_sizes(const builder_t* b, const hone_kernel_t* kernel, hone_step_t* step) {
+  hone_dim_t* sizes = hone_arena_array(b->program->arena, (size_t)kernel->n_sizes, sizeof *sizes);
+  int n = hone_dims_symbol_count(kernel->dims);
+  hone_dim_t* to = hone_alloc(b->program->allocator, (size_t)n * sizeof *to);
+  hone_status_t status = sizes && to ? NULL : hone_oom();
+  for (int i = 0; i < kernel->n_sizes && !status; i++) {
+    status = find_size(b, kernel->sizes[i], &sizes[i]);
+    if (!status) to[hone_dim_as_symbol(kernel->sizes[i])->id] = sizes[i];
+  }
+  if (!status) {
+    hone_kernel_grid(kernel, step->groups, step->locals);
+    for (int i = 0; i < 3; i++) {
+      step->groups[i] = hone_dim_replace(b->program->dims, step->groups[i], n, to, NULL);
+      step->locals[i] = hone_dim_replace(b->program->dims, step->locals[i], n, to, NULL);
+    }
+  }
+  hone_free(b->program->allocator, to, (size_t)n * sizeof *to);
+  step->n_sizes = kernel->n_sizes;
+  step->sizes = sizes;
+  return status;
+}
+
+static hone_status_t set_buffers(const builder_t* b, const hone_kernel_t* kernel,
+                                 hone_step_t* step) {
+  int* buffers = hone_arena_array(b->program->arena, (size_t)kernel->n_buffers, sizeof *buffers);
+  if (!buffers) return hone_oom();
+  for (int i = 0; i < kernel->n_buffers; i++) {
+    const hone_buffer_t* buffer = kernel->buffers[i];
+    if (buffer->role == HONE_ROLE_SCRATCH) continue;
+    int* to = &buffers[step->n_buffers++];
+    *to = HONE_BUFFER_ERROR;
+    if (buffer->role == HONE_ROLE_INPUT) *to = step->inputs[buffer->value];
+    if (buffer->role == HONE_ROLE_OUTPUT) *to = step->outputs[buffer->value];
+    if (buffer->role == HONE_ROLE_ERROR) step->error = b->program->n_errors++;
+  }
+  step->buffers = buffers;
+  return NULL;
+}
+
+typedef struct check_list {
+  hone_arena_t* arena;
+  const char** messages;
+  int count;
+  bool failed;
+} check_list_t;
+
+static bool see_check(void* self, hone_stmt_t* stmt) {
+  check_list_t* list = self;
+  if (stmt->kind != HONE_STMT_CHECK || stmt->check < 0 || stmt->check >= list->count) return true;
+  const char* message = stmt->message ? stmt->message : "a check failed";
+  list->messages[stmt->check] = hone_arena_strdup(list->arena, message);
+  list->failed = list->failed || !list->messages[stmt->check];
+  return true;
+}
+
+static hone_status_t set_checks(const builder_t* b, const hone_kernel_t* kernel,
+                                hone_step_t* step) {
+  check_list_t list = {.arena = b->program->arena, .count = kernel->n_checks};
+  list.messages = hone_arena_array(list.arena, (size_t)list.count, sizeof *list.messages);
+  if (!list.messages) return hone_oom();
+  for (int i = 0; i < list.count; i++) list.messages[i] = "a check failed";
+  hone_stmt_walk(kernel->root, see_check, &list);
+  step->n_checks = list.count;
+  step->checks = list.messages;
+  return list.failed ? hone_oom() : NULL;
+}
+
+static hone_status_t make_launch(const builder_t* b, const hone_call_kernel_t* call,
+                                 hone_step_t* step) {
+  step->kind = HONE_STEP_LAUNCH;
+  step->kernel = call->index;
+  step->name = hone_arena_strdup(b->program->arena, call->form->name ? call->form->name : "");
+  if (!step->name) return hone_oom();
+  HONE_TRY(set_sizes(b, call->form, step));
+  HONE_TRY(set_buffers(b, call->form, step));
+  return set_checks(b, call->form, step);
+}
+
+/* ---- interpreted nodes ---- */
+
+/* An input of the shell; NULL when memory is out. */
+static hone_value_t* shell_input(hone_graph_t* shell, const hone_value_t* like) {
+  const hone_node_t input = {.prim = HONE_PRIM_INPUT, .n_outputs = 1};
+  hone_node_t* made = hone_graph_append(shell, &input, &like->type);
+  return made ? made->outputs[0] : NULL;
+}
+
+/* Values of the symbols, each bound by an element. */
+static hone_status_t shell_symbols(hone_graph_t* shell, int n_symbols) {
+  hone_dim_t* extent = hone_arena_alloc(shell->arena, sizeof *extent);
+  if (!extent) return hone_oom();
+  *extent = hone_dim_int(n_symbols);
+  const hone_value_t like = {.type = hone_type_tensor(HONE_I64, 1, extent)};
+  hone_value_t* input = shell_input(shell, &like);
+  if (!input) return hone_oom();
+  for (int i = 0; i < n_symbols; i++) HONE_TRY(hone_value_bind(shell, input, i, false, i));
+  return NULL;
+}
+
+/* A graph of the node alone, which keeps its regions and types. */
+static hone_status_t fill_shell(const builder_t* b, const hone_node_t* node, hone_graph_t* shell,
+                                bool wants_symbols) {
+  shell->dims = b->source->graph->dims;
+  hone_node_t copy = *node;
+  size_t n = (size_t)node->n_inputs, m = (size_t)node->n_outputs;
+  copy.inputs = hone_arena_array(shell->arena, n, sizeof *copy.inputs);
+  hone_type_t* types = hone_arena_array(shell->arena, m, sizeof *types);
+  if (!copy.inputs || !types) return hone_oom();
+  for (size_t i = 0; i < n; i++) {
+    if (!node->inputs[i]) continue;
+    copy.inputs[i] = shell_input(shell, node->inputs[i]);
+    if (!copy.inputs[i]) return hone_oom();
+  }
+  if (wants_symbols) HONE_TRY(shell_symbols(shell, b->n_symbols));
+  for (size_t i = 0; i < m; i++) types[i] = node->outputs[i]->type;
+  const hone_node_t* made = hone_graph_append(shell, &copy, types);
+  if (!made) return hone_oom();
+  for (size_t i = 0; i < m; i++) made->outputs[i]->name = node->outputs[i]->name;
+  return hone_graph_set_outputs(shell, node->n_outputs, made->outputs, NULL);
+}
+
+static hone_status_t make_interpreted(const builder_t* b, const hone_node_t* node,
+                                      const char* reason, hone_step_t* step) {
+  const hone_allocator_t* allocator = b->program->allocator;
+  step->kind = HONE_STEP_INTERPRET;
+  step->reason = hone_arena_strdup(b->program->arena, reason);
+  if (!step->reason) return hone_oom();
+  step->wants_symbols = node->prim != HONE_PRIM_HOST && b->n_symbols > 0;
+  step->gives_tensors = node->prim != HONE_PRIM_HOST;
+  for (int i = 0; i < node->n_outputs; i++)
+    if (!hone_type_is_known(&node->outputs[i]->type)) step->gives_tensors = false;
+  HONE_TRY(hone_graph_create(allocator, "interpreted", &step->graph));
+  HONE_TRY(fill_shell(b, node, step->graph, step->wants_symbols));
+  const hone_compile_options_t options = {.struct_size = sizeof options, .allocator = allocator};
+  return hone_backend_find("ref")->compile(step->graph, &options, &step->interpreted);
+}
+
+/* ---- nodes ---- */
+
+static bool can_be_view(const hone_node_t* node) {
+  if (node->prim != HONE_PRIM_RESHAPE && node->prim != HONE_PRIM_BITCAST) return false;
+  const hone_type_t *in = &node->inputs[0]->type, *out = &node->outputs[0]->type;
+  return hone_type_is_known(in) && hone_type_is_known(out) && in->dtype != HONE_STRING &&
+         out->dtype != HONE_STRING;
+}
+
+static void make_view(const builder_t* b, hone_step_t* step) {
+  hone_program_value_t* values = b->routine->values;
+  int base = step->inputs[0];
+  if (values[base].place == HONE_PLACE_VIEW) base = values[base].view_of;
+  step->kind = HONE_STEP_VIEW;
+  values[step->outputs[0]].place = HONE_PLACE_VIEW;
+  values[step->outputs[0]].view_of = base;
+}
+
+static hone_status_t make_control(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
+  step->kind = node->prim == HONE_PRIM_IF ? HONE_STEP_IF : HONE_STEP_LOOP;
+  step->n_carried = node->n_carried;
+  for (int i = 0; i < node->n_regions; i++)
+    HONE_TRY(build_routine(b, node->regions[i], &step->bodies[i]));
+  return NULL;
+}
+
+static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
+  const hone_call_kernel_t* call = b->source->find(b->source->self, node);
+  if (call && call->form) return make_launch(b, call, step);
+  return make_interpreted(b, node, call && call->reason ? call->reason : "no kernel", step);
+}
+
+static const char* why_interpreted(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_HOST ? "an operator of the host" : "not part of a kernel";
+}
+
+static hone_status_t add_step(const builder_t* b, const hone_node_t* node) {
+  hone_arena_t* arena = b->program->arena;
+  hone_step_t* step = &b->routine->steps[b->routine->n_steps++];
+  *step = (hone_step_t){.name = hone_prim_info(node->prim)->name, .reason = "", .error = -1};
+  step->origin = hone_arena_strdup(arena, node->origin ? node->origin : "");
+  step->n_inputs = node->n_inputs;
+  step->inputs = copy_ids(b, node->n_inputs, node->inputs);
+  step->n_outputs = node->n_outputs;
+  step->outputs = copy_ids(b, node->n_outputs, node->outputs);
+  if (!step->origin || !step->inputs || !step->outputs) return hone_oom();
+  if (node->prim == HONE_PRIM_CALL) return make_call(b, node, step);
+  if (node->prim == HONE_PRIM_IF || node->prim == HONE_PRIM_LOOP)
+    return make_control(b, node, step);
+  if (!can_be_view(node)) return make_interpreted(b, node, why_interpreted(node), step);
+  make_view(b, step);
+  return NULL;
+}
+
+static hone_status_t add_node(const builder_t* b, const hone_node_t* node) {
+  if (node->prim != HONE_PRIM_INPUT && node->prim != HONE_PRIM_CONSTANT) return add_step(b, node);
+  hone_program_value_t* value = &b->routine->values[node->outputs[0]->id];
+  value->place = HONE_PLACE_INPUT;
+  if (node->prim == HONE_PRIM_INPUT) return NULL;
+  value->place = HONE_PLACE_WEIGHT;
+  value->weight = hone_program_add_weight(b->program, node->constant);
+  return value->weight < 0 ? hone_oom() : NULL;
+}
+
+/* ---- graphs ---- */
+
+static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* graph,
+                                   hone_routine_t** out_routine) {
+  builder_t b = *outer;
+  hone_arena_t* arena = b.program->arena;
+  b.graph = graph;
+  b.routine = *out_routine = hone_program_add_routine(b.program);
+  if (!b.routine) return hone_oom();
+  hone_routine_t* routine = b.routine;
+  routine->n_values = graph->n_values;
+  routine->values = hone_arena_array(arena, (size_t)graph->n_values, sizeof *routine->values);
+  routine->steps = hone_arena_array(arena, (size_t)graph->n_nodes, sizeof *routine->steps);
+  routine->n_inputs = graph->n_inputs;
+  routine->inputs = copy_ids(&b, graph->n_inputs, graph->inputs);
+  routine->n_outputs = graph->n_outputs;
+  routine->outputs = copy_ids(&b, graph->n_outputs, graph->outputs);
+  if (!routine->values || !routine->steps || !routine->inputs || !routine->outputs)
+    return hone_oom();
+  for (int i = 0; i < graph->n_values; i++) HONE_TRY(add_value(&b, graph->values[i]));
+  for (int i = 0; i < graph->n_nodes; i++) HONE_TRY(add_node(&b, graph->nodes[i]));
+  return NULL;
+}
+
+hone_status_t hone_program_add_graph(hone_program_t* program, const hone_routine_source_t* source) {
+  builder_t b = {.program = program, .source = source};
+  HONE_TRY(copy_symbols(&b));
+  hone_routine_t* whole;
+  return build_routine(&b, source->graph, &whole);
+}

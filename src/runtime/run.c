@@ -1,0 +1,315 @@
+/* Runs programs: the steps of a routine one after another. */
+#include <string.h>
+
+#include "base/float_convert.h"
+#include "base/memory.h"
+#include "base/tensor_impl.h"
+#include "base/trace.h"
+#include "runtime/context.h"
+
+enum { FEW_BUFFERS = 32, FEW_NUMBERS = 64 };
+
+/* ---- symbols ---- */
+
+static const char* element(const hone_tensor_t* tensor, int64_t index) {
+  return (const char*)tensor->data + (size_t)index * hone_dtype_size(tensor->dtype);
+}
+
+static hone_status_t bind(hone_context_t* context, const hone_program_value_t* value,
+                          hone_slot_t* slot) {
+  for (int i = 0; i < value->n_binds; i++) {
+    const hone_program_bind_t* bind = &value->binds[i];
+    int64_t* symbol = &context->symbols[bind->symbol];
+    if (bind->is_dim) {
+      *symbol = bind->index < slot->rank ? slot->dims[bind->index] : 0;
+      continue;
+    }
+    hone_tensor_t* tensor;
+    HONE_TRY(hone_slot_to_host(context, slot, &tensor));
+    *symbol = 0;
+    if (tensor->kind == HONE_KIND_TENSOR && bind->index < tensor->count)
+      hone_load_i64(tensor->dtype, element(tensor, bind->index), 0, 1, symbol);
+  }
+  return NULL;
+}
+
+/* Those of inputs and weights: known when the routine starts. */
+static hone_status_t bind_first(hone_context_t* context, hone_frame_t* frame) {
+  const hone_routine_t* routine = frame->routine;
+  for (int v = 0; v < routine->n_values; v++)
+    if (routine->values[v].n_binds && routine->values[v].first < 0)
+      HONE_TRY(bind(context, &routine->values[v], &frame->slots[v]));
+  return NULL;
+}
+
+/* ---- launches ---- */
+
+/* The dtype and extents of a known value into its slot, which is empty. */
+static hone_status_t shape_slot(const hone_context_t* context, const hone_program_value_t* value,
+                                hone_slot_t* slot) {
+  *slot = (hone_slot_t){.dtype = value->dtype, .rank = value->rank};
+  for (int i = 0; i < value->rank; i++)
+    slot->dims[i] = hone_dim_eval(value->dims[i], context->symbols);
+  return hone_program_value_bytes(value, context->symbols, &slot->bytes);
+}
+
+static hone_status_t make_output(hone_context_t* context, hone_frame_t* frame, int v) {
+  const hone_program_value_t* value = &frame->routine->values[v];
+  hone_slot_t* slot = &frame->slots[v];
+  HONE_TRY(shape_slot(context, value, slot));
+  if (value->place != HONE_PLACE_ARENA) return hone_slot_allocate(context, slot);
+  slot->block = &frame->arena;
+  slot->offset = frame->instance->offsets[v];
+  return NULL;
+}
+
+static hone_status_t fill_launch(hone_context_t* context, hone_frame_t* frame,
+                                 const hone_step_t* step, hone_argument_t* arguments) {
+  for (int i = 0; i < step->n_outputs; i++) HONE_TRY(make_output(context, frame, step->outputs[i]));
+  for (int i = 0; i < step->n_buffers; i++) {
+    if (step->buffers[i] == HONE_BUFFER_ERROR)
+      arguments[i] = (hone_argument_t){context->errors, (size_t)step->error * HONE_ERROR_STRIDE};
+    else
+      HONE_TRY(hone_slot_to_device(context, &frame->slots[step->buffers[i]], &arguments[i]));
+  }
+  return NULL;
+}
+
+static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const hone_step_t* step,
+                            hone_argument_t* arguments, int64_t* late_numbers) {
+  const hone_program_t* program = context->program;
+  HONE_TRY(fill_launch(context, frame, step, arguments));
+  const int64_t* numbers = late_numbers;
+  if (step->is_late)
+    hone_step_evaluate(step, context->symbols, late_numbers);
+  else
+    numbers = frame->instance->numbers + step->numbers;
+  hone_launch_t call = {.struct_size = sizeof call,
+                        .module = program->module,
+                        .entry = program->kernels[step->kernel].entry,
+                        .n_buffers = step->n_buffers,
+                        .buffers = arguments,
+                        .n_sizes = step->n_sizes,
+                        .sizes = numbers};
+  bool empty = false;
+  for (int i = 0; i < 3; i++) {
+    call.groups[i] = numbers[step->n_sizes + i];
+    call.locals[i] = numbers[step->n_sizes + 3 + i];
+    empty = empty || call.groups[i] <= 0 || call.locals[i] <= 0;
+  }
+  if (empty) return NULL;
+  if (step->error >= 0) context->has_checked = true;
+  return program->backend->launch(context->stream, &call);
+}
+
+static hone_status_t run_launch(hone_context_t* context, hone_frame_t* frame,
+                                const hone_step_t* step) {
+  hone_argument_t few_arguments[FEW_BUFFERS];
+  int64_t few_numbers[FEW_NUMBERS];
+  if (step->n_buffers <= FEW_BUFFERS && step->n_sizes + 6 <= FEW_NUMBERS)
+    return launch(context, frame, step, few_arguments, few_numbers);
+  const hone_allocator_t* allocator = context->program->allocator;
+  size_t numbers = ((size_t)step->n_sizes + 6) * sizeof(int64_t);
+  size_t bytes = numbers + (size_t)step->n_buffers * sizeof(hone_argument_t);
+  int64_t* block = hone_alloc(allocator, bytes);
+  if (!block) return hone_oom();
+  hone_argument_t* arguments = (hone_argument_t*)(void*)(block + step->n_sizes + 6);
+  hone_status_t status = launch(context, frame, step, arguments, block);
+  hone_free(allocator, block, bytes);
+  return status;
+}
+
+static hone_status_t run_view(hone_context_t* context, hone_frame_t* frame,
+                              const hone_step_t* step) {
+  int v = step->outputs[0];
+  hone_slot_t shaped;
+  HONE_TRY(shape_slot(context, &frame->routine->values[v], &shaped));
+  const hone_slot_t* from = &frame->slots[step->inputs[0]];
+  if (shaped.bytes != from->bytes)
+    return hone_status_make(HONE_INVALID_ARGUMENT, "%s: %zu bytes do not become %zu", step->name,
+                            from->bytes, shaped.bytes);
+  return hone_slot_view(context, from, shaped.dtype, shaped.rank, shaped.dims, &frame->slots[v]);
+}
+
+/* ---- steps ---- */
+
+static hone_status_t dispatch(hone_context_t* context, hone_frame_t* frame,
+                              const hone_step_t* step) {
+  switch (step->kind) {
+    case HONE_STEP_LAUNCH:
+      return run_launch(context, frame, step);
+    case HONE_STEP_VIEW:
+      return run_view(context, frame, step);
+    case HONE_STEP_INTERPRET:
+      return hone_step_interpret(context, frame, step);
+    case HONE_STEP_IF:
+      return hone_step_if(context, frame, step);
+    default:
+      return hone_step_loop(context, frame, step);
+  }
+}
+
+/* Each step is waited for, so that its time is its own. */
+static hone_status_t run_profiled(hone_context_t* context, hone_frame_t* frame,
+                                  const hone_step_t* step) {
+  int64_t start = hone_clock_ns();
+  HONE_TRY(dispatch(context, frame, step));
+  HONE_TRY(context->program->backend->synchronize(context->stream));
+  hone_profile_event_t event = {.origin = step->origin,
+                                .primitive = step->name,
+                                .start_ns = (uint64_t)start,
+                                .duration_ns = (uint64_t)(hone_clock_ns() - start)};
+  for (int i = 0; step->kind != HONE_STEP_VIEW && i < step->n_outputs; i++)
+    event.output_bytes += frame->slots[step->outputs[i]].bytes;
+  context->options->profile(context->options->profile_self, &event);
+  return NULL;
+}
+
+static void drop_used(hone_context_t* context, hone_frame_t* frame, const hone_step_t* step,
+                      int index) {
+  const hone_program_value_t* values = frame->routine->values;
+  for (int i = 0; i < step->n_inputs; i++) {
+    int v = step->inputs[i];
+    if (v >= 0 && values[v].last == index && values[v].place != HONE_PLACE_WEIGHT)
+      hone_slot_drop(context, &frame->slots[v]);
+  }
+  for (int i = 0; i < step->n_outputs; i++)
+    if (values[step->outputs[i]].last == index)
+      hone_slot_drop(context, &frame->slots[step->outputs[i]]);
+}
+
+static hone_status_t run_step(hone_context_t* context, hone_frame_t* frame, int index) {
+  const hone_step_t* step = &frame->routine->steps[index];
+  bool profiled = context->options->profile && context->depth == 1;
+  hone_status_t status = (profiled ? run_profiled : dispatch)(context, frame, step);
+  for (int i = 0; i < step->n_outputs && !status; i++) {
+    int v = step->outputs[i];
+    status = bind(context, &frame->routine->values[v], &frame->slots[v]);
+  }
+  if (status) {
+    bool named = context->is_named || !step->origin[0];
+    context->is_named = false;
+    return named ? status : hone_status_annotate(status, "node %s", step->origin);
+  }
+  drop_used(context, frame, step, index);
+  return NULL;
+}
+
+/* ---- routines ---- */
+
+static hone_status_t reserve_arena(const hone_program_t* program, hone_frame_t* frame) {
+  size_t bytes = frame->instance->arena_bytes;
+  if (frame->arena.memory && bytes <= frame->arena_room) return NULL;
+  if (frame->arena.memory) program->backend->free(program->device, frame->arena.memory);
+  frame->arena.memory = NULL;
+  if (!bytes) bytes = 1; /* values without elements have an address too */
+  HONE_TRY(
+      program->backend->alloc(program->device, HONE_MEMORY_DEVICE, bytes, &frame->arena.memory));
+  frame->arena_room = bytes;
+  return NULL;
+}
+
+static hone_status_t run_steps(hone_context_t* context, hone_routine_t* routine,
+                               hone_frame_t* frame, hone_slot_t* outputs) {
+  HONE_TRY(bind_first(context, frame));
+  HONE_TRY(hone_instance_find(context->program, routine, context->symbols, &frame->instance));
+  HONE_TRY(reserve_arena(context->program, frame));
+  for (int s = 0; s < routine->n_steps; s++) HONE_TRY(run_step(context, frame, s));
+  for (int i = 0; i < routine->n_outputs; i++) {
+    hone_slot_share(&frame->slots[routine->outputs[i]], &outputs[i]);
+    HONE_TRY(hone_slot_keep(context, &outputs[i]));
+  }
+  return NULL;
+}
+
+hone_status_t hone_routine_run(hone_context_t* context, hone_routine_t* routine,
+                               hone_slot_t* outputs) {
+  hone_frame_t* frame = &context->frames[routine->index];
+  context->depth++;
+  hone_status_t status = run_steps(context, routine, frame, outputs);
+  context->depth--;
+  for (int v = 0; v < routine->n_values; v++)
+    if (routine->values[v].place != HONE_PLACE_WEIGHT) hone_slot_drop(context, &frame->slots[v]);
+  for (int i = 0; status && i < routine->n_outputs; i++) hone_slot_drop(context, &outputs[i]);
+  if (frame->instance) hone_instance_drop(context->program, frame->instance);
+  frame->instance = NULL;
+  return status;
+}
+
+/* ---- programs ---- */
+
+void hone_program_bind_inputs(const hone_program_t* program, hone_tensor_t* const* inputs,
+                              int64_t* out_symbols) {
+  const hone_routine_t* routine = program->routines[0];
+  for (int i = 0; i < hone_dims_symbol_count(program->dims); i++) out_symbols[i] = -1;
+  for (int i = 0; i < routine->n_inputs; i++) {
+    const hone_program_value_t* value = &routine->values[routine->inputs[i]];
+    for (int b = 0; b < value->n_binds; b++) {
+      const hone_program_bind_t* bind = &value->binds[b];
+      if (bind->is_dim && inputs[i] && bind->index < hone_tensor_rank(inputs[i]))
+        out_symbols[bind->symbol] = hone_tensor_dims(inputs[i])[bind->index];
+    }
+  }
+}
+
+static hone_status_t run_whole(hone_context_t* context, hone_tensor_t* const* inputs,
+                               hone_slot_t* results, hone_tensor_t** out_outputs) {
+  hone_routine_t* routine = context->program->routines[0];
+  hone_frame_t* frame = &context->frames[0];
+  for (int i = 0; i < routine->n_inputs; i++) {
+    hone_tensor_retain(inputs[i]);
+    hone_slot_set(&frame->slots[routine->inputs[i]], inputs[i]);
+  }
+  HONE_TRY(hone_routine_run(context, routine, results));
+  hone_status_t status = NULL;
+  for (int i = 0; i < routine->n_outputs && !status; i++) {
+    status = hone_slot_to_host(context, &results[i], &out_outputs[i]);
+    if (!status)
+      hone_tensor_retain(out_outputs[i]);
+    else
+      out_outputs[i] = NULL;
+  }
+  for (int i = 0; i < routine->n_outputs; i++) hone_slot_drop(context, &results[i]);
+  return status;
+}
+
+static hone_status_t run_in(hone_context_t* context, hone_tensor_t* const* inputs, int n_outputs,
+                            hone_tensor_t** out_outputs) {
+  const hone_program_t* program = context->program;
+  size_t bytes = (size_t)n_outputs * sizeof(hone_slot_t);
+  hone_slot_t* results = hone_alloc(program->allocator, bytes);
+  if (!results) return hone_oom();
+  memset(context->symbols, 0,
+         (size_t)hone_dims_symbol_count(program->dims) * sizeof *context->symbols);
+  hone_status_t status = run_whole(context, inputs, results, out_outputs);
+  hone_status_t late = hone_context_synchronize(context);
+  if (status)
+    hone_status_free(late);
+  else
+    status = late;
+  for (int i = 0; status && i < n_outputs; i++) {
+    hone_tensor_release(out_outputs[i]);
+    out_outputs[i] = NULL;
+  }
+  hone_free(program->allocator, results, bytes);
+  return status;
+}
+
+hone_status_t hone_program_run(hone_program_t* program, const hone_run_options_t* options,
+                               int n_inputs, hone_tensor_t* const* inputs, int n_outputs,
+                               hone_tensor_t** out_outputs) {
+  memset(out_outputs, 0, (size_t)n_outputs * sizeof *out_outputs);
+  const hone_routine_t* routine = program->routines[0];
+  if (n_inputs != routine->n_inputs || n_outputs != routine->n_outputs)
+    return hone_status_make(HONE_INVALID_ARGUMENT, "the program takes %d inputs and gives %d",
+                            routine->n_inputs, routine->n_outputs);
+  hone_context_t* context;
+  HONE_TRY(hone_context_take(program, &context));
+  context->options = options;
+  context->round_key = 0;
+  context->depth = 0;
+  context->is_named = false;
+  hone_status_t status = run_in(context, inputs, n_outputs, out_outputs);
+  hone_context_give_back(context);
+  return status;
+}

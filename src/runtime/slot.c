@@ -1,0 +1,238 @@
+/* Values during a run: on the device, on the host, or both. They are written
+ * once, so both copies stay right. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor_impl.h"
+#include "runtime/context.h"
+
+enum { MUCH_GARBAGE = 1 << 20 /* bytes */, RAW_HEADER = 64 };
+
+/* ---- tensors ---- */
+
+/* Stands before the elements, which keeps these aligned. */
+typedef struct raw_header {
+  const hone_allocator_t* allocator;
+  size_t size; /* with this header */
+} raw_header_t;
+
+static void free_raw(void* owner) {
+  raw_header_t* header = owner;
+  hone_free(header->allocator, header, header->size);
+}
+
+hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator, hone_dtype_t dtype,
+                                     int rank, const int64_t* dims, hone_tensor_t** out_tensor) {
+  *out_tensor = NULL;
+  int64_t count;
+  size_t size;
+  if (!hone_dims_count(rank, dims, &count) ||
+      !hone_size_mul((size_t)count, hone_dtype_size(dtype), &size) ||
+      !hone_size_add(size, 2 * RAW_HEADER, &size)) /* and some for those without elements */
+    return hone_status_make(HONE_OUT_OF_RANGE, "a tensor is too large");
+  char* block = allocator->resize(allocator->self, NULL, 0, size);
+  if (!block) return hone_oom();
+  raw_header_t* header = (raw_header_t*)(void*)block;
+  *header = (raw_header_t){allocator, size};
+  hone_status_t status = hone_tensor_wrap(allocator, dtype, rank, dims, block + RAW_HEADER,
+                                          free_raw, header, out_tensor);
+  if (status) hone_free(allocator, block, size);
+  return status;
+}
+
+static void release_base(void* owner) { hone_tensor_release(owner); }
+
+/* The elements of `base` under another dtype and extents. */
+static hone_status_t view_tensor(hone_tensor_t* base, hone_dtype_t dtype, int rank,
+                                 const int64_t* dims, hone_tensor_t** out_tensor) {
+  hone_tensor_retain(base);
+  *out_tensor = base;
+  bool same = base->dtype == dtype && base->rank == rank &&
+              (!rank || memcmp(base->dims, dims, (size_t)rank * sizeof *dims) == 0);
+  if (same) return NULL;
+  hone_status_t status = hone_tensor_wrap(base->allocator, dtype, rank, dims, base->data,
+                                          release_base, base, out_tensor);
+  if (status) hone_tensor_release(base);
+  return status;
+}
+
+/* ---- blocks ---- */
+
+static void free_block(const hone_program_t* program, hone_block_t* block) {
+  if (block->memory) program->backend->free(program->device, block->memory);
+  hone_tensor_release(block->tensor);
+  hone_free(program->allocator, block, sizeof *block);
+}
+
+static void drop_block(hone_context_t* context, hone_block_t* block) {
+  if (!block || block->is_arena || block->is_weight || --block->references > 0) return;
+  block->next_garbage = context->garbage;
+  context->garbage = block;
+  context->garbage_bytes += block->bytes + sizeof *block;
+  if (context->garbage_bytes < MUCH_GARBAGE) return;
+  /* What fails in the stream is told again by the next to wait for it. */
+  hone_status_free(context->program->backend->synchronize(context->stream));
+  hone_context_free_garbage(context);
+}
+
+void hone_context_free_garbage(hone_context_t* context) {
+  while (context->garbage) {
+    hone_block_t* block = context->garbage;
+    context->garbage = block->next_garbage;
+    free_block(context->program, block);
+  }
+  context->garbage_bytes = 0;
+}
+
+static hone_status_t make_block(const hone_context_t* context, hone_block_t** out_block) {
+  *out_block = hone_alloc(context->program->allocator, sizeof **out_block);
+  if (!*out_block) return hone_oom();
+  (*out_block)->references = 1;
+  return NULL;
+}
+
+/* A block in which the device works on the tensor's elements; *out_block NULL:
+ * it cannot. */
+static hone_status_t wrap_tensor(const hone_context_t* context, hone_tensor_t* tensor,
+                                 hone_block_t** out_block) {
+  const hone_program_t* program = context->program;
+  *out_block = NULL;
+  if (!program->properties.shares_host_memory || !program->backend->wrap || !tensor->bytes)
+    return NULL;
+  hone_block_t* block;
+  HONE_TRY(make_block(context, &block));
+  hone_status_t status =
+      program->backend->wrap(program->device, tensor->data, tensor->bytes, &block->memory);
+  if (status) {
+    free_block(program, block);
+    if (hone_status_code(status) != HONE_UNSUPPORTED) return status;
+    hone_status_free(status);
+    return NULL;
+  }
+  hone_tensor_retain(tensor);
+  block->tensor = tensor;
+  block->bytes = tensor->bytes;
+  *out_block = block;
+  return NULL;
+}
+
+static hone_status_t allocate_block(const hone_context_t* context, size_t bytes,
+                                    hone_block_t** out_block) {
+  const hone_program_t* program = context->program;
+  HONE_TRY(make_block(context, out_block));
+  hone_status_t status = program->backend->alloc(program->device, HONE_MEMORY_DEVICE,
+                                                 bytes ? bytes : 1, &(*out_block)->memory);
+  (*out_block)->bytes = bytes;
+  if (!status) return NULL;
+  free_block(program, *out_block);
+  *out_block = NULL;
+  return status;
+}
+
+/* ---- slots ---- */
+
+void hone_slot_drop(hone_context_t* context, hone_slot_t* slot) {
+  drop_block(context, slot->block);
+  hone_tensor_release(slot->tensor);
+  slot->block = NULL;
+  slot->tensor = NULL;
+}
+
+static void retain_block(hone_block_t* block) {
+  if (block && !block->is_arena && !block->is_weight) block->references++;
+}
+
+void hone_slot_share(const hone_slot_t* from, hone_slot_t* to) {
+  *to = *from;
+  retain_block(to->block);
+  if (to->tensor) hone_tensor_retain(to->tensor);
+}
+
+void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned) {
+  *slot = (hone_slot_t){.tensor = owned, .dtype = owned->dtype, .rank = owned->rank};
+  memcpy(slot->dims, owned->dims, sizeof slot->dims);
+  slot->bytes = owned->bytes;
+}
+
+hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot) {
+  const hone_program_t* program = context->program;
+  if (program->properties.shares_host_memory && program->backend->wrap && slot->bytes) {
+    hone_tensor_t* tensor;
+    HONE_TRY(
+        hone_tensor_create_raw(program->allocator, slot->dtype, slot->rank, slot->dims, &tensor));
+    hone_status_t status = wrap_tensor(context, tensor, &slot->block);
+    hone_tensor_release(tensor);
+    if (status || slot->block) return status;
+  }
+  return allocate_block(context, slot->bytes, &slot->block);
+}
+
+hone_status_t hone_slot_to_device(hone_context_t* context, hone_slot_t* slot,
+                                  hone_argument_t* out_argument) {
+  if (!slot->block) {
+    HONE_TRY(wrap_tensor(context, slot->tensor, &slot->block));
+    if (!slot->block) {
+      HONE_TRY(allocate_block(context, slot->bytes, &slot->block));
+      HONE_TRY(context->program->backend->copy_in(context->stream, slot->block->memory, 0,
+                                                  slot->tensor->data, slot->bytes));
+    }
+    slot->offset = 0;
+  }
+  *out_argument = (hone_argument_t){slot->block->memory, slot->offset};
+  return NULL;
+}
+
+/* Lets the host see what the device wrote to memory that is the host's too. */
+static hone_status_t show(const hone_context_t* context, const hone_slot_t* slot) {
+  const hone_backend_t* backend = context->program->backend;
+  void* data;
+  HONE_TRY(backend->map(context->stream, slot->block->memory, slot->offset, slot->bytes, &data));
+  return backend->unmap(context->stream, slot->block->memory, data);
+}
+
+hone_status_t hone_slot_to_host(hone_context_t* context, hone_slot_t* slot,
+                                hone_tensor_t** out_tensor) {
+  if (!slot->tensor && slot->block->tensor && !slot->offset) {
+    HONE_TRY(show(context, slot));
+    HONE_TRY(hone_context_synchronize(context));
+    HONE_TRY(view_tensor(slot->block->tensor, slot->dtype, slot->rank, slot->dims, &slot->tensor));
+  } else if (!slot->tensor) {
+    const hone_program_t* program = context->program;
+    HONE_TRY(hone_tensor_create_raw(program->allocator, slot->dtype, slot->rank, slot->dims,
+                                    &slot->tensor));
+    if (slot->bytes)
+      HONE_TRY(program->backend->copy_out(context->stream, slot->tensor->data, slot->block->memory,
+                                          slot->offset, slot->bytes));
+    HONE_TRY(hone_context_synchronize(context));
+  }
+  *out_tensor = slot->tensor;
+  return NULL;
+}
+
+hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot) {
+  if (!slot->block || !slot->block->is_arena) return NULL;
+  hone_slot_t kept = *slot;
+  kept.block = NULL;
+  kept.offset = 0;
+  HONE_TRY(hone_slot_allocate(context, &kept));
+  hone_status_t status = NULL;
+  if (slot->bytes)
+    status = context->program->backend->copy(context->stream, kept.block->memory, 0,
+                                             slot->block->memory, slot->offset, slot->bytes);
+  *slot = kept; /* the tensor goes over; a reference to the arena is none */
+  return status;
+}
+
+hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from, hone_dtype_t dtype,
+                             int rank, const int64_t* dims, hone_slot_t* to) {
+  (void)context;
+  *to = (hone_slot_t){.block = from->block,
+                      .offset = from->offset,
+                      .dtype = dtype,
+                      .rank = rank,
+                      .bytes = from->bytes};
+  if (rank) memcpy(to->dims, dims, (size_t)rank * sizeof *dims);
+  retain_block(to->block);
+  if (!from->tensor) return NULL;
+  return view_tensor(from->tensor, dtype, rank, dims, &to->tensor);
+}
