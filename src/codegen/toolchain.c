@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "codegen/declarations.h"
 #include "codegen/process.h"
 
 enum {
@@ -51,14 +52,23 @@ typedef struct item {
   const char *source_path, *object_path;
 } item_t;
 
+/* A prelude that units start with, taken apart. */
+typedef struct prelude {
+  const char* text; /* as given: the same for all its units */
+  hone_declarations_t declarations;
+} prelude_t;
+
 typedef struct build {
   const hone_allocator_t* allocator;
   const hone_build_options_t* options;
   hone_arena_t* arena;
   int count;
   item_t* items;
+  int n_preludes; /* those needed so far */
+  prelude_t* preludes;
   int n_jobs;
   hone_process_t* jobs;
+  hone_cache_key_t tools;
   char folder[PATH_MAX]; /* private, of this build; "" until made */
   int64_t limit_ms;
   int parallel;
@@ -122,11 +132,11 @@ static hone_cache_key_t key_of_tools(const build_t* build) {
 }
 
 static void set_keys(build_t* build) {
-  hone_cache_key_t tools = key_of_tools(build);
+  build->tools = key_of_tools(build);
   for (int i = 0; i < build->count; i++) {
     const hone_unit_t* unit = build->items[i].unit;
-    const void* parts[] = {&tools, unit->prelude ? unit->prelude : "", unit->text};
-    const size_t sizes[] = {sizeof tools, length_of(unit->prelude), strlen(unit->text)};
+    const void* parts[] = {&build->tools, unit->prelude ? unit->prelude : "", unit->text};
+    const size_t sizes[] = {sizeof build->tools, length_of(unit->prelude), strlen(unit->text)};
     build->items[i].key = hone_cache_key(3, parts, sizes);
   }
 }
@@ -175,35 +185,19 @@ static void remove_folder(build_t* build) {
   rmdir(build->folder);
 }
 
-/* ---- compiling ---- */
-
-static hone_status_t write_source(const item_t* item) {
-  const hone_unit_t* unit = item->unit;
-  FILE* file = fopen(item->source_path, "we");
-  if (!file) return hone_file_error(errno, item->source_path, "create");
-  bool ok = (!unit->prelude || fputs(unit->prelude, file) >= 0) && fputs("\n", file) >= 0 &&
-            fputs(unit->text, file) >= 0;
+static hone_status_t write_file(const char* path, const char* data, size_t size) {
+  FILE* file = fopen(path, "we");
+  if (!file) return hone_file_error(errno, path, "create");
+  bool ok = fwrite(data, 1, size, file) == size;
   int error = errno;
   if (fclose(file) && ok) {
     error = errno;
     ok = false;
   }
-  return ok ? NULL : hone_file_error(error, item->source_path, "write");
+  return ok ? NULL : hone_file_error(error, path, "write");
 }
 
-static hone_status_t add_job(build_t* build, item_t* item) {
-  int index = (int)(item - build->items);
-  item->source_path = in_folder(build, index, ".c");
-  item->object_path = in_folder(build, index, ".o");
-  if (!item->source_path || !item->object_path) return hone_oom();
-  HONE_TRY(write_source(item));
-  words_t words = compile_words(build->options);
-  const char* const rest[] = {"-c", "-o", item->object_path, item->source_path};
-  add_words(&words, rest, 4);
-  item->job = build->n_jobs++;
-  build->jobs[item->job].argv = copy_words(build->arena, &words);
-  return build->jobs[item->job].argv ? NULL : hone_oom();
-}
+/* ---- what a compiler says ---- */
 
 /* The first lines that speak of errors, else the first lines; paths of the
  * private folder mean nothing to a reader and are left out. */
@@ -237,6 +231,96 @@ static hone_status_t failed(const build_t* build, const hone_process_t* process,
                           "the C compiler %s, given %s, %s: %s", process->argv[0], what,
                           hone_process_outcome(process, outcome, sizeof outcome),
                           errors[0] ? errors : "it says nothing");
+}
+/* ---- preludes ---- */
+
+/* Runs the preprocessor over a prelude; the text lives in the arena. */
+static hone_status_t preprocess(build_t* build, const char* prelude, const char** out_text) {
+  const char* from = in_folder(build, 0, ".prelude.c");
+  const char* to = in_folder(build, 0, ".prelude.i");
+  hone_process_t* process = hone_arena_alloc(build->arena, sizeof *process);
+  if (!from || !to || !process) return hone_oom();
+  words_t words = compile_words(build->options);
+  const char* const rest[] = {"-E", "-P", "-dD", "-o", to, from};
+  add_words(&words, rest, 6);
+  process->argv = copy_words(build->arena, &words);
+  if (!process->argv) return hone_oom();
+  hone_status_t status = write_file(from, prelude, strlen(prelude));
+  if (!status) status = hone_process_run(build->allocator, 1, process, 1, build->limit_ms);
+  char* data = NULL;
+  size_t size = 0;
+  if (!status && !hone_process_ok(process)) status = failed(build, process, "the prelude");
+  if (!status) status = hone_file_read(build->allocator, to, OBJECT_LIMIT, &data, &size);
+  if (!status && !(*out_text = hone_arena_strndup(build->arena, data, size))) status = hone_oom();
+  if (data) hone_free(build->allocator, data, size + 1);
+  remove_file(from);
+  remove_file(to);
+  return status;
+}
+
+/* The same through the cache. */
+static hone_status_t preprocessed(build_t* build, const char* prelude, const char** out_text) {
+  hone_cache_t* cache = build->options->cache;
+  const void* parts[] = {"preprocessed", &build->tools, prelude};
+  const size_t sizes[] = {12, sizeof build->tools, strlen(prelude)};
+  hone_cache_key_t key = hone_cache_key(3, parts, sizes);
+  char* data;
+  size_t size;
+  if (cache && hone_cache_get(cache, key, build->allocator, &data, &size)) {
+    *out_text = hone_arena_strndup(build->arena, data, size);
+    hone_free(build->allocator, data, size);
+    return *out_text ? NULL : hone_oom();
+  }
+  HONE_TRY(preprocess(build, prelude, out_text));
+  if (cache) hone_cache_put(cache, key, *out_text, strlen(*out_text));
+  return NULL;
+}
+
+static hone_status_t find_prelude(build_t* build, const char* text, prelude_t** out_prelude) {
+  for (int i = 0; i < build->n_preludes; i++) {
+    *out_prelude = &build->preludes[i];
+    if (build->preludes[i].text == text) return NULL;
+  }
+  prelude_t* prelude = &build->preludes[build->n_preludes];
+  const char* plain = NULL;
+  HONE_TRY(preprocessed(build, text, &plain));
+  HONE_TRY(hone_declarations_read(build->arena, plain, &prelude->declarations));
+  prelude->text = text;
+  build->n_preludes++;
+  *out_prelude = prelude;
+  return NULL;
+}
+
+/* ---- compiling ---- */
+
+/* The unit with what it needs of its prelude. */
+static hone_status_t write_source(build_t* build, const item_t* item) {
+  hone_str_t source;
+  prelude_t* prelude;
+  hone_status_t status = NULL;
+  hone_str_init(&source, build->allocator);
+  if (item->unit->prelude) status = find_prelude(build, item->unit->prelude, &prelude);
+  if (!status && item->unit->prelude)
+    status = hone_declarations_append(&prelude->declarations, item->unit->text, &source);
+  hone_str_append(&source, item->unit->text);
+  if (!status && source.failed) status = hone_oom();
+  if (!status) status = write_file(item->source_path, source.data, source.size);
+  hone_str_free(&source);
+  return status;
+}
+
+static hone_status_t add_job(build_t* build, item_t* item) {
+  int index = (int)(item - build->items);
+  item->source_path = in_folder(build, index, ".c");
+  item->object_path = in_folder(build, index, ".o");
+  if (!item->source_path || !item->object_path) return hone_oom();
+  HONE_TRY(write_source(build, item));
+  words_t words = compile_words(build->options);
+  const char* const rest[] = {"-c", "-o", item->object_path, item->source_path};
+  add_words(&words, rest, 4);
+  item->job = build->n_jobs++;
+  build->jobs[item->job].argv = copy_words(build->arena, &words);
+  return build->jobs[item->job].argv ? NULL : hone_oom();
 }
 
 /* What the compiler made, or why it is none. */
@@ -307,12 +391,7 @@ static hone_status_t write_object(build_t* build, item_t* item) {
   if (item->object_path) return NULL;
   item->object_path = in_folder(build, (int)(item - build->items), ".o");
   if (!item->object_path) return hone_oom();
-  FILE* file = fopen(item->object_path, "we");
-  if (!file) return hone_file_error(errno, item->object_path, "create");
-  bool ok = fwrite(item->object, 1, item->object_size, file) == item->object_size;
-  int error = errno;
-  if (fclose(file)) ok = false;
-  return ok ? NULL : hone_file_error(error, item->object_path, "write");
+  return write_file(item->object_path, item->object, item->object_size);
 }
 
 static hone_status_t link_words(build_t* build, const char* product, const char* const** out_argv) {
@@ -359,7 +438,8 @@ static hone_status_t trim(build_t* build, char** bytes, size_t size) {
 static hone_status_t prepare(build_t* build, const hone_unit_t* units) {
   const hone_build_options_t* options = build->options;
   build->items = hone_arena_array(build->arena, (size_t)build->count, sizeof *build->items);
-  if (!build->items) return hone_oom();
+  build->preludes = hone_arena_array(build->arena, (size_t)build->count, sizeof *build->preludes);
+  if (!build->items || !build->preludes) return hone_oom();
   for (int i = 0; i < build->count; i++) build->items[i].unit = &units[i];
   build->limit_ms = options->time_limit_ms > 0 ? options->time_limit_ms : DEFAULT_LIMIT_MS;
   build->parallel = options->parallel > 0 ? options->parallel : hone_cpu_count();

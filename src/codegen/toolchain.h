@@ -20,10 +20,11 @@
 /* Goes before each function that is looked up in the library. */
 #define HONE_KERNEL_EXPORT "__attribute__((visibility(\"default\")))"
 
-/* A C file: the two texts, one after the other. */
+/* A C file: what it needs of the prelude, then its own text. That may use
+ * macros of the prelude that are plain values, as HONE_LANES, and no others. */
 typedef struct hone_unit {
   const char* name;    /* for messages */
-  const char* prelude; /* what it starts with, shared by many units; may be NULL */
+  const char* prelude; /* one text for many units: told apart by its address; may be NULL */
   const char* text;
 } hone_unit_t;
 
