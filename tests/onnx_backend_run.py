@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the onnx package's own backend tests on `ref` and prints what passes.
+"""Runs the onnx package's own backend tests on `ref`, from the library as built, and prints what
+passes.
 
 usage: onnx_backend_run.py [REGEX] [-v]     names that match; -v shows each failure
 """
@@ -36,13 +37,27 @@ class HoneBackend(Backend):
         return device == "CPU"
 
 
-def cases(pattern):
-    """(category, name, function) of every test on the CPU that matches."""
-    runner = Runner(HoneBackend, __name__)
+def cases(backend, pattern=""):
+    """(name, function) of every test on the CPU that matches."""
+    runner = Runner(backend, __name__)
     for category, items in runner._test_items.items():
         for name, item in sorted(items.items()):
             if name.endswith("_cpu") and category != "Real" and re.search(pattern, name):
-                yield category, name, item.func
+                yield name, item.func
+
+
+def run_cases(backend, pattern=""):
+    """(number that passed, {name: why} of those that failed)."""
+    passed, failed = 0, {}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name, function in cases(backend, pattern):
+            try:
+                function(None)
+                passed += 1
+            except Exception as error:  # noqa: BLE001 - each kind of failure counts
+                failed[name] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return passed, failed
 
 
 def main():
@@ -51,26 +66,20 @@ def main():
     parser.add_argument("-v", action="store_true", help="show each failure")
     parser.add_argument("--list", metavar="FILE", help="write the names that fail")
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    passed, failures, reasons = 0, [], collections.Counter()
-    for category, name, function in cases(args.pattern):
-        try:
-            function(None)
-            passed += 1
-        except Exception as error:  # noqa: BLE001 - each kind of failure counts
-            text = " ".join(str(error).split())
-            failures.append(name)
-            reasons[re.sub(r"node .*?: |'[^']*'", "", text)[:100]] += 1
-            if args.v:
-                print(f"FAIL {name}: {type(error).__name__}: {text[:300]}")
-    for reason, count in reasons.most_common(40 if not args.v else 0):
-        print(f"{count:5} {reason}")
+    passed, failed = run_cases(HoneBackend, args.pattern)
+    if args.v:
+        for name, why in failed.items():
+            print(f"FAIL {name}: {why}")
+    else:
+        kinds = collections.Counter(re.sub(r"node .*?: |'[^']*'", "", why)[:100]
+                                    for why in failed.values())
+        for why, count in kinds.most_common(40):
+            print(f"{count:5} {why}")
     if args.list:
-        with open(args.list, "w") as file:
-            file.write("\n".join(failures) + "\n")
-    print(f"{passed} passed, {len(failures)} failed")
-    return 1 if failures else 0
+        with open(args.list, "w", encoding="utf-8") as file:
+            file.write("\n".join(failed) + "\n")
+    print(f"{passed} passed, {len(failed)} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

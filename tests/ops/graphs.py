@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+import compare
 import hone_ctypes
 
 
@@ -58,18 +59,6 @@ def run(model, *arrays):
     return hone_ctypes.Session(model).run(list(arrays))
 
 
-def run_ort(model, *arrays):
-    """The same on ONNX Runtime. It wants the element types of outputs, which it infers."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(with_output_types(model).SerializeToString(), options,
-                                           providers=["CPUExecutionProvider"])
-    names = [i.name for i in session.get_inputs()]
-    return session.run(None, dict(zip(names, arrays)))
-
-
 def with_output_types(model):
     inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     copy = onnx.ModelProto()
@@ -78,9 +67,6 @@ def with_output_types(model):
 
 
 def same_as_ort(model, *arrays, rtol=1e-5, atol=1e-6):
-    for got, want in zip(run(model, *arrays), run_ort(model, *arrays), strict=True):
-        assert got.dtype == want.dtype and got.shape == want.shape
-        if want.dtype.kind in "fc":
-            np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
-        else:
-            np.testing.assert_array_equal(got, want)
+    """ONNX Runtime wants the element types of outputs, which the onnx package infers."""
+    expected = compare.run_ort(with_output_types(model), compare.by_name(model, arrays))
+    compare.check_model(model, arrays, expected, rtol, atol)

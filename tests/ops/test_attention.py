@@ -1,14 +1,10 @@
 """Attention, RotaryEmbedding and LinearAttention against ONNX Runtime or the onnx reference."""
 
-import os
-import sys
-
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from op_check import check, feeds_of, node_model  # noqa: E402
+from one_node import check, feeds_of, node_model
 
 rng = np.random.default_rng(9)
 B, S, T, D, E = 2, 4, 6, 8, 10

@@ -4,7 +4,7 @@ import hone_ctypes
 import ml_dtypes
 import numpy as np
 import pytest
-from op_check import check, feeds_of, node_model
+from one_node import check, feeds_of, node_model
 
 F32 = np.float32
 NUMBERS = hone_ctypes.NUMBERS

@@ -1,16 +1,12 @@
 """If, Loop and Scan against ONNX Runtime: scoping, captures, shapes that change or depend on data."""
 
-import os
-import sys
-
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import ort_compare as oc  # noqa: E402
-from ort_compare import hone_ctypes  # noqa: E402
+import hone_ctypes
+from compare import check_model
 
 X = np.linspace(-2, 3, 12, dtype=np.float32).reshape(3, 4)
 TRUE, FALSE = np.array(True), np.array(False)
@@ -21,13 +17,7 @@ def model(text, opset=18):
 
 
 def check(proto, *inputs, want=None):
-    feeds = {i.name: v for i, v in zip(proto.graph.input, inputs)}
-    if want is None:
-        want = oc.reference(proto, feeds)
-    got = hone_ctypes.run(proto, feeds)
-    assert len(got) == len(want)
-    for i, (g, w) in enumerate(zip(got, want)):
-        oc.equal(g, w, 1e-6, 1e-6, f"output {i}")
+    check_model(proto, inputs, want, 1e-6, 1e-6)
 
 
 def refused(proto, *inputs):

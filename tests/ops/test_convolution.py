@@ -1,13 +1,9 @@
 """Convolutions and pools against ONNX Runtime."""
 
-import os
-import sys
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from op_check import check  # noqa: E402
+from one_node import check
 
 rng = np.random.default_rng(5)
 

@@ -2,17 +2,13 @@
 
 The reference is the onnx package's own evaluator or, where that cannot, NumPy."""
 
-import os
-import sys
-
 import numpy as np
 import onnx
 import pytest
 from onnx import helper, parser
 from onnx.reference import ReferenceEvaluator
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import hone_ctypes  # noqa: E402
+import hone_ctypes
 
 HEADER = '<ir_version: 10, opset_import: ["": 18, "local": 1]>\n'
 FUNCTION = '<domain: "local", opset_import: ["": 18, "local": 1]>\n'

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import ort_compare as oc
 import hone_ctypes
+import one_node
 
 rng = np.random.default_rng(7)
 
@@ -24,9 +24,8 @@ def encode(image, kind, **options):
 
 
 def decode(data, pixel_format="RGB"):
-    proto = oc.model("ImageDecoder", [data], opsets={"": 20}, pixel_format=pixel_format)
     try:
-        return hone_ctypes.Session(proto).run([data])[0]
+        return one_node.run_node("ImageDecoder", [data], 20, pixel_format=pixel_format)[0]
     except hone_ctypes.HoneError as error:
         if "install the package" in str(error):
             pytest.skip(str(error))

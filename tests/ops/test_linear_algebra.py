@@ -3,7 +3,7 @@
 import hone_ctypes
 import numpy as np
 import pytest
-from op_check import check, feeds_of, node_model
+from one_node import check, feeds_of, node_model
 
 F32 = np.float32
 RNG = np.random.default_rng(2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from op_check import check
+from one_node import check
 
 RNG = np.random.default_rng(4)
 

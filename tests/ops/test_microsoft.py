@@ -3,14 +3,20 @@
 import numpy as np
 import pytest
 
-import ort_compare
+import hone_ctypes
+import one_node
+from compare import run_ort
 
 MS = "com.microsoft"
 rng = np.random.default_rng(5)
 
 
 def compare(op, inputs, n_outputs=1, **how):
-    return ort_compare.compare(op, inputs, n_outputs, domain=MS, **how)
+    return one_node.check(op, inputs, 1, n_outputs=n_outputs, domain=MS, **how)
+
+
+def fails(op, inputs, **attrs):
+    return one_node.fails(op, inputs, 1, domain=MS, **attrs)
 
 
 def f32(*shape):
@@ -75,8 +81,8 @@ def test_bias_split_gelu():
     right = y[..., 4:].astype(np.float64)
     erf = np.vectorize(__import__("math").erf)
     want = y[..., :4] * 0.5 * right * (1 + erf(right / np.sqrt(2)))
-    compare("BiasSplitGelu", [x, bias], want=[want.astype(np.float32)])
-    compare("BiasAdd", [x, bias, skip], want=[x + bias + skip])
+    compare("BiasSplitGelu", [x, bias], expected=[want.astype(np.float32)])
+    compare("BiasAdd", [x, bias, skip], expected=[x + bias + skip])
 
 
 @pytest.mark.parametrize("axis", [-1, 1])
@@ -84,9 +90,9 @@ def test_bias_split_gelu():
 def test_layer_normalization(axis, opset):
     x = f32(2, 3, 4)
     w = f32(*x.shape[axis:]) if axis > 0 else f32(4)
-    how = dict(opsets={"": max(opset, 7), "com.microsoft": 1})
-    ort_compare.compare("SimplifiedLayerNormalization", [x, w], 2, axis=axis, atol=1e-5, **how)
-    ort_compare.compare("SimplifiedLayerNormalization", [x, w], axis=axis, epsilon=0.1, **how)
+    how = dict(opset=max(opset, 7), axis=axis)
+    one_node.check("SimplifiedLayerNormalization", [x, w], n_outputs=2, atol=1e-5, **how)
+    one_node.check("SimplifiedLayerNormalization", [x, w], epsilon=0.1, **how)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 8), (1, 3, 8), (3, 8)])
@@ -162,7 +168,7 @@ def test_fused_conv(how):
         compare("FusedConv", [x, w, f32(8), f32(1, 8, 6, 6)], **common, **how)
         got = compare("FusedConv", [x, w, f32(8) * 0], **common, **how)[0]
         compare("NhwcFusedConv", [x.transpose(0, 2, 3, 1), w, f32(8) * 0], **common, **how,
-                want=[got.transpose(0, 2, 3, 1)])
+                expected=[got.transpose(0, 2, 3, 1)])
 
 
 # ---- quantized elementwise ----
@@ -200,17 +206,17 @@ def test_q_linear_reduce_mean(dtype):
     want = np.round(real.mean((1, 2), keepdims=True, dtype=np.float64) / np.float32(0.07)) + 2
     want = np.clip(want, np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)
     compare("QLinearReduceMean", [x, s(0.1), s(3, dtype), s(0.07), s(2, dtype)], axes=[1, -1],
-            keepdims=1, want=[want])
+            keepdims=1, expected=[want])
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("opset,axis", [(13, -1), (13, 1), (12, 1), (12, 2)])
 def test_q_linear_softmax(dtype, opset, axis):
     x = ints(dtype, 3, 5, 7)
-    low = s(0 if dtype is np.uint8 else -128, dtype)
+    low, attrs = s(0 if dtype is np.uint8 else -128, dtype), dict(opset=opset, axis=axis)
     for scale in (0.01, 0.1):
-        compare("QLinearSoftmax", [x, s(scale), low, s(1 / 255), low], opset=opset, axis=axis)
-        compare("QLinearSoftmax", [x, s(scale), low, s(1 / 128), low], opset=opset, axis=axis)
+        compare("QLinearSoftmax", [x, s(scale), low, s(1 / 255), low], attrs=attrs)
+        compare("QLinearSoftmax", [x, s(scale), low, s(1 / 128), low], attrs=attrs)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
@@ -362,8 +368,8 @@ def test_multi_head_attention_packed():
     q, k, v = f32(2, 5, 8), f32(2, 5, 8), f32(2, 5, 8)
     want = compare("MultiHeadAttention", [q, k, v], num_heads=2, **tol)
     parts = [x.reshape(2, 5, 2, 4) for x in (q, k, v)]
-    compare("MultiHeadAttention", [np.stack(parts, 3)], num_heads=2, want=want)
-    compare("MultiHeadAttention", [q, np.stack(parts[1:], 3)], num_heads=2, want=want)
+    compare("MultiHeadAttention", [np.stack(parts, 3)], num_heads=2, expected=want)
+    compare("MultiHeadAttention", [q, np.stack(parts[1:], 3)], num_heads=2, expected=want)
     compare("MultiHeadAttention", [f32(2, 5, 8), f32(2, 2, 7, 4), f32(2, 2, 7, 4)], num_heads=2, **tol)
     mask = s([[1] * 7, [1, 1, 1, 1, 0, 0, 0]], np.int32)
     compare("MultiHeadAttention", [f32(2, 5, 8), f32(2, 7, 8), f32(2, 7, 8), None, mask,
@@ -448,9 +454,9 @@ def test_group_query_attention_more():
 
 def both(op, inputs, n_outputs, **how):
     """What hone and ONNX Runtime give."""
-    proto = ort_compare.model(op, inputs, n_outputs, domain=MS, **how)
-    feeds = {f"x{i}": v for i, v in enumerate(inputs) if v is not None}
-    return ort_compare.hone_ctypes.run(proto, feeds), ort_compare.reference(proto, feeds)
+    model = one_node.node_model(op, inputs, 1, how, n_outputs, MS)
+    feeds = one_node.feeds_of(inputs)
+    return hone_ctypes.run(model, feeds), run_ort(model, feeds)
 
 
 # ---- weights in few bits ----
@@ -487,7 +493,7 @@ def test_mat_mul_n_bits_groups():
     scale, a = rng.uniform(0.01, 0.1, (n, 2)).astype(np.float32), f32(3, k)
     want = a @ ((w.reshape(n, k) - 8) * scale[:, group]).T
     compare("MatMulNBits", [a, pack(w, 4), scale, None, group], K=k, N=n, bits=4, block_size=block,
-            want=[want.astype(np.float32)], atol=1e-4)
+            expected=[want.astype(np.float32)], atol=1e-4)
 
 
 @pytest.mark.parametrize("bits", [4, 8])
@@ -539,9 +545,9 @@ def test_unique():
 def test_integer_math():
     a, b = ints(np.uint8, 3, 4), ints(np.uint8, 4)
     want = (a.astype(np.int32) - 3) * (b.astype(np.int32) - 200)
-    compare("MulInteger", [a, s(3, np.uint8), b, s(200, np.uint8)], want=[want])
+    compare("MulInteger", [a, s(3, np.uint8), b, s(200, np.uint8)], expected=[want])
     x = ints(np.int8, 3, 4, 5)
-    compare("ReduceSumInteger", [x], axes=[1], keepdims=0, want=[x.astype(np.int32).sum(1, dtype=np.int32)])
+    compare("ReduceSumInteger", [x], axes=[1], keepdims=0, expected=[x.astype(np.int32).sum(1, dtype=np.int32)])
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 5, 5), (2, 2, 4, 4), (1, 1)])
@@ -579,8 +585,8 @@ def test_rfft():
     x = f32(2, 3, 10)
     y = np.fft.rfft(x)
     pairs = np.stack([y.real, y.imag], -1).astype(np.float32)
-    compare("Rfft", [x], signal_ndim=1, want=[pairs], atol=1e-5)
-    compare("Irfft", [pairs], signal_ndim=1, want=[x], atol=1e-5)
+    compare("Rfft", [x], signal_ndim=1, expected=[pairs], atol=1e-5)
+    compare("Irfft", [pairs], signal_ndim=1, expected=[x], atol=1e-5)
 
 
 @pytest.mark.parametrize("both_ways", [0, 1])
@@ -597,7 +603,7 @@ def test_relative_position_bias(both_ways):
     bucket = base + np.where(distance < exact, distance, np.minimum(large, n - 1))
     compare("RelativePositionBias", [table, s([queries], np.int64), s([keys], np.int64)],
             max_distance=longest, is_bidirectional=both_ways,
-            want=[table.reshape(heads, count)[:, bucket][None]])
+            expected=[table.reshape(heads, count)[:, bucket][None]])
 
 
 def test_gated_relative_position_bias():
@@ -607,7 +613,7 @@ def test_gated_relative_position_bias():
     gate = 1 / (1 + np.exp(-(layer @ w + wb).reshape(b, n, q, 2, d // 2).sum(-1)))
     u, r = gate[..., :1], gate[..., 1:]
     compare("GatedRelativePositionBias", [x, bias, rel, w, wb, eco], num_heads=n, atol=1e-5,
-            want=[(u * (r * eco - 1) + 2) * rel])
+            expected=[(u * (r * eco - 1) + 2) * rel])
 
 
 @pytest.mark.parametrize("last", [0, 1])
@@ -625,10 +631,10 @@ def test_group_norm(last, activation):
         return v if last else np.ascontiguousarray(v.transpose(0, 3, 1, 2))
 
     how = dict(groups=3, activation=activation, channels_last=last, atol=1e-5)
-    compare("GroupNorm", [laid(x), gamma, beta], want=[laid(norm(x))], **how)
+    compare("GroupNorm", [laid(x), gamma, beta], expected=[laid(norm(x))], **how)
     if last:
         total = x + skip[:, None, None] + bias
-        compare("SkipGroupNorm", [x, gamma, beta, skip, bias], 2, want=[norm(total), total], **how)
+        compare("SkipGroupNorm", [x, gamma, beta, skip, bias], 2, expected=[norm(total), total], **how)
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -642,32 +648,31 @@ def test_mat_mul_bnb4(kind):
 def test_word_conv_embedding():
     words = s([[1, 5, 2, 0, 0, 0], [3, 0, 0, 0, 0, 0], [4, 4, 4, 4, 4, 7]], np.int32)
     compare("WordConvEmbedding", [words, f32(7, 1, 3, 4), f32(7), f32(8, 4)], atol=1e-5)
-    got = ort_compare.hone_ctypes.run(
-        ort_compare.model("WordConvEmbedding", [words * 0, f32(7, 1, 3, 4), f32(7), f32(8, 4)], domain=MS),
-        [words * 0, f32(7, 1, 3, 4), f32(7), f32(8, 4)])
+    got = one_node.run_node("WordConvEmbedding",
+                            [words * 0, f32(7, 1, 3, 4), f32(7), f32(8, 4)], 1, domain=MS)
     assert not got[0].any()
 
 
 def test_small_math():
     x, bias = f32(2, 3, 4, 5), f32(2, 1, 1, 5)
     e = np.exp(x + bias)
-    compare("BiasSoftmax", [x, bias], axis=3, is_inner_broadcast=1, want=[e / e.sum(-1, keepdims=True)],
+    compare("BiasSoftmax", [x, bias], axis=3, is_inner_broadcast=1, expected=[e / e.sum(-1, keepdims=True)],
             atol=1e-6)
-    compare("BiasDropout", [x, f32(5) * 0, x], 2, want=[x + x, np.ones(x.shape, bool)])
+    compare("BiasDropout", [x, f32(5) * 0, x], 2, expected=[x + x, np.ones(x.shape, bool)])
     compare("UnfoldTensor", [f32(2, 9, 3)], dim=1, size=3, step=2)
-    compare("TorchEmbedding", [x, s([1, 0], np.int64)], want=[x[[1, 0]]])
+    compare("TorchEmbedding", [x, s([1, 0], np.int64)], expected=[x[[1, 0]]])
     a, b = f32(3, 2), f32(3, 2)
     product = (a[:, 0] + 1j * a[:, 1]) * (b[:, 0] + 1j * b[:, 1])
-    compare("ComplexMul", [a, b], want=[np.stack([product.real, product.imag], -1)])
+    compare("ComplexMul", [a, b], expected=[np.stack([product.real, product.imag], -1)])
     product = (a[:, 0] + 1j * a[:, 1]) * (b[:, 0] - 1j * b[:, 1])
-    compare("ComplexMulConj", [a, b], want=[np.stack([product.real, product.imag], -1)])
+    compare("ComplexMulConj", [a, b], expected=[np.stack([product.real, product.imag], -1)])
 
 
 @pytest.mark.parametrize("bad,how,want", [
     (1.0, {}, True), (np.nan, {}, False), (np.inf, {}, False), (np.nan, dict(isinf_only=1), True),
     (-np.inf, dict(isnan_only=1), True)])
 def test_is_all_finite(bad, how, want):
-    compare("IsAllFinite", [f32(3), s([1, bad])], want=[np.array(want)], **how)
+    compare("IsAllFinite", [f32(3), s([1, bad])], expected=[np.array(want)], **how)
 
 
 # ---- empty tensors ----
@@ -693,27 +698,26 @@ def test_half(op, inputs, how):
     """Half floats give what single ones give, rounded."""
     single = [f32(*shape).astype(np.float16).astype(np.float32) for shape in inputs]
     half = [x.astype(np.float16) for x in single]
-    want = ort_compare.hone_ctypes.run(ort_compare.model(op, single, domain=MS, **how),
-                                       {f"x{i}": v for i, v in enumerate(single)})
-    compare(op, half, want=[w.astype(np.float16) for w in want], rtol=1e-2, atol=1e-2, **how)
+    want = one_node.run_node(op, single, 1, domain=MS, **how)
+    compare(op, half, expected=[w.astype(np.float16) for w in want], rtol=1e-2, atol=1e-2, **how)
 
 
 # ---- what is refused ----
 
 def test_refused():
     x = f32(2, 5, 12)
-    assert "num_heads" in ort_compare.fails("Attention", [x, f32(12, 24), f32(24)], domain=MS)
-    assert "do_rotary" in ort_compare.fails("Attention", [x, f32(12, 24), f32(24)], domain=MS,
+    assert "num_heads" in fails("Attention", [x, f32(12, 24), f32(24)])
+    assert "do_rotary" in fails("Attention", [x, f32(12, 24), f32(24)],
                                             num_heads=2, do_rotary=1)
-    assert "activation" in ort_compare.fails("FusedGemm", [f32(3, 4), f32(4, 5)], domain=MS,
+    assert "activation" in fails("FusedGemm", [f32(3, 4), f32(4, 5)],
                                              activation="What")
-    assert "bits" in ort_compare.fails("MatMulNBits", [f32(3, 32), ints(np.uint8, 5, 2, 8), f32(5, 2)],
-                                       domain=MS, N=5, K=32, bits=5, block_size=16)
-    assert "threes" in ort_compare.fails("QLinearConcat", [s(1), s(1, np.uint8), ints(np.uint8, 2)],
-                                         domain=MS, axis=0)
-    assert "crop_size" in ort_compare.fails(
-        "CropAndResize", [f32(1, 1, 4, 4), f32(1, 4), s([0], np.int32), s([3, 0], np.int32)], domain=MS)
-    assert "metric" in ort_compare.fails("CDist", [f32(2, 3), f32(2, 3)], domain=MS, metric="cosine")
-    assert "quantized cache" in ort_compare.fails(
-        "GroupQueryAttention", [x, x, x, None, None, s([4, 4], np.int32), s(5, np.int32)], domain=MS,
+    assert "bits" in fails("MatMulNBits", [f32(3, 32), ints(np.uint8, 5, 2, 8), f32(5, 2)],
+                                       N=5, K=32, bits=5, block_size=16)
+    assert "threes" in fails("QLinearConcat", [s(1), s(1, np.uint8), ints(np.uint8, 2)],
+                                         axis=0)
+    assert "crop_size" in fails(
+        "CropAndResize", [f32(1, 1, 4, 4), f32(1, 4), s([0], np.int32), s([3, 0], np.int32)])
+    assert "metric" in fails("CDist", [f32(2, 3), f32(2, 3)], metric="cosine")
+    assert "quantized cache" in fails(
+        "GroupQueryAttention", [x, x, x, None, None, s([4, 4], np.int32), s(5, np.int32)],
         num_heads=2, kv_num_heads=2, k_quant_type="PER_TENSOR")

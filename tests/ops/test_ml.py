@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-import ort_compare
+import one_node
 
 ML = "ai.onnx.ml"
 POSTS = ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"]
@@ -14,8 +14,11 @@ rng = np.random.default_rng(3)
 def compare(op, inputs, n_outputs=1, opset=3, **how):
     if not isinstance(inputs, list):
         inputs = [inputs]
-    opsets = {"": 17, ML: opset}
-    return ort_compare.compare(op, inputs, n_outputs, domain=ML, opsets=opsets, **how)
+    return one_node.check(op, inputs, opset, n_outputs=n_outputs, domain=ML, **how)
+
+
+def fails(op, inputs, **attrs):
+    return one_node.fails(op, inputs, 3, domain=ML, **attrs)
 
 
 def f32(*shape):
@@ -72,7 +75,7 @@ def test_imputer_ints():
 def test_feature_vectorizer():
     a, b, c = f32(3, 2), np.arange(9).reshape(3, 3).astype(np.int64), f32(3, 4).astype(np.float64)
     compare("FeatureVectorizer", [a], inputdimensions=[2])
-    ort_compare.compare("FeatureVectorizer", [a, b, c], domain=ML, inputdimensions=[3, 3, 2], want=[
+    compare("FeatureVectorizer", [a, b, c], inputdimensions=[3, 3, 2], expected=[
         np.concatenate([np.pad(a, ((0, 0), (0, 1))), b.astype(np.float32),
                         c[:, :2].astype(np.float32)], axis=1)])
 
@@ -89,7 +92,7 @@ def test_one_hot_encoder(shape):
 def test_one_hot_encoder_unknown_is_an_error():
     x = np.array([1, 2], np.int64)
     compare("OneHotEncoder", x, cats_int64s=[2, 1], zeros=0)
-    assert ort_compare.fails("OneHotEncoder", [x], domain=ML, cats_int64s=[2], zeros=0)
+    assert fails("OneHotEncoder", [x], cats_int64s=[2], zeros=0)
 
 
 # ---- labels and maps ----
@@ -136,9 +139,8 @@ def test_label_encoder_4(key, value):
     out = [table.get(str(int(v)), 42) for v in x.reshape(-1)]
     want = np.array([str(v) for v in out] if value is object else out,
                     object if value is object else value).reshape(x.shape)
-    ort_compare.compare("LabelEncoder", [x], domain=ML, opsets={"": 20, ML: 4}, want=[want],
-                        keys_tensor=tensor("k", key, keys), values_tensor=tensor("v", value, values),
-                        default_tensor=tensor("d", value, [42]))
+    compare("LabelEncoder", [x], opset=4, expected=[want], keys_tensor=tensor("k", key, keys),
+            values_tensor=tensor("v", value, values), default_tensor=tensor("d", value, [42]))
 
 
 def test_category_mapper():
@@ -155,7 +157,7 @@ def test_category_mapper():
 def test_dict_vectorizer(value, want):
     words = isinstance(next(iter(value)), str)
     how = dict(string_vocabulary=["c", "b", "a"]) if words else dict(int64_vocabulary=[1, 2, 7])
-    compare("DictVectorizer", value, want=[want], **how)
+    compare("DictVectorizer", value, expected=[want], **how)
 
 
 @pytest.mark.parametrize("to", ["TO_FLOAT", "TO_INT64", "TO_STRING"])
@@ -169,7 +171,7 @@ def test_cast_map(to):
     ("TO_FLOAT", np.array([[-3, 12]], np.float32)), ("TO_INT64", np.array([[-3, 12]], np.int64)),
     ("TO_STRING", np.array([["-3", "12"]], dtype=object))])
 def test_cast_map_of_strings(to, want):
-    compare("CastMap", {4: "12", 0: "-3"}, cast_to=to, want=[want])
+    compare("CastMap", {4: "12", 0: "-3"}, cast_to=to, expected=[want])
 
 
 @pytest.mark.parametrize("labels", [dict(classlabels_int64s=[5, 2, 9]),
@@ -413,9 +415,9 @@ def test_tree_ensemble_5_members():
     nan = float("nan")
     compare("TreeEnsemble", np.floor(grid(40)), opset=5,
             **ensemble5(np.float32, [6, 0, 6], 2, [1, 2, 5, nan, 2, nan]))
-    ort_compare.compare("TreeEnsemble", [np.float32([[.5, 0, 0], [.25, 0, .75], [2, 0, 1]])],
-                        domain=ML, opsets={"": 20, ML: 5}, want=[np.float32([[0, -2], [0, .25], [3, 0]])],
-                        **ensemble5(np.float32, [6, 0, 6], 2, [.5, 1.5, nan, 1, nan]))
+    compare("TreeEnsemble", [np.float32([[.5, 0, 0], [.25, 0, .75], [2, 0, 1]])], opset=5,
+            expected=[np.float32([[0, -2], [0, .25], [3, 0]])],
+            **ensemble5(np.float32, [6, 0, 6], 2, [.5, 1.5, nan, 1, nan]))
 
 
 # ---- no rows ----
@@ -437,19 +439,19 @@ def test_tree_cycle():
     a = forest("target", 1, 1, 1)
     a["nodes_modes"] = ["BRANCH_LEQ"] * 3
     a["nodes_truenodeids"], a["nodes_falsenodeids"] = [1, 0, 0], [2, 0, 0]
-    assert "cycle" in ort_compare.fails("TreeEnsembleRegressor", [grid(2)], domain=ML, **a)
+    assert "cycle" in fails("TreeEnsembleRegressor", [grid(2)], **a)
 
 
 def test_bad_lists():
     x = [grid(2)]
-    assert "post_transform" in ort_compare.fails(
-        "LinearRegressor", x, domain=ML, coefficients=[1.0] * 4, post_transform="WHAT")
-    assert "kernel_type" in ort_compare.fails(
-        "SVMRegressor", x, domain=ML, coefficients=[1.0], rho=[0.0], n_supports=1,
+    assert "post_transform" in fails(
+        "LinearRegressor", x, coefficients=[1.0] * 4, post_transform="WHAT")
+    assert "kernel_type" in fails(
+        "SVMRegressor", x, coefficients=[1.0], rho=[0.0], n_supports=1,
         support_vectors=[1.0] * 4, kernel_type="WHAT")
     a = forest("target", 1, 1, 1)
     a["nodes_values"] = a["nodes_values"][:1]
-    assert "nodes_values" in ort_compare.fails("TreeEnsembleRegressor", x, domain=ML, **a)
+    assert "nodes_values" in fails("TreeEnsembleRegressor", x, **a)
     a = forest("target", 1, 1, 1)
     a["target_ids"] = [5] * len(a["target_ids"])
-    assert "target" in ort_compare.fails("TreeEnsembleRegressor", x, domain=ML, **a)
+    assert "target" in fails("TreeEnsembleRegressor", x, **a)

@@ -1,15 +1,11 @@
 """Quantization, and convolutions and products of quantized numbers, against ONNX Runtime."""
 
-import os
-import sys
-
 import ml_dtypes
 import numpy as np
 import pytest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import hone_ctypes  # noqa: E402
-from op_check import check  # noqa: E402
+import hone_ctypes
+from one_node import check
 
 rng = np.random.default_rng(6)
 BYTES = [np.uint8, np.int8]

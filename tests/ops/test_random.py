@@ -4,7 +4,7 @@ import hone_ctypes
 import numpy as np
 import onnx
 import pytest
-from op_check import check, feeds_of, node_model
+from one_node import check, feeds_of, node_model
 
 F32 = np.float32
 ONE = np.ones((100, 1000), F32)

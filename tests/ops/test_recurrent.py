@@ -1,13 +1,9 @@
 """RNN, GRU and LSTM against ONNX Runtime."""
 
-import os
-import sys
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from op_check import check  # noqa: E402
+from one_node import check
 
 rng = np.random.default_rng(7)
 T, B, I, H = 5, 3, 4, 6
@@ -99,7 +95,7 @@ def test_doubles():
 def test_batch_first(op, direction):
     """ONNX Runtime has no such layout: against the other one, transposed."""
     import hone_ctypes
-    from op_check import feeds_of, node_model
+    from one_node import feeds_of, node_model
     d, g = 2 if direction == "bidirectional" else 1, GATES[op]
     x, w, r, h = f32(T, B, I), f32(d, g * H, I), f32(d, g * H, H), f32(d, B, H)
     n = 3 if op == "LSTM" else 2

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from op_check import check
+from one_node import check
 
 F32 = np.float32
 RNG = np.random.default_rng(1)

@@ -1,15 +1,11 @@
 """Sequences and optionals against ONNX Runtime, both looked into while building and at run time."""
 
-import os
-import sys
-
 import numpy as np
 import pytest
 from onnx import parser
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import ort_compare as oc  # noqa: E402
-from ort_compare import hone_ctypes  # noqa: E402
+import hone_ctypes
+from compare import check_model
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = -A[:1]
@@ -21,14 +17,7 @@ def model(text, opset=18):
 
 
 def check(text, *inputs, want=None, opset=18):
-    proto = model(text, opset)
-    feeds = {i.name: v for i, v in zip(proto.graph.input, inputs)}
-    if want is None:
-        want = oc.reference(proto, feeds)
-    got = hone_ctypes.run(proto, feeds)
-    assert len(got) == len(want)
-    for i, (g, w) in enumerate(zip(got, want)):
-        oc.equal(g, w, 0, 0, f"output {i}")
+    check_model(model(text, opset), inputs, want, 0, 0)
 
 
 def refused(text, *inputs):

@@ -1,16 +1,13 @@
 """String operators: against ONNX Runtime where it has them, else against Python's own functions."""
 
-import os
 import re
-import sys
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import ort_compare as oc  # noqa: E402
+from one_node import check, fails
 
-OPSET = {"": 20}
+OPSET = 20
 
 
 def strings(*items):
@@ -21,7 +18,7 @@ def strings(*items):
     (strings("a", "b"), strings("x", "")), (strings("é", "日本"), np.array("!", object)),
     (strings("a", "b").reshape(2, 1), strings("1", "2", "3")), (strings(), strings())])
 def test_concat(x, y):
-    oc.compare("StringConcat", [x, y], opsets=OPSET)
+    check("StringConcat", [x, y], OPSET)
 
 
 @pytest.mark.parametrize("how", [
@@ -31,7 +28,7 @@ def test_concat(x, y):
     strings("a,b,c", ",", "", "a"), strings(" a b  c  ", "  ", "one", "ab ab,,ab"),
     strings("é,日本 ,x", "abababa", ",,", "x y").reshape(2, 2), strings()], ids=range(4))
 def test_split(how, x):
-    oc.compare("StringSplit", [x], 2, opsets=OPSET, **how)
+    check("StringSplit", [x], OPSET, how, 2)
 
 
 def test_split_at_any_white_space():
@@ -39,8 +36,8 @@ def test_split_at_any_white_space():
     words = [" a\tb\n", "\t\n", "c\u3000d\u00a0e"]
     split = [w.split() for w in words]
     want = np.array([s + [""] * (3 - len(s)) for s in split], object)
-    oc.compare("StringSplit", [strings(*words)], 2, opsets=OPSET,
-               want=[want, np.array([len(s) for s in split])])
+    check("StringSplit", [strings(*words)], OPSET, n_outputs=2,
+          expected=[want, np.array([len(s) for s in split])])
 
 
 def normalize(words, how):
@@ -61,15 +58,15 @@ def test_normalize(action, sensitive, stops):
     if stops:
         how["stopwords"] = stops
     want = strings(*normalize(words, how))
-    oc.compare("StringNormalizer", [strings(*words)], opsets={"": 10}, want=[want], **how)
-    oc.compare("StringNormalizer", [strings(*words)[None]], opsets={"": 10}, want=[want[None]], **how)
+    check("StringNormalizer", [strings(*words)], 10, expected=[want], **how)
+    check("StringNormalizer", [strings(*words)[None]], 10, expected=[want[None]], **how)
 
 
 def test_normalize_refuses():
-    message = oc.fails("StringNormalizer", [strings("a")], case_change_action="SMALL")
+    message = fails("StringNormalizer", [strings("a")], 17, case_change_action="SMALL")
     assert "case_change_action" in message
-    assert "shape" in oc.fails("StringNormalizer", [np.array([[["a"]]], object)])
-    assert "shape" in oc.fails("StringNormalizer", [np.array([["a"], ["b"]], object)])
+    assert "shape" in fails("StringNormalizer", [np.array([[["a"]]], object)], 17)
+    assert "shape" in fails("StringNormalizer", [np.array([["a"], ["b"]], object)], 17)
 
 
 # Patterns that mean the same in RE2 and in Python.
@@ -86,14 +83,14 @@ TEXTS = ["", "a", "aa", "abc12", "abc123", "abc1234", "ababcde", "me@x.com", "me
 def test_full_match(pattern):
     flags = re.ASCII if "é" not in pattern else 0
     want = np.array([re.fullmatch(pattern, text, flags) is not None for text in TEXTS])
-    oc.compare("RegexFullMatch", [strings(*TEXTS)], opsets=OPSET, pattern=pattern, want=[want])
-    oc.compare("RegexFullMatch", [strings(*TEXTS).reshape(2, -1)], opsets=OPSET, pattern=pattern)
+    check("RegexFullMatch", [strings(*TEXTS)], OPSET, pattern=pattern, expected=[want])
+    check("RegexFullMatch", [strings(*TEXTS).reshape(2, -1)], OPSET, pattern=pattern)
 
 
 @pytest.mark.parametrize("pattern,what", [("(", "missing ')'"), ("a**", "repetition"),
                                           (r"\pL", "not supported"), (r"(a)\1", "back reference")])
 def test_bad_pattern(pattern, what):
-    assert what in oc.fails("RegexFullMatch", [strings("a")], opsets=OPSET, pattern=pattern)
+    assert what in fails("RegexFullMatch", [strings("a")], OPSET, pattern=pattern)
 
 
 TOKENS = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8]], np.int32)
@@ -111,7 +108,7 @@ def test_ngrams(mode, lengths, skip, weights):
     if weights:
         how["weights"] = [float(w) for w in weights]
     for x in [TOKENS, TOKENS[0], TOKENS.astype(np.int64)[:1], np.zeros(0, np.int64)]:
-        oc.compare("TfIdfVectorizer", [x], opsets={"": 9}, **how)
+        check("TfIdfVectorizer", [x], 9, **how)
 
 
 def test_ngrams_of_strings_and_three():
@@ -119,9 +116,9 @@ def test_ngrams_of_strings_and_three():
     how = dict(mode="TF", min_gram_length=1, max_gram_length=3, max_skip_count=1,
                ngram_counts=[0, 2, 6], ngram_indexes=[5, 0, 2, 1, 3],
                pool_strings=["a", "d", "a", "bc", "bc", "d", "a", "bc", "a"])
-    oc.compare("TfIdfVectorizer", [words], opsets={"": 9}, **how)
+    check("TfIdfVectorizer", [words], 9, **how)
     # Tokens that would look alike if they were just put together.
-    oc.compare("TfIdfVectorizer", [strings("ab", "c", "a", "bc")], opsets={"": 9}, **dict(
+    check("TfIdfVectorizer", [strings("ab", "c", "a", "bc")], 9, dict(
         how, min_gram_length=2, max_gram_length=2, max_skip_count=0, ngram_counts=[0, 0],
         ngram_indexes=[0], pool_strings=["a", "bc"]))
 
@@ -133,4 +130,4 @@ def test_ngrams_of_strings_and_three():
 def test_bad_ngram_attributes(change, what):
     how = dict(POOL, mode="TF", min_gram_length=1, max_gram_length=2, max_skip_count=0)
     how.update(change)
-    assert what in oc.fails("TfIdfVectorizer", [TOKENS], opsets={"": 9}, **how)
+    assert what in fails("TfIdfVectorizer", [TOKENS], 9, **how)

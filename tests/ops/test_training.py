@@ -1,14 +1,10 @@
 """The preview training operators: Gradient against differences, optimizers against their formulas."""
 
-import os
-import sys
-
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, parser
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import hone_ctypes  # noqa: E402
+import hone_ctypes
 
 DOMAIN = "ai.onnx.preview.training"
 rng = np.random.default_rng(3)

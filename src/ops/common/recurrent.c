@@ -67,15 +67,19 @@ static hone_value_t* widened(const layer_t* r, int input) {
   return x ? hone_cast(r->l->b, x, r->dtype) : NULL;
 }
 
-/* Rows of the weights: `gates` times the hidden size. */
+/* Axes of the weights: kinds with a product of their own have them transposed. */
+static int gates_axis(const hone_recurrent_kind_t* kind) { return kind->multiply ? 2 : 1; }
+static int inner_axis(const hone_recurrent_kind_t* kind) { return kind->multiply ? 1 : 2; }
+
+/* The weights have `gates` times the hidden size. */
 static bool check_weights(hone_lower_t* l, const hone_recurrent_kind_t* kind) {
-  hone_dim_t hidden = hone_dim(hone_op_in(l, 2), 2);
+  hone_dim_t hidden = hone_dim(hone_op_in(l, 2), inner_axis(kind));
   for (int i = 1; i <= 2; i++) {
-    hone_dim_t rows = hone_dim(hone_op_in(l, i), 1);
-    if (!hone_dim_is_int(hidden) || !hone_dim_is_int(rows) || rows.k == kind->gates * hidden.k)
+    hone_dim_t size = hone_dim(hone_op_in(l, i), gates_axis(kind));
+    if (!hone_dim_is_int(hidden) || !hone_dim_is_int(size) || size.k == kind->gates * hidden.k)
       continue;
-    hone_op_fail(l, "input %d has %lld rows; with %d gates of %lld it must have %lld", i,
-                 (long long)rows.k, kind->gates, (long long)hidden.k,
+    hone_op_fail(l, "input %d has extent %lld at axis %d; %d gates of %lld need %lld", i,
+                 (long long)size.k, gates_axis(kind), kind->gates, (long long)hidden.k,
                  (long long)(kind->gates * hidden.k));
     return false;
   }
@@ -100,7 +104,7 @@ static bool read_layer(hone_lower_t* l, const hone_recurrent_kind_t* kind, layer
   if (!r->x) return false;
   r->steps = hone_dim(r->x, 0);
   r->batch = hone_dim(r->x, 1);
-  r->hidden = hone_dim(hone_op_in(l, 2), kind->multiply ? 1 : 2);
+  r->hidden = hone_dim(hone_op_in(l, 2), inner_axis(kind));
   hone_value_t* lengths = hone_op_in(l, 4);
   if (lengths) r->lengths = hone_cast(l->b, lengths, HONE_I64);
   int64_t size = hone_attr_int(l->node, "hidden_size", -1);
