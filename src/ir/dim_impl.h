@@ -1,4 +1,4 @@
-/* The inside of dimension expressions, for dim.c and dim_text.c only. */
+/* The inside of dimension expressions, for those who print and change them. */
 #ifndef HONE_IR_DIM_IMPL_H
 #define HONE_IR_DIM_IMPL_H
 

@@ -55,8 +55,8 @@ static hone_status_t finish_program(hone_device_t* device, cl_program program) {
   cl_device_fp_config floats = 0;
   device->cl->GetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof floats, &floats, NULL);
   const char* options = floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
-                            ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
-                            : "-cl-std=CL1.2";
+                            ? "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
+                            : "-w -cl-std=CL1.2";
   cl_int code = device->cl->BuildProgram(program, 1, &device->id, options, NULL, NULL);
   if (code == CL_SUCCESS) return NULL;
   hone_status_t status = build_failed(device, program, code);
@@ -125,6 +125,7 @@ hone_status_t hone_opencl_build(hone_device_t* device, int count, const char* co
   (void)names;
   hone_str_t source;
   hone_str_init(&source, device->allocator);
+  hone_opencl_prelude(device, &source);
   for (int i = 0; i < count; i++) hone_str_append(&source, sources[i]);
   cl_program program;
   hone_status_t status =

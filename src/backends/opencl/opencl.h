@@ -6,7 +6,9 @@
 #include <pthread.h>
 
 #include "backends/opencl/library.h"
+#include "base/str.h"
 #include "hone/backend.h"
+#include "ir/prim.h"
 
 enum { HONE_OPENCL_MAX_DEVICES = 64 };
 
@@ -74,6 +76,17 @@ hone_status_t hone_opencl_event_synchronize(hone_event_t* event);
 bool hone_opencl_event_done(hone_event_t* event);
 hone_status_t hone_opencl_event_elapsed(hone_event_t* from, hone_event_t* to, uint64_t* out_ns);
 hone_status_t hone_opencl_callback(hone_stream_t* stream, void (*fn)(void* self), void* self);
+
+/* prelude.c */
+void hone_opencl_prelude(const hone_device_t* device, hone_str_t* out);
+/* Whether there is a form of it for vectors; one that folds all lanes. */
+bool hone_opencl_has_vector(hone_prim_t prim, hone_dtype_t dtype);
+bool hone_opencl_has_fold(hone_dtype_t dtype);
+
+/* render.c */
+bool hone_opencl_supports(const hone_device_t* device, const hone_kernel_t* kernel, char* why);
+hone_status_t hone_opencl_render(const hone_device_t* device, const hone_kernel_t* kernel,
+                                 const char* name, hone_blob_t* out_source);
 
 /* module.c */
 hone_status_t hone_opencl_build(hone_device_t* device, int count, const char* const* names,

@@ -1,0 +1,196 @@
+/* Kernels as OpenCL C: what codegen/c_render.h leaves to the language.
+ *
+ * Groups and the work-items of one are counted along dimension 0, as module.c
+ * launches them. PARALLEL loops take their turn by the group's number: the
+ * first has the first ones. A GROUP axis is a digit of that number and an ITEM
+ * axis one of the work-item's, the innermost axis the last digit. */
+#include <stdio.h>
+
+#include "backends/opencl/opencl.h"
+#include "base/memory.h"
+#include "codegen/c_render.h"
+
+static bool has_dtype(const void* self, hone_dtype_t dtype) {
+  const hone_device_t* device = self;
+  switch (dtype) {
+    case HONE_F64:
+      return device->has_f64;
+    case HONE_F32:
+    case HONE_F16:
+    case HONE_BF16:
+    case HONE_BOOL:
+      return true;
+    default:
+      return hone_dtype_is_int(dtype) && hone_dtype_bits(dtype) >= 8;
+  }
+}
+
+/* ---- the grid ---- */
+
+/* Work-items in a group: those of the first chain of ITEM loops. 0: not known. */
+static int64_t count_items(const hone_kernel_t* kernel) {
+  const hone_stmt_t* at = kernel->root;
+  for (const hone_stmt_t* next = at; next; next = hone_c_inner_axis(at, HONE_LOOP_GROUP)) at = next;
+  int64_t count = 1;
+  while ((at = hone_c_inner_axis(at, HONE_LOOP_ITEM)))
+    if (!hone_dim_is_int(at->extent) || !hone_i64_mul(count, at->extent.k, &count)) return 0;
+  return count;
+}
+
+/* " = NUMBER / (extents inside) % extent;" */
+static void put_digit(hone_c_render_t* render, const hone_stmt_t* loop, const char* number) {
+  hone_c_indent(&render->text, render->depth);
+  hone_str_append(&render->text, "const hone_i64 ");
+  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
+  hone_str_appendf(&render->text, " = %s", number);
+  const hone_stmt_t* inner = hone_c_inner_axis(loop, loop->loop);
+  for (; inner; inner = hone_c_inner_axis(inner, loop->loop)) {
+    hone_str_append(&render->text, " / ");
+    hone_c_put_dim(render, inner->extent);
+  }
+  hone_str_append(&render->text, " % ");
+  hone_c_put_dim(render, loop->extent);
+  hone_str_append(&render->text, ";\n");
+}
+
+/* The rounds of the PARALLEL loops before it belong to other groups. */
+static void bind_parallel(hone_c_render_t* render, const hone_stmt_t* loop) {
+  const hone_stmt_t* parent = loop->parent;
+  hone_c_indent(&render->text, render->depth);
+  hone_str_append(&render->text, "const hone_i64 ");
+  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
+  hone_str_append(&render->text, " = (hone_i64)get_group_id(0)");
+  for (int i = 0; parent->body[i] != loop; i++) {
+    const hone_stmt_t* before = parent->body[i];
+    if (before->kind != HONE_STMT_LOOP || before->loop != HONE_LOOP_PARALLEL) continue;
+    hone_str_append(&render->text, " - ");
+    hone_c_put_dim(render, before->extent);
+  }
+  hone_str_append(&render->text, ";\n");
+  hone_c_indent(&render->text, render->depth);
+  hone_str_append(&render->text, "if (");
+  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
+  hone_str_append(&render->text, " >= 0 && ");
+  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
+  hone_str_append(&render->text, " < ");
+  hone_c_put_dim(render, loop->extent);
+  hone_str_append(&render->text, ") ");
+  hone_str_append(&render->text, "{\n");
+  render->depth++;
+}
+
+/* A chain of as many rounds as the group has work-items takes one each; of any
+ * other number, they share them. */
+static void bind_item(hone_c_render_t* render, const hone_stmt_t* loop) {
+  int64_t rounds = loop->extent.k;
+  bool is_known = hone_dim_is_int(loop->extent);
+  if (loop->parent->loop == HONE_LOOP_ITEM && loop->parent->kind == HONE_STMT_LOOP) {
+    put_digit(render, loop, "item");
+    return;
+  }
+  const hone_stmt_t* inner = hone_c_inner_axis(loop, HONE_LOOP_ITEM);
+  for (; inner && is_known; inner = hone_c_inner_axis(inner, HONE_LOOP_ITEM))
+    is_known = hone_dim_is_int(inner->extent) && hone_i64_mul(rounds, inner->extent.k, &rounds);
+  if (!is_known) {
+    hone_c_fail(render, hone_status_make(HONE_UNSUPPORTED, "work-items without a known number"));
+    return;
+  }
+  if (rounds == count_items(render->kernel))
+    hone_c_line(render, "const hone_i64 item = get_local_id(0);");
+  else
+    hone_c_open(render,
+                "for (hone_i64 item = get_local_id(0); item < %lld; item += get_local_size(0)) ",
+                (long long)rounds);
+  put_digit(render, loop, "item");
+}
+
+static void bind(hone_c_render_t* render, const hone_stmt_t* loop) {
+  if (loop->loop == HONE_LOOP_PARALLEL)
+    bind_parallel(render, loop);
+  else if (loop->loop == HONE_LOOP_GROUP)
+    put_digit(render, loop, "(hone_i64)get_group_id(0)");
+  else
+    bind_item(render, loop);
+}
+
+/* Grids have one shape: PARALLEL loops at the top, or one chain of GROUP loops. */
+static bool check_place(void* self, hone_stmt_t* stmt) {
+  const hone_kernel_t* kernel = ((hone_c_render_t*)self)->kernel;
+  if (stmt->kind != HONE_STMT_LOOP) return true;
+  bool at_top = stmt->parent == kernel->root;
+  bool in_chain = hone_c_inner_axis(stmt->parent, stmt->loop) == stmt;
+  bool in_group =
+      !at_top && stmt->parent->kind == HONE_STMT_LOOP && stmt->parent->loop == HONE_LOOP_GROUP;
+  if ((stmt->loop == HONE_LOOP_PARALLEL && !at_top) ||
+      (stmt->loop == HONE_LOOP_GROUP && !(in_chain && (at_top || in_group))))
+    hone_c_fail(self, hone_status_make(HONE_UNSUPPORTED, "loops over groups inside others"));
+  return true;
+}
+
+/* ---- the function's head ---- */
+
+/* "__global const hone_f32* x_b0 = (__global const hone_f32*)(m0 + o0);" */
+static void put_pointer(hone_c_render_t* render, const hone_buffer_t* buffer) {
+  const char* dtype = hone_dtype_name(hone_c_stored(buffer->dtype));
+  const char* access = buffer->role == HONE_ROLE_INPUT ? "const " : "";
+  hone_str_appendf(&render->text, "  __global %shone_%s* ", access, dtype);
+  hone_c_buffer(&render->text, buffer);
+  hone_str_appendf(&render->text, " = (__global %shone_%s*)(m%d + o%d);\n", access, dtype,
+                   buffer->id, buffer->id);
+}
+
+static void begin(hone_c_render_t* render, const char* name) {
+  const hone_kernel_t* kernel = render->kernel;
+  const char* separator = "";
+  int64_t items = count_items(kernel);
+  hone_stmt_walk(kernel->root, check_place, render);
+  hone_str_appendf(&render->text, "#undef HONE_LANES\n#define HONE_LANES %d\n__kernel ",
+                   render->lanes);
+  if (items)
+    hone_str_appendf(&render->text, "__attribute__((reqd_work_group_size(%lld, 1, 1)))\n",
+                     (long long)items);
+  hone_str_appendf(&render->text, "void %s(", name);
+  for (int i = 0; i < kernel->n_buffers; i++, separator = ", ") {
+    if (kernel->buffers[i]->space != HONE_SPACE_GLOBAL) break;
+    hone_str_appendf(&render->text, "%s__global uchar* m%d, ulong o%d", separator, i, i);
+  }
+  for (int i = 0; i < kernel->n_sizes; i++, separator = ", ") {
+    hone_str_appendf(&render->text, "%shone_i64 ", separator);
+    hone_c_symbol(&render->text, hone_dim_as_symbol(kernel->sizes[i]));
+  }
+  hone_str_append(&render->text, ") {\n");
+  render->depth++;
+  for (int i = 0; i < kernel->n_buffers; i++)
+    if (kernel->buffers[i]->space == HONE_SPACE_GLOBAL) put_pointer(render, kernel->buffers[i]);
+}
+
+static hone_dialect_t dialect_of(const hone_device_t* device) {
+  return (hone_dialect_t){
+      .spaces = {[HONE_SPACE_GLOBAL] = "__global ",
+                 [HONE_SPACE_SHARED] = "__local ",
+                 [HONE_SPACE_LOCAL] = ""},
+      .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
+      .max_lanes = 16,
+      .has_dtype = has_dtype,
+      .has_vector = hone_opencl_has_vector,
+      .has_fold = hone_opencl_has_fold,
+      .begin = begin,
+      .bind = bind,
+      .self = device,
+  };
+}
+
+hone_status_t hone_opencl_render(const hone_device_t* device, const hone_kernel_t* kernel,
+                                 const char* name, hone_blob_t* out_source) {
+  hone_dialect_t dialect = dialect_of(device);
+  return hone_c_render(kernel, name, &dialect, out_source);
+}
+
+bool hone_opencl_supports(const hone_device_t* device, const hone_kernel_t* kernel, char* why) {
+  hone_blob_t source;
+  hone_status_t status = hone_opencl_render(device, kernel, "kernel", &source);
+  snprintf(why, HONE_DEVICE_TEXT_SIZE, "%s", hone_status_message(status));
+  if (!status) hone_free(kernel->allocator, source.data, source.size);
+  hone_status_free(status);
+  return !status;
+}
