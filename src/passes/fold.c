@@ -243,9 +243,11 @@ static hone_status_t fold_one(folder_t* f) {
 }
 
 static hone_status_t fold_graph(folder_t* f, hone_graph_t* graph) {
-  for (int n = 0; n < graph->n_nodes; n++)
-    for (int k = 0; k < graph->nodes[n]->n_regions; k++)
-      HONE_TRY(fold_graph(f, graph->nodes[n]->regions[k]));
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const hone_node_t* node = graph->nodes[n];
+    bool enter = node->prim != HONE_PRIM_CALL;
+    for (int k = 0; enter && k < node->n_regions; k++) HONE_TRY(fold_graph(f, node->regions[k]));
+  }
   f->graph = graph;
   return fold_one(f);
 }
@@ -264,7 +266,7 @@ extern const hone_pass_t hone_pass_fold;
 const hone_pass_t hone_pass_fold = {
     .name = "fold",
     .summary = "what follows from constants alone is computed while compiling",
-    .phases = {HONE_PHASE_CLEAN + 10, HONE_PHASE_CLEAN + 50, HONE_PHASE_WEIGHTS + 50,
-               HONE_PHASE_TIDY + 50},
+    .phases = {HONE_PHASE_CLEAN + 10, HONE_PHASE_CLEAN + 50, HONE_PHASE_WEIGHTS + 5,
+               HONE_PHASE_WEIGHTS + 15, HONE_PHASE_TIDY + 50},
     .run = run,
 };

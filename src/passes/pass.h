@@ -28,7 +28,7 @@ typedef enum hone_phase {
   HONE_PHASE_MEMORY = 800,    /* reuse in place */
 } hone_phase_t;
 
-enum { HONE_PASS_MAX_RUNS = 4 };
+enum { HONE_PASS_MAX_RUNS = 6 };
 
 typedef struct hone_pass_options {
   int n_off; /* names of passes not to run */

@@ -21,6 +21,18 @@ const hone_tensor_t* hone_match_constant(const hone_value_t* value) {
   return node->constant;
 }
 
+static bool from_constants(const hone_value_t* value, int depth) {
+  const hone_node_t* node = value->node;
+  hone_prim_family_t family = hone_prim_info(node->prim)->family;
+  if (node->prim == HONE_PRIM_CONSTANT) return hone_match_constant(value) != NULL;
+  if (family == HONE_FAMILY_SOURCE || family == HONE_FAMILY_CONTROL || depth == 0) return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (!from_constants(node->inputs[i], depth - 1)) return false;
+  return true;
+}
+
+bool hone_match_from_constants(const hone_value_t* value) { return from_constants(value, 12); }
+
 /* ---- one number ---- */
 
 static bool read_integer(hone_dtype_t dtype, const void* data, double* out_number) {

@@ -11,6 +11,9 @@ hone_node_t* hone_match_prim_once(const hone_value_t* value, hone_prim_t prim);
 /* The dense constant tensor that `value` is, borrowed. */
 const hone_tensor_t* hone_match_constant(const hone_value_t* value);
 
+/* Whether `value` follows from constants alone in a few steps. */
+bool hone_match_from_constants(const hone_value_t* value);
+
 /* The one number that all elements are: of a constant, also behind movement
  * that only repeats it (expand, reshape, permute, slice, flip, concat-free).
  * Real types only; integers too large for a double are no match. */

@@ -39,17 +39,21 @@ static void permute_dims(const hone_type_t* type, const int64_t* axes, hone_dim_
   for (int i = 0; i < type->rank; i++) out[i] = type->dims[axes[i]];
 }
 
+void hone_move_partners(const hone_type_t* plain, const hone_type_t* reshaped, int* out_axes) {
+  for (int i = 0, k = 0; i < reshaped->rank; i++) {
+    out_axes[i] = -1;
+    if (is_one(reshaped->dims[i])) continue;
+    while (is_one(plain->dims[k])) k++;
+    out_axes[i] = k++;
+  }
+}
+
 /* `axes` of a reshape's result as axes of its input, which differ by ones: the
  * other axes in the new order, the ones where they are. */
 static void axes_before_reshape(const hone_type_t* before, const hone_type_t* after,
                                 const int64_t* axes, int64_t* out) {
-  int64_t partner[HONE_MAX_RANK];
-  for (int i = 0, k = 0; i < after->rank; i++) {
-    if (is_one(after->dims[i])) continue;
-    while (is_one(before->dims[k])) k++;
-    partner[i] = k++;
-  }
-  int next = 0;
+  int partner[HONE_MAX_RANK], next = 0;
+  hone_move_partners(before, after, partner);
   for (int i = 0; i < before->rank; i++) {
     out[i] = i;
     if (is_one(before->dims[i])) continue;

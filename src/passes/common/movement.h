@@ -9,6 +9,10 @@
 /* The same shape but for extents of 1. */
 bool hone_move_same_but_ones(const hone_type_t* a, int rank, const hone_dim_t* shape);
 
+/* For each axis of the reshaped, which differs by ones, that of the plain that it
+ * is; -1 for an extent of 1. */
+void hone_move_partners(const hone_type_t* plain, const hone_type_t* reshaped, int* out_axes);
+
 /* `x` permuted or reshaped, taking into account what x is made by: permutes
  * compose, those that move extents of 1 only are reshapes, a later reshape
  * hides an earlier one; expand comes last, before it reshapes of ones. */
@@ -26,7 +30,8 @@ hone_value_t* hone_move_unreshape(hone_builder_t* b, hone_value_t* x, int rank,
 /* Rules (see hone_rule_fn), one a file. */
 hone_value_t* hone_movement_chain(hone_rewriter_t* r, hone_node_t* node); /* movement of movement */
 hone_value_t* hone_movement_sink(hone_rewriter_t* r, hone_node_t* node);  /* of elementwise */
-hone_value_t* hone_movement_absorb(hone_rewriter_t* r, hone_node_t* node);   /* of the rest */
+hone_value_t* hone_movement_absorb(hone_rewriter_t* r, hone_node_t* node); /* of the rest */
+hone_value_t* hone_movement_ones(hone_rewriter_t* r, hone_node_t* node);   /* of new extents of 1 */
 hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node); /* of contract */
 
 #endif

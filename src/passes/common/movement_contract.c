@@ -147,11 +147,33 @@ static hone_value_t* drop_ones(hone_rewriter_t* r, hone_node_t* node) {
   return NULL;
 }
 
+/* ---- operands with extents of 1 that no pair names ---- */
+
+static hone_value_t* absorb_ones(hone_rewriter_t* r, hone_node_t* node, int side) {
+  hone_node_t* reshape = hone_match_prim(node->inputs[side], HONE_PRIM_RESHAPE);
+  if (!reshape) return NULL;
+  hone_value_t* plain = reshape->inputs[0];
+  const hone_type_t* type = &node->inputs[side]->type;
+  if (!hone_move_same_but_ones(&plain->type, type->rank, type->dims)) return NULL;
+  contraction_t c = take_apart(node);
+  int partner[HONE_MAX_RANK];
+  hone_move_partners(&plain->type, type, partner);
+  for (int i = 0; i < c.n_pairs; i++) {
+    int64_t* axis = &c.axes[2 * i + side];
+    if (partner[*axis] < 0) return NULL;
+    *axis = partner[*axis];
+  }
+  c.operands[side] = plain;
+  const hone_type_t* out = &node->outputs[0]->type;
+  return hone_reshape(r->b, put_together(r, &c), out->rank, out->dims);
+}
+
 hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node) {
   if (node->prim != HONE_PRIM_CONTRACT) return NULL;
   hone_value_t* x = NULL;
   for (int side = 0; side < 2 && !x; side++) {
     x = absorb_permute(r, node, side);
+    if (!x) x = absorb_ones(r, node, side);
     if (!x) x = unbatch(r, node, side);
   }
   return x ? x : drop_ones(r, node);

@@ -105,8 +105,7 @@ static hone_status_t sweep_graph(hone_rewriter_t* r, hone_graph_t* graph);
 
 /* The regions of a node, each with a builder of its own. */
 static hone_status_t sweep_regions(const hone_rewriter_t* r, hone_node_t* node) {
-  if (r->skip_regions) return NULL;
-  if (r->skip_calls && node->prim != HONE_PRIM_IF && node->prim != HONE_PRIM_LOOP) return NULL;
+  if (r->skip_regions || node->prim == HONE_PRIM_CALL) return NULL;
   for (int i = 0; i < node->n_regions; i++) {
     hone_rewriter_t inner = *r;
     HONE_TRY(sweep_graph(&inner, node->regions[i]));

@@ -9,7 +9,8 @@
  * What nobody needs any more is dropped when the sweep is over.
  *
  * Regions are swept when the node they belong to is reached. A rule sees one
- * graph at a time; regions are closed, so it need not care which. */
+ * graph at a time; regions are closed, so it need not care which. The insides
+ * of calls are left alone: who looks for a label expects what was put there. */
 #ifndef HONE_PASSES_COMMON_REWRITE_H
 #define HONE_PASSES_COMMON_REWRITE_H
 
@@ -31,7 +32,6 @@ struct hone_rewriter {
   hone_builder_t* b;   /* builds into it; notes the origin of the node at hand */
   void* self;          /* the pass's own */
   hone_rule_fn rule;
-  bool skip_calls;   /* leave the insides of calls alone */
   bool skip_regions; /* leave all regions alone */
   int first_new;     /* nodes from this one on were made for the node at hand */
 };
@@ -42,8 +42,8 @@ HONE_MUST_USE hone_status_t hone_rewrite_once(hone_pass_context_t* context, hone
 /* Sweeps until nothing changes (at most 16 times). */
 HONE_MUST_USE hone_status_t hone_rewrite(hone_pass_context_t* context, hone_graph_t* graph,
                                          hone_rule_fn rule, void* self);
-/* One sweep of a rewriter whose context, self, rule and skip_… are set. `graph`
- * may be a region when regions are skipped. */
+/* One sweep of a rewriter whose context, self, rule and skip_regions are set.
+ * `graph` may be a region when regions are skipped. */
 HONE_MUST_USE hone_status_t hone_rewrite_sweep(hone_rewriter_t* rewriter, hone_graph_t* graph);
 
 /* Has `now` take the place of `old`, an output of the node at hand, for all

@@ -1,0 +1,101 @@
+/* A factor of each output channel moves into the constant weights of the
+ * contraction that it follows: convolution and batch normalization become a
+ * convolution with other weights and a bias. Rounding differs. The pass
+ * `movement` has brought the factor next to the contraction, and `affine` has
+ * made one factor of what was several. */
+#include <inttypes.h>
+
+#include "passes/common/match.h"
+#include "passes/common/rewrite.h"
+
+/* Where axis i of the contraction's result is in the weights; -1: not there. */
+static void weight_axes(const hone_node_t* contract, int side, int* out) {
+  int n = contract->n_batch, pairs = contract->n_axes / 2;
+  for (int i = 0; i < n; i++) out[i] = (int)contract->axes[2 * i + side];
+  for (int s = 0; s < 2; s++) {
+    bool named[HONE_MAX_RANK] = {false};
+    for (int i = 0; i < pairs; i++) named[contract->axes[2 * i + s]] = true;
+    for (int i = 0; i < contract->inputs[s]->type.rank; i++)
+      if (!named[i]) out[n++] = s == side ? i : -1;
+  }
+}
+
+/* `factor`, shaped like the result, so shaped that it broadcasts against the
+ * weights; NULL when it varies along an axis that they do not have. */
+static hone_value_t* shape_factor(hone_rewriter_t* r, hone_value_t* factor,
+                                  const hone_node_t* contract, int side) {
+  int axis_of[2 * HONE_MAX_RANK], source[HONE_MAX_RANK];
+  hone_dim_t shape[HONE_MAX_RANK], listed[HONE_MAX_RANK];
+  int64_t order[HONE_MAX_RANK];
+  int rank = contract->inputs[side]->type.rank, n = 0;
+  weight_axes(contract, side, axis_of);
+  for (int i = 0; i < rank; i++) source[i] = -1;
+  for (int i = 0; i < factor->type.rank; i++) {
+    if (hone_dim_is(factor->type.dims[i], 1)) continue;
+    if (axis_of[i] < 0) return NULL;
+    source[axis_of[i]] = n;
+    listed[n++] = factor->type.dims[i];
+  }
+  for (int i = 0, k = 0; i < rank; i++) {
+    shape[i] = source[i] < 0 ? hone_dim_int(1) : listed[source[i]];
+    if (source[i] >= 0) order[k++] = source[i];
+  }
+  hone_value_t* list = hone_reshape(r->b, factor, n, listed);
+  return hone_reshape(r->b, hone_permute(r->b, list, order), rank, shape);
+}
+
+/* The operand that is constant of the contraction's own type; -1: none. */
+static int constant_side(const hone_node_t* contract) {
+  for (int side = 1; side >= 0; side--)
+    if (hone_match_constant(contract->inputs[side]) &&
+        contract->inputs[side]->type.dtype == contract->dtype)
+      return side;
+  return -1;
+}
+
+static hone_value_t* fold_into(hone_rewriter_t* r, const hone_node_t* contract, int side,
+                               hone_value_t* factor, bool divides) {
+  hone_value_t* shaped = shape_factor(r, factor, contract, side);
+  hone_dtype_t dtype = contract->dtype;
+  if (!shaped) return NULL;
+  hone_value_t* w = hone_cast(r->b, contract->inputs[side], HONE_F64);
+  shaped = hone_cast(r->b, shaped, HONE_F64);
+  hone_value_t* scaled = divides ? hone_div(r->b, w, shaped) : hone_mul(r->b, w, shaped);
+  hone_value_t* inputs[2] = {contract->inputs[0], contract->inputs[1]};
+  inputs[side] = hone_cast(r->b, scaled, dtype);
+  return hone_rewrite_copy(r, contract, inputs);
+}
+
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  if (node->prim != HONE_PRIM_MUL && node->prim != HONE_PRIM_DIV) return NULL;
+  for (int i = 0; i < (node->prim == HONE_PRIM_DIV ? 1 : 2); i++) {
+    hone_node_t* contract = hone_match_prim_once(node->inputs[i], HONE_PRIM_CONTRACT);
+    hone_node_t* expand = hone_match_prim(node->inputs[1 - i], HONE_PRIM_EXPAND);
+    hone_value_t* factor = expand ? expand->inputs[0] : node->inputs[1 - i];
+    if (!contract || !hone_match_constant(factor)) continue;
+    int side = constant_side(contract);
+    if (side < 0 || !hone_dtype_is_float(contract->dtype)) continue;
+    hone_rewrite_blend(r, contract);
+    hone_value_t* now = fold_into(r, contract, side, factor, node->prim == HONE_PRIM_DIV);
+    if (!now) continue;
+    hone_pass_did(r->context, node, "factor moved into the weights of %s",
+                  contract->origin ? contract->origin : "a contraction");
+    return now;
+  }
+  return NULL;
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
+  if (context->count)
+    hone_pass_note(context, "moved %" PRId64 " factors into weights", context->count);
+  return NULL;
+}
+
+extern const hone_pass_t hone_pass_bn_fold;
+const hone_pass_t hone_pass_bn_fold = {
+    .name = "bn_fold",
+    .summary = "factors of channels move into constant weights (rounding differs)",
+    .phases = {HONE_PHASE_WEIGHTS + 20},
+    .run = run,
+};
