@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "ir/graph_impl.h"
 
-enum { MAX_CHEAP_CHAIN = 4, NONE = -1 };
+enum { MAX_CHEAP_CHAIN = 4, MAX_COPIED_CHAIN = 16, NONE = -1 };
 
 /* An item of the order: a node (its index) or a group (n_nodes + its index). */
 typedef struct visit {
@@ -22,6 +22,7 @@ typedef struct visit {
 typedef struct value_note {
   int producer;         /* index of the node */
   bool escapes;         /* is used outside of its group */
+  int wanted;           /* the group that the value was last found to be an input of */
   int stamp;            /* the group that `inside` belongs to */
   hone_value_t* inside; /* what stands for the value in that group's region */
 } value_note_t;
@@ -288,20 +289,17 @@ static hone_value_t* append_like(hone_graph_t* region, const hone_node_t* node,
   return made->outputs[0];
 }
 
-/* A copy of a cheap value in the region; `value` is of the outer graph. */
-/* NOLINTNEXTLINE(misc-no-recursion): MAX_CHEAP_CHAIN deep */
-static hone_value_t* copy_cheap(outline_t* o, hone_graph_t* region, const hone_value_t* value,
-                                int group) {
-  const value_note_t* note = &o->values[value->id];
-  if (note->stamp == group) return note->inside;
-  hone_node_t node = *value->node;
-  hone_value_t* input = NULL;
-  if (node.n_inputs) {
-    input = copy_cheap(o, region, node.inputs[0], group);
-    if (!input) return NULL;
-    node.inputs = &input;
-  }
-  return note_inside(o, value, group, append_like(region, &node, value));
+static bool is_inner(const outline_t* o, const hone_value_t* value, int group) {
+  return o->group_of[o->values[value->id].producer] == group;
+}
+
+/* Whether the region gets a copy of what made `value`: cheap values, expands
+ * that belong to nobody, and reshapes right below those. */
+static bool is_copied(const outline_t* o, const hone_value_t* value, bool below_expand) {
+  if (hone_value_is_cheap(value)) return true;
+  if (o->group_of[o->values[value->id].producer] != NONE) return false;
+  hone_prim_t prim = value->node->prim;
+  return prim == HONE_PRIM_EXPAND || (prim == HONE_PRIM_RESHAPE && below_expand);
 }
 
 /* Lists that a call takes its inputs and outputs from. */
@@ -310,43 +308,62 @@ typedef struct value_list {
   int count;
 } value_list_t;
 
-/* Makes `value` a parameter unless it has a place in the region already. */
-static void add_param(outline_t* o, hone_graph_t* region, hone_value_t* value, int group,
-                      value_list_t* inputs) {
-  if (o->values[value->id].stamp == group) return;
-  if (hone_value_is_cheap(value)) {
-    copy_cheap(o, region, value, group);
-    return;
+/* Adds what `value`, which comes from outside, needs as an input. */
+static void want(outline_t* o, hone_value_t* value, int group, value_list_t* inputs) {
+  bool below_expand = false;
+  for (int i = 0; i < MAX_COPIED_CHAIN && is_copied(o, value, below_expand); i++) {
+    if (!value->node->n_inputs) return;
+    below_expand = value->node->prim == HONE_PRIM_EXPAND;
+    value = value->node->inputs[0];
   }
-  hone_node_t node = {.prim = HONE_PRIM_INPUT, .n_outputs = 1};
-  if (note_inside(o, value, group, append_like(region, &node, value)))
-    inputs->items[inputs->count++] = value;
+  if (o->values[value->id].wanted == group) return;
+  o->values[value->id].wanted = group;
+  inputs->items[inputs->count++] = value;
 }
 
-static bool is_inner(const outline_t* o, const hone_value_t* value, int group) {
-  return o->group_of[o->values[value->id].producer] == group;
-}
-
-/* Whether a member of the group reads `value`, which comes from outside. */
-static bool group_reads(const outline_t* o, int group, const hone_value_t* value) {
-  if (value->node->graph != o->graph || is_inner(o, value, group)) return false;
-  for (int n = o->first_member[group]; n != NONE; n = o->next_member[n])
-    for (int i = 0; i < o->nodes[n]->n_inputs; i++)
-      if (o->nodes[n]->inputs[i] == value) return true;
-  return false;
-}
-
-/* The region's parameters and its copies of cheap values. */
-static void make_params(outline_t* o, hone_graph_t* region, int group, value_list_t* inputs) {
+/* Moves those of the group's first values that are wanted to the front. */
+static void put_first(outline_t* o, int group, value_list_t* inputs) {
   const hone_group_t* g = &o->groups[group];
-  for (int i = 0; i < g->n_first; i++)
-    if (g->first[i] && group_reads(o, group, g->first[i]))
-      add_param(o, region, g->first[i], group, inputs);
+  int front = 0;
+  for (int i = 0; i < g->n_first; i++) {
+    int at = front;
+    while (at < inputs->count && inputs->items[at] != g->first[i]) at++;
+    if (at == inputs->count) continue;
+    hone_value_t* value = inputs->items[at];
+    memmove(&inputs->items[front + 1], &inputs->items[front],
+            (size_t)(at - front) * sizeof *inputs->items);
+    inputs->items[front++] = value;
+  }
+}
+
+/* The region's parameters. */
+static void make_params(outline_t* o, hone_graph_t* region, int group, value_list_t* inputs) {
   for (int n = o->first_member[group]; n != NONE; n = o->next_member[n])
     for (int i = 0; i < o->nodes[n]->n_inputs; i++) {
       hone_value_t* input = o->nodes[n]->inputs[i];
-      if (input && !is_inner(o, input, group)) add_param(o, region, input, group, inputs);
+      if (input && !is_inner(o, input, group)) want(o, input, group, inputs);
     }
+  put_first(o, group, inputs);
+  for (int i = 0; i < inputs->count && !o->failed; i++) {
+    hone_node_t node = {.prim = HONE_PRIM_INPUT, .n_outputs = 1};
+    note_inside(o, inputs->items[i], group, append_like(region, &node, inputs->items[i]));
+  }
+}
+
+/* What stands for a value from outside: a parameter, or a copy made now. */
+/* NOLINTNEXTLINE(misc-no-recursion): MAX_COPIED_CHAIN deep */
+static hone_value_t* inside(outline_t* o, hone_graph_t* region, const hone_value_t* value,
+                            int group) {
+  const value_note_t* note = &o->values[value->id];
+  if (note->stamp == group) return note->inside;
+  hone_node_t node = *value->node;
+  hone_value_t* input = NULL;
+  if (node.n_inputs) {
+    input = inside(o, region, node.inputs[0], group);
+    if (!input) return NULL;
+    node.inputs = &input;
+  }
+  return note_inside(o, value, group, append_like(region, &node, value));
 }
 
 /* The value that takes the place of `outer` inside, where `outer` goes to the call. */
@@ -360,12 +377,17 @@ static hone_value_t* twin(outline_t* o, hone_value_t* outer, hone_node_t* node) 
   return inner;
 }
 
+static hone_value_t* operand(outline_t* o, hone_graph_t* region, hone_value_t* value, int group) {
+  if (!is_inner(o, value, group)) return inside(o, region, value, group);
+  const value_note_t* note = &o->values[value->id];
+  return note->stamp == group ? note->inside : value;
+}
+
 /* Moves one node; `outer` and `inner` get the outputs that are used outside. */
 static void move_node(outline_t* o, hone_graph_t* region, hone_node_t* node, int group,
                       value_list_t* outer, value_list_t* inner) {
   for (int i = 0; i < node->n_inputs; i++)
-    if (node->inputs[i] && o->values[node->inputs[i]->id].stamp == group)
-      node->inputs[i] = o->values[node->inputs[i]->id].inside;
+    if (node->inputs[i]) node->inputs[i] = operand(o, region, node->inputs[i], group);
   for (int i = 0; i < node->n_outputs; i++) {
     hone_value_t* value = node->outputs[i];
     if (!o->values[value->id].escapes) continue;
@@ -460,7 +482,8 @@ static void prepare(outline_t* o, const int* group_of) {
   for (int i = 0; i < n_symbols; i++) o->binder[i] = NONE;
   for (int n = 0; n < o->n_nodes; n++)
     for (int i = 0; i < o->nodes[n]->n_outputs; i++)
-      o->values[o->nodes[n]->outputs[i]->id] = (value_note_t){.producer = n, .stamp = NONE};
+      o->values[o->nodes[n]->outputs[i]->id] =
+          (value_note_t){.producer = n, .wanted = NONE, .stamp = NONE};
 }
 
 /* Carries the order out. */

@@ -28,7 +28,9 @@ bool hone_value_is_cheap(const hone_value_t* value);
  * group_of[i] is the group of graph->nodes[i], or -1. Inputs of the call are
  * the values that come from outside, its outputs those that are used outside,
  * or are the graph's, in the order of their nodes. Cheap values are nobody's
- * members: each group gets copies of those it uses.
+ * members: each group gets copies of those it uses, and so it does of expands
+ * that are in no group (with reshapes right below them), so that nothing is
+ * passed around in an expanded form.
  *
  * A group stays as it was when a node of it binds a symbol, when a path leaves
  * it and comes back (also over other groups: then one of them stays), or when

@@ -155,6 +155,52 @@ static void what_binds_stays_outside_and_before(void** state) {
   hone_graph_destroy(graph);
 }
 
+/* An expand that two groups use is in both, and its source is passed. */
+static void expands_are_copied(void** state) {
+  hone_graph_t* graph = hone_graph_of_text("",
+                                           "  %0 = input : f32[3]\n"
+                                           "  %1 = input : f32[2, 3]\n"
+                                           "  %2 = exp %0 : f32[3]\n"
+                                           "  %3 = reshape %2 shape=[1, 3] : f32[1, 3]\n"
+                                           "  %4 = expand %3 shape=[2, 3] : f32[2, 3]\n"
+                                           "  %5 = add %1 %4 : f32[2, 3]\n"
+                                           "  %6 = mul %5 %4 : f32[2, 3]\n"
+                                           "  return %6\n");
+  hone_graph_t* before = copy_of(graph);
+  hone_group_t groups[] = {{.label = "p"}, {.label = "q", .n_first = 1, .first = NULL}};
+  hone_value_t* first[] = {graph->values[2]};
+  groups[1].first = first;
+  assert_ok(hone_graph_outline(graph, 2, groups, (int[]){-1, -1, -1, -1, -1, 0, 1}));
+  assert_same_results(before, graph, 7, 0);
+  hone_graph_drop_dead(graph);
+  assert_graph_text(graph,
+                    "  %0 = input : f32[3]\n"
+                    "  %1 = input : f32[2, 3]\n"
+                    "  %2 = exp %0 : f32[3]\n"
+                    "  %3 = call %1 %2 label=p : f32[2, 3]\n"
+                    "    region \"p\" {\n"
+                    "      %0 = input : f32[2, 3]\n"
+                    "      %1 = input : f32[3]\n"
+                    "      %2 = reshape %1 shape=[1, 3] : f32[1, 3]\n"
+                    "      %3 = expand %2 shape=[2, 3] : f32[2, 3]\n"
+                    "      %4 = add %0 %3 : f32[2, 3]\n"
+                    "      return %4\n"
+                    "    }\n"
+                    "  %4 = call %2 %3 label=q : f32[2, 3]\n"
+                    "    region \"q\" {\n"
+                    "      %0 = input : f32[3]\n"
+                    "      %1 = input : f32[2, 3]\n"
+                    "      %2 = reshape %0 shape=[1, 3] : f32[1, 3]\n"
+                    "      %3 = expand %2 shape=[2, 3] : f32[2, 3]\n"
+                    "      %4 = mul %1 %3 : f32[2, 3]\n"
+                    "      return %4\n"
+                    "    }\n"
+                    "  return %4\n"
+                    "}\n");
+  hone_graph_destroy(before);
+  hone_graph_destroy(graph);
+}
+
 /* ---- random graphs ---- */
 
 enum { N_INPUTS = 3, N_NODES = 24 };
@@ -343,6 +389,7 @@ int main(void) {
       cmocka_unit_test(what_leaves_and_comes_back_stays),
       cmocka_unit_test(circles_of_groups_are_broken),
       cmocka_unit_test(what_binds_stays_outside_and_before),
+      cmocka_unit_test(expands_are_copied),
       cmocka_unit_test(random_groups_change_no_result),
       cmocka_unit_test(failing_allocations_are_survived),
       cmocka_unit_test(calls_are_built_and_differentiated),
