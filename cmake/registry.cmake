@@ -73,6 +73,15 @@ hone_registry(OUTPUT strategies_registry.c HEADER src tune/search_impl.h TYPE ho
               PREFIX hone_strategy_ LIST hone_strategies COUNT hone_strategy_count
               NAMES ${names} INTO hone_sources)
 
+# Schedule primitives: each file of src/sched/ but the infrastructure.
+set(files ${hone_sources})
+list(FILTER files INCLUDE REGEX "/src/sched/")
+list(FILTER files EXCLUDE REGEX "/src/sched/(common/.*|(replay|te)\\.c$)")
+hone_stems(names ${files})
+hone_registry(OUTPUT primitives_registry.c HEADER src sched/primitive.h TYPE hone_primitive_t
+              PREFIX hone_primitive_ LIST hone_primitives COUNT hone_primitive_count
+              NAMES ${names} INTO hone_sources)
+
 # Backends: each folder of src/backends/ with a backend.c.
 set(files ${hone_sources})
 list(FILTER files INCLUDE REGEX "/src/backends/[^/]+/backend\\.c$")

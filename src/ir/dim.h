@@ -105,6 +105,14 @@ hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_d
 /* When d is base + factor * symbol with a base free of the symbol, gives the
  * factor (0 where it does not occur); false otherwise. */
 bool hone_dim_factor(hone_dim_t d, hone_dim_t symbol, int64_t* out_factor);
+/* The terms of a sum; of anything else the one term, with coefficient 1. A number has none. */
+int hone_dim_term_count(hone_dim_t d);
+hone_dim_t hone_dim_term(hone_dim_t d, int index, int64_t* out_coefficient);
+/* The divisor of a remainder that is a term of `d` with coefficient 1; 0: there is none. */
+hone_dim_t hone_dim_modulus(hone_dim_t d);
+/* Calls visit for each two expressions that a min, max or select in `d` compares. */
+void hone_dim_visit_choices(hone_dim_t d, void (*visit)(void* self, hone_dim_t a, hone_dim_t b),
+                            void* self);
 
 /* Text: "64", "batch", "(h + 2) / 2", "min(a, 3)", "lt(a, b, x, y)". Writes
  * at most `size` bytes including the 0 and returns the full length. */

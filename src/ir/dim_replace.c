@@ -1,4 +1,4 @@
-/* Replacing symbols in dimension expressions, and how a symbol occurs in one. */
+/* Replacing symbols in dimension expressions, and looking at what is in one. */
 #include "ir/dim_impl.h"
 
 bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol) {
@@ -88,4 +88,33 @@ bool hone_dim_factor(hone_dim_t d, hone_dim_t symbol, int64_t* out_factor) {
       return false;
   }
   return true;
+}
+
+int hone_dim_term_count(hone_dim_t d) {
+  if (!d.expr) return 0;
+  return d.expr->kind == HONE_EXPR_LINEAR ? d.expr->n_terms : 1;
+}
+
+hone_dim_t hone_dim_term(hone_dim_t d, int index, int64_t* out_coefficient) {
+  bool is_sum = d.expr->kind == HONE_EXPR_LINEAR;
+  *out_coefficient = is_sum ? d.expr->terms[index].coefficient : 1;
+  return is_sum ? (hone_dim_t){0, d.expr->terms[index].atom} : d;
+}
+
+hone_dim_t hone_dim_modulus(hone_dim_t d) {
+  for (int i = 0; i < hone_dim_term_count(d); i++) {
+    int64_t coefficient;
+    hone_dim_t term = hone_dim_term(d, i, &coefficient);
+    if (coefficient == 1 && term.expr->kind == HONE_EXPR_MOD) return term.expr->args[1];
+  }
+  return hone_dim_int(0);
+}
+
+void hone_dim_visit_choices(hone_dim_t d, void (*visit)(void* self, hone_dim_t a, hone_dim_t b),
+                            void* self) {
+  if (!d.expr) return;
+  for (int i = 0; i < d.expr->n_terms; i++)
+    hone_dim_visit_choices((hone_dim_t){0, d.expr->terms[i].atom}, visit, self);
+  for (int i = 0; i < 4; i++) hone_dim_visit_choices(d.expr->args[i], visit, self);
+  if (d.expr->kind >= HONE_EXPR_MIN) visit(self, d.expr->args[0], d.expr->args[1]);
 }

@@ -4,6 +4,7 @@
 
 #include "base/float_convert.h"
 #include "base/memory.h"
+#include "loop/access.h"
 #include "loop/text.h"
 
 /* A term deeper than this inside another gets a line of its own. */
@@ -337,7 +338,8 @@ static void put_buffer(hone_str_t* out, const hone_buffer_t* buffer) {
   hone_str_append_char(out, '\n');
 }
 
-static void put_head(hone_str_t* out, const hone_kernel_t* kernel) {
+/* Scratch buffers that nothing uses any more are left out. */
+static void put_head(hone_str_t* out, const hone_kernel_t* kernel, hone_stmt_t* const* owners) {
   hone_str_append(out, "kernel ");
   put_name(out, kernel->name);
   hone_str_append(out, " {\n");
@@ -352,7 +354,9 @@ static void put_head(hone_str_t* out, const hone_kernel_t* kernel) {
     put_name(out, size->name);
     hone_str_appendf(out, " %" PRId64 "..%" PRId64 "\n", size->min, size->max);
   }
-  for (int i = 0; i < kernel->n_buffers; i++) put_buffer(out, kernel->buffers[i]);
+  for (int i = 0; i < kernel->n_buffers; i++)
+    if (owners[i] || kernel->buffers[i]->role != HONE_ROLE_SCRATCH)
+      put_buffer(out, kernel->buffers[i]);
   if (kernel->n_checks) hone_str_appendf(out, "  checks %d\n", kernel->n_checks);
 }
 
@@ -368,9 +372,14 @@ static void put_schedule(hone_str_t* out, const char* lines) {
 
 hone_status_t hone_kernel_print(const hone_kernel_t* kernel, hone_str_t* out) {
   printer_t p = {.out = out, .allocator = kernel->allocator};
+  size_t bytes = ((size_t)kernel->n_buffers + 1) * sizeof(hone_stmt_t*);
+  hone_stmt_t** owners = hone_alloc(kernel->allocator, bytes);
+  hone_status_t status = owners ? hone_access_owners(kernel, owners) : hone_oom();
+  if (!status) put_head(out, kernel, owners);
+  hone_free(kernel->allocator, owners, bytes);
+  if (status) return status;
   hone_map_init(&p.uses, p.allocator);
   hone_map_init(&p.numbers, p.allocator);
-  put_head(out, kernel);
   put_body(&p, kernel->root);
   put_schedule(out, hone_str_text(kernel->schedule));
   hone_str_append(out, "}\n");

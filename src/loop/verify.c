@@ -6,6 +6,7 @@
  *   types       stores, conditions and arguments have the dtypes that they must
  *   stores      not into inputs, nor into the error word
  *   indices     none lies outside its buffer for every value of its symbols
+ *   scratch     memory of a thread is not used by loops over threads that it outlives
  *   loops       vectors innermost, of a power of two; unrolled ones of a known
  *               extent; parallel loops and groups outermost; items in groups */
 #include "loop/verify.h"
@@ -15,6 +16,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "ir/scalar.h"
+#include "loop/access.h"
 #include "loop/text.h"
 
 typedef struct verifier {
@@ -308,6 +310,36 @@ static void check_buffer(verifier_t* v, const hone_buffer_t* buffer, bool* scrat
   if (buffer->packing) check_packing(v, buffer);
 }
 
+/* Scratch memory of a thread is not used by loops over threads that it outlives. */
+static void check_owner(verifier_t* v, const hone_access_t* access, const hone_stmt_t* owner) {
+  const hone_buffer_t* buffer = access->buffer;
+  if (buffer->role != HONE_ROLE_SCRATCH) return;
+  for (const hone_stmt_t* s = access->stmt; s != owner && s->parent; s = s->parent) {
+    bool is_shared = buffer->space == HONE_SPACE_SHARED && s->loop == HONE_LOOP_ITEM;
+    if (s->kind != HONE_STMT_LOOP || is_shared) continue;
+    v->stmt = access->stmt;
+    if (s->loop == HONE_LOOP_PARALLEL || s->loop == HONE_LOOP_GROUP || s->loop == HONE_LOOP_ITEM)
+      broken(v, "memory of one thread is used by several", buffer->name);
+  }
+}
+
+static void check_owners(verifier_t* v) {
+  const hone_kernel_t* kernel = v->kernel;
+  size_t bytes = ((size_t)kernel->n_buffers + 1) * sizeof(hone_stmt_t*);
+  hone_stmt_t** owners = hone_alloc(kernel->allocator, bytes);
+  hone_access_list_t list = {0};
+  hone_status_t status = owners ? hone_access_owners(kernel, owners) : hone_oom();
+  if (!status) status = hone_access_collect(kernel, kernel->root, &list);
+  for (int i = 0; i < list.count && !status; i++)
+    check_owner(v, &list.items[i], owners[list.items[i].buffer->id]);
+  hone_access_free(&list);
+  hone_free(kernel->allocator, owners, bytes);
+  if (v->status)
+    hone_status_free(status);
+  else
+    v->status = status;
+}
+
 static void check_kernel(verifier_t* v) {
   const hone_kernel_t* kernel = v->kernel;
   bool scratch_seen = false;
@@ -316,6 +348,7 @@ static void check_kernel(verifier_t* v) {
   for (int i = 0; i < kernel->n_buffers && !v->status; i++)
     check_buffer(v, kernel->buffers[i], &scratch_seen);
   check_body(v, kernel->root);
+  if (!v->status) check_owners(v);
 }
 
 hone_status_t hone_kernel_verify(const hone_kernel_t* kernel) {

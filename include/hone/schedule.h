@@ -1,0 +1,93 @@
+/* Schedules: how the loops of a kernel run. A kernel says what is computed;
+ * these primitives change the order, the place and the kind of its loops and
+ * never what comes out, but for the order of sums, products, minima and maxima.
+ *
+ * Each primitive names loops by their variable and either does all it says or
+ * refuses with the reason (INVALID_ARGUMENT, NOT_FOUND) and leaves the kernel
+ * as it was. After OUT_OF_MEMORY a kernel can only be destroyed. What was done
+ * is noted in the kernel as one line of text, the primitive's name and its
+ * arguments as they stand here; hone_schedule_apply does it again on another
+ * copy. Which primitives there are: hone_schedule_help.
+ *
+ * A kernel belongs to one thread at a time. */
+#ifndef HONE_SCHEDULE_H
+#define HONE_SCHEDULE_H
+
+#include "hone/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What becomes of rounds that are left over when the factor does not divide the extent. */
+typedef enum hone_tail {
+  HONE_TAIL_EXACT, /* refuse: the factor must divide */
+  HONE_TAIL_GUARD, /* a condition inside */
+  HONE_TAIL_PEEL,  /* a loop of their own behind, NAME.t */
+} hone_tail_t;
+
+/* Cuts a loop into NAME.o around NAME.i, which has `factor` rounds:
+ * NAME = factor * NAME.o + NAME.i. Text: split i 8 peel */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_split(hone_kernel_t* kernel, const char* loop,
+                                                      int64_t factor, hone_tail_t tail);
+/* Makes one loop OUTER_INNER of a loop and the only one in it. Text: fuse i j */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_fuse(hone_kernel_t* kernel, const char* outer,
+                                                     const char* inner);
+/* Gives perfectly nested loops the order of the list, outermost first; loops
+ * between them that are not in the list stay where they are. Text: reorder k i j */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_reorder(hone_kernel_t* kernel, int n,
+                                                        const char* const* loops);
+/* Splits two loops, one directly in the other, and orders the parts outer.o
+ * inner.o outer.i inner.i. Text: tile i j 8 16 guard */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_tile(hone_kernel_t* kernel, const char* outer,
+                                                     const char* inner, int64_t outer_factor,
+                                                     int64_t inner_factor, hone_tail_t tail);
+/* Gives each statement of a loop's body a loop of its own, NAME.0, NAME.1, …
+ * Scratch buffers that carry values from one to the next get an axis more.
+ * Text: distribute i */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_distribute(hone_kernel_t* kernel, const char* loop);
+/* Makes one loop of two of equal extents that follow one another; it has the
+ * first one's name. Text: merge i j */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_merge(hone_kernel_t* kernel, const char* first,
+                                                      const char* second);
+/* The rounds become lanes of vectors. Text: vectorize j.i */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_vectorize(hone_kernel_t* kernel, const char* loop);
+/* The rounds are written out. Text: unroll j.i */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_unroll(hone_kernel_t* kernel, const char* loop);
+/* The rounds are shared out among threads. Text: parallel i.o */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_parallel(hone_kernel_t* kernel, const char* loop);
+
+typedef enum hone_binding {
+  HONE_BIND_GROUP, /* groups of a device */
+  HONE_BIND_ITEM,  /* the work-items of a group */
+} hone_binding_t;
+/* The rounds become groups, or work-items. Text: bind i.o group */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_bind(hone_kernel_t* kernel, const char* loop,
+                                                     hone_binding_t binding);
+/* Gives each round of a loop that adds to one element an element of its own to
+ * add to; what they add up to is added to the first one behind the outermost
+ * loop that can be. Its loops: NAME.z sets the elements to zero, NAME.c
+ * combines them. Text: rfactor k.i */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_rfactor(hone_kernel_t* kernel, const char* loop);
+/* Lays a constant input out anew. Each word of the layout is an axis of the
+ * new array: "1" is axis 1 of the old one, "1/24" its quotient, "1%24" the
+ * remainder, "1/24%4" the remainder of the quotient; all that is of one axis must
+ * make up that axis. Zeros fill what a factor does not divide.
+ * Text: pack w 1/24 0 1%24 */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_pack(hone_kernel_t* kernel, const char* buffer,
+                                                     int n, const char* const* layout);
+
+/* Applies a schedule: lines as the primitives note them; "#" starts a comment.
+ * A line that is refused ends it with a status that has the line's number;
+ * what is before it was done. */
+HONE_API HONE_MUST_USE hone_status_t hone_schedule_apply(hone_kernel_t* kernel, const char* text);
+/* The lines of what was done so far; valid until the kernel changes. */
+HONE_API const char* hone_schedule_text(const hone_kernel_t* kernel);
+/* How primitive `index` is written, "split LOOP FACTOR [exact|guard|peel]"; NULL
+ * behind the last. */
+HONE_API const char* hone_schedule_help(int index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,335 @@
+/* The dependence test; depend.h gives the idea. */
+#include "sched/common/depend.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { MAX_COMMON = 32, MAX_AXES = 96 };
+
+/* A loop variable of both accesses: of the loop around the first, and of the
+ * one around the second that it is compared with. */
+typedef struct common {
+  int first, second; /* symbol ids */
+  bool is_equal;
+} common_t;
+
+typedef struct test {
+  hone_kernel_t* kernel;
+  hone_arena_t* arena;
+  hone_dims_t* dims; /* of the test's own: the symbols of two rounds side by side */
+  int n_symbols;
+  bool* is_inside;      /* by symbol id: bound in the loops that are looked at */
+  hone_stmt_t** owners; /* by buffer id */
+  hone_dim_t* first;    /* what symbols are in the first access */
+  hone_dim_t* second;   /* and in the second */
+  hone_dim_t* twins;    /* what they are at first: two for each symbol */
+} test_t;
+
+/* ---- a test ---- */
+
+static bool mark_bound(void* self, hone_stmt_t* stmt) {
+  test_t* t = self;
+  const hone_symbol_t* symbol = hone_dim_as_symbol(stmt->var);
+  if (symbol) t->is_inside[symbol->id] = true;
+  return true;
+}
+
+static hone_status_t test_create(hone_kernel_t* kernel, test_t* t) {
+  *t = (test_t){.kernel = kernel, .n_symbols = hone_dims_symbol_count(kernel->dims)};
+  HONE_TRY(hone_arena_create(kernel->allocator, &t->arena));
+  size_t n = (size_t)t->n_symbols;
+  t->is_inside = hone_arena_array(t->arena, n, sizeof *t->is_inside);
+  t->first = hone_arena_array(t->arena, n, sizeof *t->first);
+  t->second = hone_arena_array(t->arena, n, sizeof *t->second);
+  t->twins = hone_arena_array(t->arena, 2 * n, sizeof *t->twins);
+  t->owners = hone_arena_array(t->arena, (size_t)kernel->n_buffers, sizeof *t->owners);
+  hone_status_t status = t->is_inside && t->first && t->second && t->twins && t->owners
+                             ? hone_dims_create(t->arena, &t->dims)
+                             : hone_oom();
+  return status ? status : hone_access_owners(kernel, t->owners);
+}
+
+/* A symbol from outside is the same for both accesses. */
+static void make_twins(test_t* t) {
+  for (int i = 0; i < t->n_symbols; i++) {
+    const hone_symbol_t* s = hone_dims_symbol(t->kernel->dims, i);
+    hone_dim_t* twin = &t->twins[2 * i];
+    twin[0] = hone_dim_symbol(t->dims, NULL, HONE_SYMBOL_INPUT, s->min, s->max);
+    twin[1] = t->is_inside[i] ? hone_dim_symbol(t->dims, NULL, HONE_SYMBOL_INPUT, s->min, s->max)
+                              : twin[0];
+  }
+}
+
+static void reset_symbols(test_t* t) {
+  for (int i = 0; i < t->n_symbols; i++) {
+    t->first[i] = t->twins[2 * i];
+    t->second[i] = t->twins[2 * i + 1];
+  }
+}
+
+/* ---- two accesses ---- */
+
+typedef struct axes {
+  int count;
+  hone_dim_t first[MAX_AXES], second[MAX_AXES];
+} axes_t;
+
+static void add_axis(axes_t* axes, hone_dim_t first, hone_dim_t second) {
+  if (axes->count == MAX_AXES) return;
+  axes->first[axes->count] = first;
+  axes->second[axes->count++] = second;
+}
+
+/* a - coefficient * x; b - coefficient * y: whether they differ by less than the coefficient. */
+static bool rests_are_close(test_t* t, hone_dim_t a, hone_dim_t b, int64_t coefficient,
+                            hone_dim_t x, hone_dim_t y) {
+  hone_dim_t c = hone_dim_int(coefficient);
+  hone_dim_t rest_a = hone_dim_sub(t->dims, a, hone_dim_mul(t->dims, x, c));
+  hone_dim_t rest_b = hone_dim_sub(t->dims, b, hone_dim_mul(t->dims, y, c));
+  hone_dim_t difference = hone_dim_sub(t->dims, rest_a, rest_b);
+  int64_t size = coefficient < 0 ? -coefficient : coefficient;
+  return !hone_dim_is_bad(difference) && hone_dim_min_value(difference) > -size &&
+         hone_dim_max_value(difference) < size;
+}
+
+static hone_dim_t in_first(test_t* t, hone_dim_t d) {
+  return hone_dim_replace(t->dims, d, t->n_symbols, t->first, NULL);
+}
+
+static hone_dim_t in_second(test_t* t, hone_dim_t d) {
+  return hone_dim_replace(t->dims, d, t->n_symbols, t->second, NULL);
+}
+
+static bool has_term(hone_dim_t d, hone_dim_t term, int64_t coefficient) {
+  for (int i = 0; i < hone_dim_term_count(d); i++) {
+    int64_t c;
+    if (hone_dim_same(hone_dim_term(d, i, &c), term) && c == coefficient) return true;
+  }
+  return false;
+}
+
+/* Terms that both indices have, where what else there is differs by less than
+ * their coefficient: equal indices mean equal terms. */
+static void add_terms(test_t* t, hone_dim_t a, hone_dim_t b, axes_t* axes) {
+  for (int i = 0; i < hone_dim_term_count(a); i++) {
+    int64_t c;
+    hone_dim_t term = hone_dim_term(a, i, &c);
+    if (hone_dim_as_symbol(term) || hone_dim_same(a, term) || !has_term(b, term, c)) continue;
+    hone_dim_t x = in_first(t, term), y = in_second(t, term);
+    if (rests_are_close(t, in_first(t, a), in_second(t, b), c, x, y)) add_axis(axes, x, y);
+  }
+}
+
+/* All pairs of axes one of which is a remainder: n * other + remainder. */
+static void add_joined(test_t* t, axes_t* axes) {
+  int done = 0, count = axes->count;
+  for (int round = 0; round < 3; round++, done = count, count = axes->count)
+    for (int i = 0; i < count; i++) {
+      hone_dim_t n = hone_dim_modulus(axes->first[i]);
+      if (!hone_dim_same(n, hone_dim_modulus(axes->second[i])) || hone_dim_is(n, 0)) continue;
+      for (int k = 0; k < count; k++)
+        if (k != i && (i >= done || k >= done))
+          add_axis(
+              axes, hone_dim_add(t->dims, hone_dim_mul(t->dims, axes->first[k], n), axes->first[i]),
+              hone_dim_add(t->dims, hone_dim_mul(t->dims, axes->second[k], n), axes->second[i]));
+    }
+}
+
+static void set_axes(test_t* t, const hone_access_t* a, const hone_access_t* b, axes_t* axes) {
+  int rank = a->buffer->rank;
+  axes->count = 0;
+  for (int i = 0; i < rank; i++)
+    add_axis(axes, in_first(t, a->index[i]), in_second(t, b->index[i]));
+  for (int i = 0; i < rank; i++) add_terms(t, a->index[i], b->index[i], axes);
+  add_joined(t, axes);
+}
+
+/* Whether equal elements along this axis mean equal x and y. */
+static bool axis_tells(test_t* t, hone_dim_t a, hone_dim_t b, hone_dim_t x, hone_dim_t y) {
+  int64_t fa, fb;
+  if (!hone_dim_factor(a, x, &fa) || !hone_dim_factor(b, y, &fb) || fa != fb || fa == 0)
+    return false;
+  return rests_are_close(t, a, b, fa, x, y);
+}
+
+/* Two indices that never meet: they differ along an axis. */
+static bool axis_separates(test_t* t, hone_dim_t a, hone_dim_t b) {
+  hone_dim_t d = hone_dim_sub(t->dims, a, b);
+  return !hone_dim_is_bad(d) && (hone_dim_min_value(d) > 0 || hone_dim_max_value(d) < 0);
+}
+
+/* Finds which variables are equal wherever the accesses meet; false: they never do. */
+static bool compare(test_t* t, const hone_access_t* a, const hone_access_t* b, int n,
+                    common_t* common) {
+  axes_t axes;
+  reset_symbols(t);
+  for (bool again = true; again;) {
+    again = false;
+    set_axes(t, a, b, &axes);
+    for (int k = 0; k < axes.count; k++)
+      if (axis_separates(t, axes.first[k], axes.second[k])) return false;
+    for (int i = 0; i < n; i++) {
+      hone_dim_t x = t->first[common[i].first], y = t->second[common[i].second];
+      for (int k = 0; k < axes.count && !common[i].is_equal; k++)
+        common[i].is_equal = axis_tells(t, axes.first[k], axes.second[k], x, y);
+      if (!common[i].is_equal || hone_dim_same(x, y)) continue;
+      t->second[common[i].second] = x;
+      again = true;
+    }
+  }
+  return true;
+}
+
+/* Whether the order of the two matters at all. */
+static bool is_ordered(const hone_access_t* a, const hone_access_t* b, bool sums) {
+  if (a->buffer != b->buffer || (!a->is_store && !b->is_store)) return false;
+  return !(sums && a->is_store && b->is_store && a->combine == b->combine &&
+           a->combine != HONE_COMBINE_SET);
+}
+
+/* The variables of the loops from `top` down that are around both statements. */
+static int list_common(hone_stmt_t* top, const hone_stmt_t* a, const hone_stmt_t* b,
+                       common_t* common) {
+  int n = 0;
+  for (const hone_stmt_t* s = a; s != top->parent; s = s->parent)
+    if (s->kind == HONE_STMT_LOOP && hone_stmt_is_inside(b, s) && n < MAX_COMMON) {
+      int id = hone_dim_as_symbol(s->var)->id;
+      common[n++] = (common_t){id, id, false};
+    }
+  return n;
+}
+
+static bool finds_equal(const common_t* common, int n, hone_dim_t var) {
+  for (int i = 0; i < n; i++)
+    if (common[i].first == hone_dim_as_symbol(var)->id) return common[i].is_equal;
+  return false;
+}
+
+/* ---- the questions ---- */
+
+/* Conflicts between all pairs in `top`, unless one of two variables is equal. */
+static const hone_buffer_t* conflict_within(test_t* t, const hone_access_list_t* list,
+                                            hone_stmt_t* top, hone_dim_t x, hone_dim_t y,
+                                            hone_stmt_t* lives, bool sums) {
+  common_t common[MAX_COMMON];
+  for (int i = 0; i < list->count; i++)
+    for (int k = i; k < list->count; k++) {
+      const hone_access_t *a = &list->items[i], *b = &list->items[k];
+      bool is_private = a->buffer->role == HONE_ROLE_SCRATCH &&
+                        hone_stmt_is_inside(t->owners[a->buffer->id], lives);
+      if (is_private || !is_ordered(a, b, sums)) continue;
+      int n = list_common(top, a->stmt, b->stmt, common);
+      if (!compare(t, a, b, n, common)) continue;
+      if (!finds_equal(common, n, x) && !finds_equal(common, n, y)) return a->buffer;
+    }
+  return NULL;
+}
+
+/* Conflicts between two lists, unless the two variables are equal. `lives`
+ * NULL: all scratch buffers count. */
+static const hone_buffer_t* conflict_between(test_t* t, const hone_access_list_t* before,
+                                             const hone_access_list_t* after, hone_dim_t x,
+                                             hone_dim_t y, hone_stmt_t* lives) {
+  int first = hone_dim_as_symbol(x)->id, second = hone_dim_as_symbol(y)->id;
+  for (int i = 0; i < before->count; i++)
+    for (int k = 0; k < after->count; k++) {
+      const hone_access_t *a = &before->items[i], *b = &after->items[k];
+      bool is_private = lives && a->buffer->role == HONE_ROLE_SCRATCH &&
+                        hone_stmt_is_inside(t->owners[a->buffer->id], lives);
+      if (is_private || !is_ordered(a, b, true)) continue;
+      common_t common = {first, second, false};
+      if (compare(t, a, b, 1, &common) && !common.is_equal) return a->buffer;
+    }
+  return NULL;
+}
+
+/* What every question ends with. */
+static hone_status_t finish(test_t* t, hone_status_t status) {
+  if (!status && t->dims && hone_dims_out_of_memory(t->dims)) status = hone_oom();
+  hone_arena_destroy(t->arena);
+  return status;
+}
+
+static hone_status_t ask_within(hone_kernel_t* kernel, hone_stmt_t* top, hone_stmt_t* inner,
+                                bool sums, const hone_buffer_t** out) {
+  test_t t;
+  hone_access_list_t list = {0};
+  *out = NULL;
+  hone_status_t status = test_create(kernel, &t);
+  if (!status) status = hone_access_collect(kernel, top, &list);
+  if (!status) {
+    hone_stmt_walk(top, mark_bound, &t);
+    make_twins(&t);
+    *out = conflict_within(&t, &list, top, top->var, inner->var, inner, sums);
+  }
+  hone_access_free(&list);
+  return finish(&t, status);
+}
+
+hone_status_t hone_depend_rounds(hone_kernel_t* kernel, hone_stmt_t* loop, bool sums,
+                                 const hone_buffer_t** out) {
+  return ask_within(kernel, loop, loop, sums, out);
+}
+
+hone_status_t hone_depend_swap(hone_kernel_t* kernel, hone_stmt_t* outer, hone_stmt_t* inner,
+                               const hone_buffer_t** out) {
+  return ask_within(kernel, outer, inner, true, out);
+}
+
+/* Appends the accesses of a statement to a list. */
+static hone_status_t collect_more(const hone_kernel_t* kernel, hone_stmt_t* stmt,
+                                  hone_access_list_t* list) {
+  hone_access_list_t more;
+  hone_status_t status = hone_access_collect(kernel, stmt, &more);
+  size_t size = sizeof *list->items, total = (size_t)(list->count + more.count);
+  hone_access_t* grown = status ? NULL : hone_alloc(kernel->allocator, (total ? total : 1) * size);
+  if (grown) {
+    if (list->count) memcpy(grown, list->items, (size_t)list->count * size);
+    if (more.count) memcpy(grown + list->count, more.items, (size_t)more.count * size);
+    int count = (int)total;
+    hone_access_free(list);
+    *list = (hone_access_list_t){kernel->allocator, count, count ? count : 1, grown};
+  } else if (!status) {
+    status = hone_oom();
+  }
+  hone_access_free(&more);
+  return status;
+}
+
+hone_status_t hone_depend_cut(hone_kernel_t* kernel, hone_stmt_t* loop, int at,
+                              const hone_buffer_t** out) {
+  test_t t;
+  hone_access_list_t before = {.allocator = kernel->allocator}, after = before;
+  *out = NULL;
+  hone_status_t status = test_create(kernel, &t);
+  for (int i = 0; i < loop->n_body && !status; i++)
+    status = collect_more(kernel, loop->body[i], i < at ? &before : &after);
+  if (!status) {
+    hone_stmt_walk(loop, mark_bound, &t);
+    make_twins(&t);
+    *out = conflict_between(&t, &before, &after, loop->var, loop->var, loop);
+  }
+  hone_access_free(&before);
+  hone_access_free(&after);
+  return finish(&t, status);
+}
+
+hone_status_t hone_depend_join(hone_kernel_t* kernel, hone_stmt_t* first, hone_stmt_t* second,
+                               const hone_buffer_t** out) {
+  test_t t;
+  hone_access_list_t before = {.allocator = kernel->allocator}, after = before;
+  *out = NULL;
+  hone_status_t status = test_create(kernel, &t);
+  if (!status) status = hone_access_collect(kernel, first, &before);
+  if (!status) status = hone_access_collect(kernel, second, &after);
+  if (!status) {
+    hone_stmt_walk(first, mark_bound, &t);
+    hone_stmt_walk(second, mark_bound, &t);
+    make_twins(&t);
+    *out = conflict_between(&t, &before, &after, first->var, second->var, NULL);
+  }
+  hone_access_free(&before);
+  hone_access_free(&after);
+  return finish(&t, status);
+}

@@ -1,0 +1,36 @@
+/* parallel: the rounds of an outermost loop are shared out among threads. */
+#include "base/memory.h"
+#include "sched/common/depend.h"
+#include "sched/common/edit.h"
+
+static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
+  for (const hone_stmt_t* s = loop->parent; s != kernel->root; s = s->parent)
+    if (s->kind != HONE_STMT_LOOP || s->loop != HONE_LOOP_PARALLEL || s->n_body != 1)
+      return hone_sched_refuse("parallel %s: the loop is not outermost", loop->name);
+  HONE_TRY(hone_sched_want_own_scratch(kernel, loop, false));
+  const hone_buffer_t* buffer;
+  HONE_TRY(hone_depend_rounds(kernel, loop, false, &buffer));
+  return hone_sched_conflict(buffer, "parallel", loop->name);
+}
+
+hone_status_t hone_sched_parallel(hone_kernel_t* kernel, const char* name) {
+  size_t begin = hone_sched_begin(kernel);
+  hone_stmt_t* loop;
+  HONE_TRY(hone_sched_find(kernel, name, &loop));
+  HONE_TRY(hone_sched_want_serial(loop));
+  HONE_TRY(check(kernel, loop));
+  loop->loop = HONE_LOOP_PARALLEL;
+  return hone_sched_end(kernel, begin, "parallel %s", loop->name);
+}
+
+static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args) {
+  return hone_sched_parallel(kernel, args[0]);
+}
+
+const hone_primitive_t hone_primitive_parallel = {
+    .name = "parallel",
+    .usage = "parallel LOOP",
+    .min_args = 1,
+    .max_args = 1,
+    .apply = apply,
+};

@@ -1,0 +1,342 @@
+/* Schedule primitives one by one: what they make, what they refuse, and that
+ * what they make computes the same. */
+#include "hone/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/testing/fault.h"
+#include "loop/testing/kernels.h"
+#include "loop/text.h"
+#include "loop/verify.h"
+
+/* ---- helpers ---- */
+
+/* The test kernel after a schedule, checked against the one without. */
+static hone_kernel_t* scheduled(const char* name, const char* schedule) {
+  const hone_test_kernel_t* test = hone_test_kernel(name);
+  hone_kernel_t *plain = hone_test_kernel_make(test), *kernel = hone_test_kernel_make(test);
+  hone_test_result_t want, got;
+  assert_ok(hone_schedule_apply(kernel, schedule));
+  assert_ok(hone_kernel_verify(kernel));
+  assert_ok(hone_test_kernel_run(plain, test->sizes, 1, &want));
+  assert_ok(hone_test_kernel_run(kernel, test->sizes, 1, &got));
+  if (!hone_test_result_agrees(&want, &got)) {
+    hone_str_t text;
+    hone_str_init(&text, NULL);
+    assert_ok(hone_kernel_print(kernel, &text));
+    fail_msg("another result:\n%s", hone_str_text(&text));
+  }
+  hone_test_result_free(&want);
+  hone_test_result_free(&got);
+  hone_kernel_destroy(plain);
+  return kernel;
+}
+
+static void assert_body(hone_kernel_t* kernel, const char* lines) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  assert_ok(hone_kernel_print(kernel, &text));
+  if (!strstr(hone_str_text(&text), lines)) fail_msg("no\n%s in\n%s", lines, hone_str_text(&text));
+  hone_str_free(&text);
+  hone_kernel_destroy(kernel);
+}
+
+static void assert_same(const char* name, const char* schedule) {
+  hone_kernel_destroy(scheduled(name, schedule));
+}
+
+static void print_kernel(const hone_kernel_t* kernel, hone_str_t* text) {
+  hone_str_init(text, NULL);
+  assert_ok(hone_kernel_print(kernel, text));
+}
+
+/* The last line is refused for the reason, and the kernel stays as it was. */
+static void assert_refused(const char* name, const char* before, const char* line,
+                           const char* why) {
+  hone_kernel_t* kernel = scheduled(name, before);
+  hone_str_t old, new;
+  print_kernel(kernel, &old);
+  hone_status_t status = hone_schedule_apply(kernel, line);
+  if (!status) fail_msg("not refused: %s", line);
+  if (!strstr(hone_status_message(status), why))
+    fail_msg("%s: not for this: %s", line, hone_status_message(status));
+  hone_status_free(status);
+  print_kernel(kernel, &new);
+  assert_string_equal(hone_str_text(&old), hone_str_text(&new));
+  hone_str_free(&old);
+  hone_str_free(&new);
+  hone_kernel_destroy(kernel);
+}
+
+/* ---- loops ---- */
+
+static void split_cuts_loops(void** state) {
+  assert_body(scheduled("matmul", "split j 8"),
+              "    for j.o in 2 {\n"
+              "      for j.i in 8 {\n"
+              "        acc[] = f32(0)\n"
+              "        for k in 20 reduction {\n"
+              "          acc[] += mul(a[i, k], b[k, (j.i + 8*j.o)])\n");
+  assert_body(scheduled("matmul", "split k 8 guard"),
+              "      for k.o in 3 reduction {\n"
+              "        for k.i in 8 reduction {\n"
+              "          if lt(index((k.i + 8*k.o)), i64(20)) {\n");
+  assert_body(scheduled("concat", "split j 8 peel"),
+              "    for j.t in 4 {\n"
+              "      out[i, (j.t + 16)] = mul(select(lt(index((j.t + 16)), i64(17)), y[i, 6], ");
+  assert_same("matmul", "split i 5 peel");
+  assert_same("matmul", "split i 5 guard\nsplit j 7 guard\nsplit k 3 guard");
+  assert_same("matmul_sizes", "split i 4 peel\nsplit j 3 peel");
+  assert_same("matmul_sizes", "split i 4 guard\nsplit j 3 guard");
+  assert_same("sum_all", "split i 5 peel\nsplit j 3 guard");
+  assert_same("softmax", "split i 2 peel\nsplit k 7 peel");
+  assert_refused("matmul", "", "split k 8", "may not divide");
+  assert_refused("matmul", "", "split k 24 peel", "more than");
+  assert_refused("matmul", "", "split k 0", "factor");
+  assert_refused("matmul", "", "split q 4", "no loop q");
+  assert_refused("matmul_sizes", "", "split i 2 exact", "may not divide");
+}
+
+static void fuse_joins_nested_loops(void** state) {
+  assert_body(scheduled("matmul", "fuse i j"), "  for i_j in 192 {\n    acc[] = f32(0)\n");
+  assert_same("matmul", "fuse i j\nsplit i_j 12\nparallel i_j.o");
+  assert_same("matmul_sizes", "fuse i j\nsplit i_j 8 peel\nparallel i_j.o");
+  assert_same("conv", "fuse ky kx\nfuse o y\nfuse o_y z\nparallel o_y_z");
+  assert_refused("matmul", "", "fuse j k", "all that is in");
+  assert_refused("concat", "parallel i", "fuse i j", "kinds");
+}
+
+static void reorder_moves_loops(void** state) {
+  assert_body(scheduled("concat", "reorder j i"), "  for j in 20 {\n    for i in 6 {\n");
+  assert_same("conv", "reorder kx c ky\nreorder z y o");
+  assert_same("sum_all", "reorder j i");
+  assert_refused("matmul", "", "reorder k j", "perfect nest");
+  assert_refused("concat", "", "reorder i i", "twice");
+  assert_refused("concat", "parallel i", "reorder j i", "kinds come last");
+}
+
+static void tile_makes_blocks(void** state) {
+  assert_body(
+      scheduled("matmul", "tile i j 4 8"),
+      "  for i.o in 3 {\n    for j.o in 2 {\n      for i.i in 4 {\n        for j.i in 8 {\n");
+  assert_same("conv", "tile y z 4 4 guard");
+  assert_same("matmul", "tile i j 5 8 peel");
+  assert_refused("matmul", "", "tile i j 4 5 peel", "second extent");
+  assert_refused("matmul", "", "tile i j 5 8", "may not divide");
+  assert_refused("matmul", "", "tile i k 4 4", "all that is in");
+}
+
+static void distribute_gives_a_loop_each(void** state) {
+  assert_body(scheduled("matmul", "distribute j"),
+              "  for i in 12 {\n"
+              "    for j.0 in 16 {\n"
+              "      acc1[j.0] = f32(0)\n"
+              "    }\n"
+              "    for j.1 in 16 {\n"
+              "      for k in 20 reduction {\n"
+              "        acc1[j.1] += mul(a[i, k], b[k, j.1])\n"
+              "      }\n"
+              "    }\n"
+              "    for j.2 in 16 {\n"
+              "      out[i, j.2] = max(acc1[j.2], f32(0))\n");
+  assert_same("matmul",
+              "tile i j 4 8\ndistribute j.i\ndistribute i.i\n"
+              "reorder k i.i.1 j.i.1\nvectorize j.i.0\nvectorize j.i.1\nunroll i.i.1\n"
+              "vectorize j.i.2\nfuse i.o j.o\nparallel i.o_j.o");
+  assert_same("matmul_sizes",
+              "split i 4 peel\nsplit j 4 peel\ndistribute i.i\ndistribute j.i\nreorder i.i.0 j.o");
+  assert_same("softmax", "distribute i");
+  assert_same("gather", "distribute i");
+  assert_same("two_nests", "distribute p\nmerge i p.0");
+  assert_refused("concat", "", "distribute j", "one statement");
+}
+
+static void merge_joins_loops(void** state) {
+  assert_body(scheduled("two_nests", "merge i p"),
+              "  for i in 16 {\n"
+              "    for j in 12 {\n"
+              "      out[i, j] = tanh(x[i, j])\n"
+              "    }\n"
+              "    total[i] = f32(0)\n");
+  assert_same("matmul", "distribute j\nmerge j.0 j.1\nmerge j.0 j.2");
+  assert_refused("softmax", "", "merge j k", "follow");
+  assert_refused("two_nests", "merge i p\ndistribute i", "merge i.0 i.2", "follow");
+  assert_refused("two_nests", "split i 4", "merge i.o p", "differ");
+}
+
+static void kinds_are_checked(void** state) {
+  assert_body(scheduled("concat", "split j 4\nvectorize j.i\nparallel i"),
+              "  for i in 6 parallel {\n    for j.o in 5 {\n      for j.i in 4 vector {\n");
+  assert_refused("concat", "", "vectorize j", "2, 4, 8");
+  assert_refused("matmul", "split k 4", "vectorize k.i", "rfactor");
+  assert_refused("matmul", "", "vectorize j", "more than stores");
+  assert_refused("concat", "", "parallel j", "outermost");
+  assert_refused("sum_all", "", "parallel i", "same element of out");
+  assert_refused("sum_all", "", "unroll i", "known");
+  assert_refused("softmax", "distribute i", "parallel i.0", "memory of one thread");
+  assert_same("matmul", "bind i group\nbind j item");
+  assert_refused("matmul", "", "bind i item", "items are in");
+  assert_refused("matmul", "", "bind j group", "something else");
+  assert_refused("matmul", "", "bind j both", "neither");
+}
+
+static void rfactor_splits_sums(void** state) {
+  assert_body(scheduled("matmul", "split k 4\nrfactor k.i\nvectorize k.i"),
+              "      for k.i.z in 4 {\n"
+              "        acc.r[k.i.z] = f32(0)\n"
+              "      }\n"
+              "      for k.o in 5 reduction {\n"
+              "        for k.i in 4 vector {\n"
+              "          acc.r[k.i] += mul(a[i, (k.i + 4*k.o)], b[(k.i + 4*k.o), j])\n"
+              "        }\n"
+              "      }\n"
+              "      for k.i.c in 4 reduction {\n"
+              "        acc[] += acc.r[k.i.c]\n");
+  assert_same("softmax",
+              "split j 8\nrfactor j.i\nvectorize j.i\nsplit k 4\nrfactor k.i\nvectorize k.i");
+  assert_same("sum_all", "rfactor j\nvectorize j");
+  assert_refused("sum_all", "", "rfactor i", "known");
+  assert_refused("concat", "", "rfactor j", "one store");
+  assert_refused("conv", "", "rfactor z", "one store");
+}
+
+static void pack_moves_constants(void** state) {
+  assert_body(scheduled("matmul", "pack b 1/8 0 1%8\nsplit j 8"),
+              "  input b: f32[2, 20, 8] = 1 constant from [20, 16] by 1*8 0*1 1*1\n");
+  assert_body(scheduled("matmul", "pack b 1/8 0 1%8\nsplit j 8"), "b[j.o, k, j.i]");
+  assert_same("matmul", "pack b 1 0");
+  assert_same("matmul", "pack b 1/6 0/3 0%3 1%6");
+  assert_same("conv", "pack w 0/16 1/2 2 3 1%2 0/4%4 0%4");
+  assert_refused("matmul", "", "pack a 1 0", "no constant");
+  assert_refused("matmul", "pack b 1 0", "pack b 1 0", "already");
+  assert_refused("matmul", "", "pack b 1 0 0", "make it up");
+  assert_refused("matmul", "", "pack b 1%4 0", "make it up");
+  assert_refused("matmul", "", "pack b 1/4 0 1%5", "make it up");
+  assert_refused("matmul", "", "pack b 1", "make it up");
+  assert_refused("matmul", "", "pack b 1 2", "no part");
+  assert_refused("matmul", "", "pack b 1/0 0", "no part");
+}
+
+/* ---- dependences ---- */
+
+static hone_kernel_t* parsed(const char* text) {
+  hone_kernel_t* kernel;
+  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  return kernel;
+}
+
+/* `line` on a kernel with two buffers and this body. */
+static void assert_depends(const char* body, const char* line, bool refused) {
+  char text[1024];
+  snprintf(text, sizeof text,
+           "kernel k { input x: f32[100] = 0 output out: f32[100, 100] = 0\n"
+           "output y: f32[200] = 1 %s }",
+           body);
+  hone_kernel_t* kernel = parsed(text);
+  hone_status_t status = hone_schedule_apply(kernel, line);
+  if (!status == refused) fail_msg("%s: %s", line, body);
+  if (status && !strstr(hone_status_message(status), "same element"))
+    fail_msg("%s", hone_status_message(status));
+  hone_status_free(status);
+  hone_kernel_destroy(kernel);
+}
+
+static void dependences_are_seen(void** state) {
+  assert_depends("for i in 9 { y[i] = y[i] }", "parallel i", false);
+  assert_depends("for i in 9 { y[i] = y[i + 1] }", "parallel i", true);
+  assert_depends("for i in 9 { y[i] = y[i + 9] }", "parallel i", false);
+  assert_depends("for i in 9 { y[i] = y[i + 8] }", "parallel i", true);
+  assert_depends("for i in 9 { y[2*i] = y[2*i + 1] }", "parallel i", false);
+  assert_depends("for i in 9 { y[0] = x[i] }", "parallel i", true);
+  assert_depends("for i in 9 { y[i / 2] = x[i] }", "parallel i", true);
+  assert_depends("for i in 9 { out[i / 2, i % 2] = x[i] }", "parallel i", false);
+  assert_depends("for i in 9 { out[i / 2, i % 3] = x[i] }", "parallel i", true);
+  assert_depends("for i in 9 { for j in 8 { y[8*i + j] = x[i] } }", "parallel i", false);
+  assert_depends("for i in 9 { for j in 9 { y[8*i + j] = x[i] } }", "parallel i", true);
+  assert_depends("for i in 9 { for j in 9 { out[i + 1, j] = out[i, j] } }", "parallel i", true);
+  assert_depends("for i in 9 { for j in 9 { out[i + 1, j] = out[i, j] } }", "reorder j i", false);
+  assert_depends("for i in 9 { for j in 9 { out[i + 1, j] = out[i, j + 1] } }", "reorder j i",
+                 true);
+  assert_depends("for i in 9 { for j in 9 { y[i] += x[j] } }", "reorder j i", false);
+  assert_depends("for i in 9 { for j in 9 { y[i + j] += x[j] } }", "reorder j i", false);
+  assert_depends("for i in 9 { for j in 9 { y[i + j] = x[j] } }", "reorder j i", true);
+  assert_depends("for i in 9 { for j in 9 { y[i + j] += y[i] } }", "reorder j i", true);
+  assert_depends("for i in 9 { y[i] = x[i]\n out[0, i] = y[i] }", "distribute i", false);
+  assert_depends("for i in 9 { y[i] = x[i]\n out[0, i] = y[i + 1] }", "distribute i", true);
+  assert_depends("for i in 9 { y[i] = x[i] } for j in 9 { out[0, j] = y[j + 1] }", "merge i j",
+                 true);
+  assert_depends("for i in 9 { y[i] = x[i] } for j in 9 { out[0, j] = y[j] }", "merge i j", false);
+}
+
+/* ---- text ---- */
+
+static void schedules_are_noted_and_replayed(void** state) {
+  const char* schedule =
+      "tile i j 4 8 exact\ndistribute j.i\ndistribute i.i\nreorder k i.i.1 j.i.1\n"
+      "pack b 1/8 0 1%8\nvectorize j.i.1\nparallel i.o\n";
+  hone_kernel_t* kernel = scheduled("matmul", schedule);
+  assert_string_equal(hone_schedule_text(kernel), schedule);
+  hone_kernel_t* again = scheduled("matmul", hone_schedule_text(kernel));
+  hone_str_t a, b;
+  print_kernel(kernel, &a);
+  print_kernel(again, &b);
+  assert_string_equal(hone_str_text(&a), hone_str_text(&b));
+  hone_str_free(&a);
+  hone_str_free(&b);
+  hone_kernel_destroy(kernel);
+  hone_kernel_destroy(again);
+  assert_same("matmul", "# nothing\n\n  \t\n");
+  assert_refused("matmul", "", "explode i", "no schedule primitive");
+  assert_refused("matmul", "", "# a line\nsplit i", "line 2: it is written 'split LOOP");
+  assert_refused("matmul", "", "split i four", "whole number");
+  assert_refused("matmul", "", "split i 4 somehow", "none of");
+}
+
+static void primitives_are_listed(void** state) {
+  int n = 0;
+  bool found = false;
+  for (; hone_schedule_help(n); n++) found |= strncmp(hone_schedule_help(n), "split ", 6) == 0;
+  assert_true(found);
+  assert_true(n >= 11);
+  assert_null(hone_schedule_help(-1));
+}
+
+static hone_status_t apply_all(const hone_allocator_t* allocator, void* context) {
+  const char* schedule = *(const char**)context;
+  const char* text = hone_test_kernel("matmul")->text;
+  hone_kernel_t* kernel;
+  HONE_TRY(hone_kernel_parse(allocator, text, strlen(text), &kernel));
+  hone_status_t status = hone_schedule_apply(kernel, schedule);
+  hone_kernel_destroy(kernel);
+  return status;
+}
+
+static void memory_may_run_out(void** state) {
+  const char* schedules[] = {
+      "tile i j 4 8\npack b 1/8 0 1%8\ndistribute j.i\n"
+      "distribute i.i\nreorder k i.i.1 j.i.1\nparallel i.o",
+      "split k 8 peel\nrfactor k.i\nfuse i j\nsplit i_j 7 guard",
+  };
+  for (size_t i = 0; i < TEST_COUNT(schedules); i++)
+    assert_survives_faults(apply_all, &schedules[i]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(split_cuts_loops),
+      cmocka_unit_test(fuse_joins_nested_loops),
+      cmocka_unit_test(reorder_moves_loops),
+      cmocka_unit_test(tile_makes_blocks),
+      cmocka_unit_test(distribute_gives_a_loop_each),
+      cmocka_unit_test(merge_joins_loops),
+      cmocka_unit_test(kinds_are_checked),
+      cmocka_unit_test(rfactor_splits_sums),
+      cmocka_unit_test(pack_moves_constants),
+      cmocka_unit_test(dependences_are_seen),
+      cmocka_unit_test(schedules_are_noted_and_replayed),
+      cmocka_unit_test(primitives_are_listed),
+      cmocka_unit_test(memory_may_run_out),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* vectorize: the rounds of an innermost loop become lanes of vectors. */
+#include "base/memory.h"
+#include "sched/common/depend.h"
+#include "sched/common/edit.h"
+
+enum { MAX_LANES = 64 };
+
+static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
+  int64_t n = loop->extent.k;
+  if (!hone_dim_is_int(loop->extent) || n < 2 || n > MAX_LANES || (n & (n - 1)))
+    return hone_sched_refuse("vectorize %s: the extent must be 2, 4, 8, … or 64", loop->name);
+  for (int i = 0; i < loop->n_body; i++) {
+    hone_stmt_kind_t kind = loop->body[i]->kind;
+    if (kind != HONE_STMT_STORE && kind != HONE_STMT_LET)
+      return hone_sched_refuse("vectorize %s: there is more than stores in it", loop->name);
+  }
+  const hone_buffer_t* buffer;
+  HONE_TRY(hone_depend_rounds(kernel, loop, false, &buffer));
+  if (buffer && loop->is_reduction)
+    return hone_sched_refuse("vectorize %s: its rounds add to one element of %s; rfactor it first",
+                             loop->name, buffer->name);
+  return hone_sched_conflict(buffer, "vectorize", loop->name);
+}
+
+hone_status_t hone_sched_vectorize(hone_kernel_t* kernel, const char* name) {
+  size_t begin = hone_sched_begin(kernel);
+  hone_stmt_t* loop;
+  HONE_TRY(hone_sched_find(kernel, name, &loop));
+  HONE_TRY(hone_sched_want_serial(loop));
+  HONE_TRY(check(kernel, loop));
+  loop->loop = HONE_LOOP_VECTOR;
+  return hone_sched_end(kernel, begin, "vectorize %s", loop->name);
+}
+
+static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args) {
+  return hone_sched_vectorize(kernel, args[0]);
+}
+
+const hone_primitive_t hone_primitive_vectorize = {
+    .name = "vectorize",
+    .usage = "vectorize LOOP",
+    .min_args = 1,
+    .max_args = 1,
+    .apply = apply,
+};
