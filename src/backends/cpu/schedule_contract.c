@@ -1,0 +1,358 @@
+/* Contractions: a tile of the output is kept in registers, `rows` elements
+ * of one axis by `vectors` vectors of the last one, and the sums run around
+ * it. Weights are laid out in the order in which they are read. */
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cpu/schedule_impl.h"
+
+enum { MAX_LOOPS = 24, NAME = 128 };
+
+/* for outs… { acc = 0; for sums… { acc += a * b }; …; out = f(acc) } */
+typedef struct contraction {
+  int n_outs, n_sums;
+  hone_stmt_t* outs[MAX_LOOPS];
+  hone_stmt_t* sums[MAX_LOOPS];
+  const hone_stmt_t* update;
+  const hone_term_t *a, *b; /* loads; b moves with the lanes */
+  hone_stmt_t *lanes, *rows;
+} contraction_t;
+
+/* ---- recognising ---- */
+
+static const hone_term_t* bare_load(const hone_term_t* term) {
+  while (term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST) term = term->args[0];
+  return term->kind == HONE_TERM_LOAD ? term : NULL;
+}
+
+static bool find_outs(contraction_t* c, hone_stmt_t* nest) {
+  for (hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
+    if (c->n_outs == MAX_LOOPS || loop->is_reduction) return false;
+    c->outs[c->n_outs++] = loop;
+  }
+  return c->n_outs > 0;
+}
+
+/* The loops of the sum among the statements of the innermost output loop. */
+static bool find_sums(contraction_t* c) {
+  const hone_stmt_t* body = c->outs[c->n_outs - 1];
+  hone_stmt_t* sum = NULL;
+  for (int i = 0; i < body->n_body; i++) {
+    if (body->body[i]->kind == HONE_STMT_STORE) continue;
+    if (!hone_stmt_is_loop(body->body[i]) || !body->body[i]->is_reduction || sum) return false;
+    sum = body->body[i];
+  }
+  for (; sum; sum = hone_only_loop(sum)) {
+    if (c->n_sums == MAX_LOOPS) return false;
+    c->sums[c->n_sums++] = sum;
+  }
+  return c->n_sums > 0;
+}
+
+static bool find_update(contraction_t* c) {
+  const hone_stmt_t* last = c->sums[c->n_sums - 1];
+  if (last->n_body != 1 || last->body[0]->kind != HONE_STMT_STORE) return false;
+  c->update = last->body[0];
+  const hone_term_t* value = c->update->value;
+  if (c->update->combine != HONE_COMBINE_ADD || value->kind != HONE_TERM_PRIM ||
+      value->prim != HONE_PRIM_MUL)
+    return false;
+  c->a = bare_load(value->args[0]);
+  c->b = bare_load(value->args[1]);
+  return c->a && c->b;
+}
+
+static bool factor_of(hone_kernel_t* k, const hone_buffer_t* buffer, const hone_dim_t* index,
+                      hone_dim_t var, int64_t* out) {
+  return hone_dim_factor(hone_buffer_offset(k, buffer, index), var, out);
+}
+
+/* The output loop along which the results are consecutive. */
+static bool find_lanes(hone_recipe_t* r, contraction_t* c) {
+  const hone_stmt_t* body = c->outs[c->n_outs - 1];
+  const hone_stmt_t* store = body->body[body->n_body - 1];
+  if (store->kind != HONE_STMT_STORE) return false;
+  for (int i = c->n_outs - 1; i >= 0; i--) {
+    int64_t factor;
+    if (factor_of(r->kernel, store->buffer, store->index, c->outs[i]->var, &factor) && factor == 1)
+      c->lanes = c->outs[i];
+  }
+  if (!c->lanes) return false;
+  bool in_a = hone_term_uses(c->a, c->lanes->var), in_b = hone_term_uses(c->b, c->lanes->var);
+  if (in_a && (!in_b || c->a->buffer->is_constant)) {
+    const hone_term_t* swap = c->a;
+    c->a = c->b;
+    c->b = swap;
+  }
+  return in_a || in_b;
+}
+
+/* The innermost other output loop that the second operand does not see. */
+static void find_rows(contraction_t* c) {
+  for (int i = 0; i < c->n_outs; i++)
+    if (c->outs[i] != c->lanes && !hone_term_uses(c->b, c->outs[i]->var)) c->rows = c->outs[i];
+}
+
+static bool recognise(hone_recipe_t* r, contraction_t* c, hone_stmt_t* nest) {
+  if (!find_outs(c, nest) || !find_sums(c) || !find_update(c) || !find_lanes(r, c)) return false;
+  find_rows(c);
+  return true;
+}
+
+/* ---- laying out ---- */
+
+/* Axis of b that is exactly the variable; -1: none. */
+static int axis_of(const hone_term_t* b, hone_dim_t var) {
+  for (int i = 0; i < b->buffer->rank; i++)
+    if (hone_dim_same(b->index[i], var)) return i;
+  return -1;
+}
+
+static bool uses_axis_alone(const contraction_t* c, const hone_term_t* b, int axis) {
+  if (hone_dim_is(b->index[axis], 0)) return true;
+  for (int i = 0; i < c->n_outs; i++)
+    if (hone_dim_same(b->index[axis], c->outs[i]->var)) return true;
+  for (int i = 0; i < c->n_sums; i++)
+    if (hone_dim_same(b->index[axis], c->sums[i]->var)) return true;
+  return false;
+}
+
+/* Weights as [block, the axes in the order of the sums, in the block]. */
+static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block) {
+  char words[HONE_MAX_RANK][24];
+  const char* layout[HONE_MAX_RANK];
+  bool used[HONE_MAX_RANK] = {false};
+  int n = 0, lanes = axis_of(c->b, c->lanes->var), rank = c->b->buffer->rank;
+  if (!c->b->buffer->is_constant || lanes < 0 || rank + 1 > HONE_MAX_RANK) return false;
+  for (int i = 0; i < rank; i++)
+    if (!uses_axis_alone(c, c->b, i)) return false;
+  snprintf(words[n++], sizeof *words, "%d/%lld", lanes, (long long)block);
+  used[lanes] = true;
+  for (int i = 0; i < rank; i++) {
+    bool is_sum = false;
+    for (int k = 0; k < c->n_sums; k++) is_sum |= hone_dim_same(c->b->index[i], c->sums[k]->var);
+    if (is_sum || used[i]) continue;
+    used[i] = true;
+    snprintf(words[n++], sizeof *words, "%d", i);
+  }
+  for (int k = 0; k < c->n_sums; k++) {
+    int axis = axis_of(c->b, c->sums[k]->var);
+    if (axis < 0 || used[axis]) continue;
+    used[axis] = true;
+    snprintf(words[n++], sizeof *words, "%d", axis);
+  }
+  snprintf(words[n++], sizeof *words, "%d%%%lld", lanes, (long long)block);
+  for (int i = 0; i < n; i++) layout[i] = words[i];
+  return hone_recipe_did(r, hone_sched_pack(r->kernel, c->b->buffer->name, n, layout));
+}
+
+/* The sum whose steps are consecutive in a goes innermost. */
+static void order_sums(hone_recipe_t* r, contraction_t* c) {
+  int best = -1;
+  for (int i = 0; i < c->n_sums - 1; i++) {
+    int64_t factor;
+    if (factor_of(r->kernel, c->a->buffer, c->a->index, c->sums[i]->var, &factor) && factor == 1)
+      best = i;
+  }
+  if (best < 0) return;
+  const char* names[MAX_LOOPS];
+  hone_stmt_t* order[MAX_LOOPS];
+  int n = 0;
+  for (int i = 0; i < c->n_sums; i++)
+    if (i != best) order[n++] = c->sums[i];
+  order[n++] = c->sums[best];
+  for (int i = 0; i < n; i++) names[i] = order[i]->name;
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
+  memcpy(c->sums, order, (size_t)n * sizeof *order);
+}
+
+/* ---- the tile ---- */
+
+typedef struct tile {
+  int rows, vectors;
+} tile_t;
+
+/* Cycles for one step of the sum over a tile, with two multiply-adds and two
+ * loads a cycle, and four cycles until a result can be added to again. */
+static double step_cycles(int rows, int vectors) {
+  double arithmetic = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
+  double cycles = arithmetic > loads ? arithmetic : loads;
+  return cycles > 4 ? cycles : 4;
+}
+
+static double cost_of(const contraction_t* c, const hone_cpu_shape_t* shape, tile_t t) {
+  int64_t rows = c->rows && hone_dim_is_int(c->rows->extent) ? c->rows->extent.k : 240;
+  int64_t vectors = hone_dim_is_int(c->lanes->extent) ? c->lanes->extent.k / shape->lanes : 240;
+  double row_cost = (double)(rows / t.rows) * step_cycles(t.rows, t.vectors);
+  if (rows % t.rows) row_cost += step_cycles((int)(rows % t.rows), t.vectors);
+  int64_t blocks = vectors / t.vectors, rest = vectors % t.vectors;
+  /* What no block covers is done one vector at a time. */
+  return row_cost * ((double)blocks + 1.5 * (double)rest * 1.0);
+}
+
+static tile_t choose_tile(const contraction_t* c, const hone_cpu_shape_t* shape) {
+  tile_t best = {1, 1};
+  double best_cost = cost_of(c, shape, best);
+  int most_rows = c->rows ? 16 : 1;
+  if (c->rows && hone_dim_is_int(c->rows->extent) && c->rows->extent.k < most_rows)
+    most_rows = (int)c->rows->extent.k;
+  for (int vectors = 1; vectors <= 4; vectors++)
+    for (int rows = 1; rows <= most_rows; rows++) {
+      tile_t t = {rows, vectors};
+      if (rows * vectors + vectors + 1 > shape->registers) continue;
+      double cost = cost_of(c, shape, t);
+      if (cost < best_cost * 0.999) {
+        best = t;
+        best_cost = cost;
+      }
+    }
+  return best;
+}
+
+/* ---- doing ---- */
+
+static bool copy_name(char out[NAME], const char* name, const char* suffix) {
+  int n = snprintf(out, NAME, "%s%s", name, suffix);
+  return n > 0 && n < NAME;
+}
+
+/* Cuts the loop over lanes of one part of the tile into vectors. */
+static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop) {
+  char name[NAME], part[NAME];
+  if (!copy_name(name, loop->name, "")) return;
+  if (hone_dim_is(loop->extent, r->shape->lanes)) {
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+    return;
+  }
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_EXACT)))
+    return;
+  if (copy_name(part, name, ".i")) hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
+  if (copy_name(part, name, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
+}
+
+static hone_stmt_t* deepest(hone_stmt_t* loop) {
+  for (hone_stmt_t* next = hone_only_loop(loop); next; next = hone_only_loop(loop)) loop = next;
+  return loop;
+}
+
+/* One of the loop nests that a tile falls into: rows { lanes { sums { … } } },
+ * with the sums moved outside. */
+static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
+  const char* names[MAX_LOOPS];
+  hone_stmt_t *rows = has_rows ? part : NULL, *lanes = has_rows ? hone_only_loop(part) : part;
+  if (!lanes) return;
+  char rows_name[NAME] = "", lanes_name[NAME];
+  if (rows && !copy_name(rows_name, rows->name, "")) return;
+  if (!copy_name(lanes_name, lanes->name, "")) return;
+  int n = 0;
+  for (hone_stmt_t* sum = hone_only_loop(lanes); sum && n < MAX_LOOPS - 2;
+       sum = hone_only_loop(sum))
+    names[n++] = sum->name;
+  bool has_sums = n > 0;
+  if (rows) names[n++] = rows_name;
+  names[n++] = lanes_name;
+  if (has_sums && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
+  hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes_name);
+  if (loop) make_vectors(r, loop);
+  if (rows) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
+}
+
+/* outer { rows { lanes { init; sums; store } } }: `rows` may be NULL. */
+static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes) {
+  hone_stmt_t* outer = rows ? rows->parent : lanes->parent;
+  int position = hone_stmt_position(rows ? rows : lanes), before = outer->n_body;
+  char rows_name[NAME] = "";
+  if (rows && !copy_name(rows_name, rows->name, "")) return;
+  if (!hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name))) return;
+  if (rows && !hone_recipe_did(r, hone_sched_distribute(r->kernel, rows_name))) return;
+  int parts = outer->n_body - before + 1;
+  for (int i = 0; i < parts && position + i < outer->n_body; i++)
+    if (hone_stmt_is_loop(outer->body[position + i]))
+      schedule_part(r, outer->body[position + i], rows != NULL);
+}
+
+/* Puts the loop outside of all others of the nest, or inside. */
+static bool move_loop(hone_recipe_t* r, const contraction_t* c, const hone_stmt_t* first,
+                      const hone_stmt_t* second) {
+  const char* names[MAX_LOOPS];
+  int n = 0;
+  if (first) names[n++] = first->name;
+  if (second) names[n++] = second->name;
+  for (int i = 0; i < c->n_outs; i++)
+    if (c->outs[i] != first && c->outs[i] != second) names[n++] = c->outs[i]->name;
+  return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
+}
+
+/* Splits the rows inside a block of lanes and schedules both parts. `block` is
+ * the loop lanes.i, directly around the rows' loop. */
+static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
+                           int64_t rows) {
+  char name[NAME];
+  hone_stmt_t* loop = rows_name ? hone_kernel_find_loop(r->kernel, rows_name) : NULL;
+  if (!loop) {
+    schedule_tile(r, NULL, block);
+    return;
+  }
+  hone_stmt_t* parent = loop->parent;
+  int position = hone_stmt_position(loop), before = parent->n_body;
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, rows_name, rows, HONE_TAIL_PEEL))) return;
+  bool has_tail = parent->n_body > before;
+  hone_stmt_t* tail = has_tail ? parent->body[position + 1] : NULL;
+  hone_stmt_t* main = hone_only_loop(parent->body[position]);
+  if (!main && hone_stmt_is_loop(parent->body[position])) main = parent->body[position];
+  if (copy_name(name, rows_name, ".i") && hone_kernel_find_loop(r->kernel, name))
+    main = hone_kernel_find_loop(r->kernel, name);
+  if (tail && hone_stmt_is_loop(tail)) schedule_tile(r, tail, deepest(tail));
+  if (main) schedule_tile(r, main, deepest(main));
+}
+
+/* More bytes of weights than of the other operand: each thread takes weights
+ * of its own. */
+static bool weights_are_larger(hone_kernel_t* kernel, const contraction_t* c) {
+  hone_dim_t a = hone_dim_product(kernel->dims, c->a->buffer->rank, c->a->buffer->dims);
+  hone_dim_t b = hone_dim_product(kernel->dims, c->b->buffer->rank, c->b->buffer->dims);
+  return hone_dim_min_value(b) > hone_dim_max_value(a) ||
+         (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
+}
+
+bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
+  contraction_t c = {0};
+  if (!hone_stmt_is_loop(nest) || !recognise(r, &c, nest)) return false;
+  int64_t lanes = r->shape->lanes, stride = 0;
+  if (hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < lanes) return false;
+  tile_t tile = choose_tile(&c, r->shape);
+  int64_t block = lanes * tile.vectors;
+  if (hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block) return false;
+  order_sums(r, &c);
+  bool packed = hone_dim_is_int(c.lanes->extent) && pack_weights(r, &c, block);
+  if (r->status) return true;
+  if (packed) {
+    /* The pack moved b's index: look again. */
+    contraction_t again = {0};
+    if (!find_outs(&again, r->kernel->root->body[hone_stmt_position(nest)])) return true;
+  } else if (!factor_of(r->kernel, c.b->buffer, c.b->index, c.lanes->var, &stride) || stride != 1) {
+    return false;
+  }
+  bool lanes_first = weights_are_larger(r->kernel, &c);
+  char rows_name[NAME], lanes_name[NAME];
+  if (c.rows && !copy_name(rows_name, c.rows->name, "")) return true;
+  if (!copy_name(lanes_name, c.lanes->name, "")) return true;
+  /* lanes.o { others { rows { lanes.i } } }, or lanes.o inside of the others. */
+  if (!move_loop(r, &c, c.lanes, NULL)) return true;
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, lanes_name, block, HONE_TAIL_PEEL)))
+    return true;
+  char inner[NAME], outer[NAME];
+  if (!copy_name(inner, lanes_name, ".i") || !copy_name(outer, lanes_name, ".o")) return true;
+  const char* order[MAX_LOOPS];
+  int n = 0;
+  if (lanes_first) order[n++] = outer;
+  for (int i = 0; i < c.n_outs; i++)
+    if (c.outs[i] != c.lanes && c.outs[i] != c.rows) order[n++] = c.outs[i]->name;
+  if (!lanes_first) order[n++] = outer;
+  if (c.rows) order[n++] = rows_name;
+  order[n++] = inner;
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order))) return true;
+  hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, inner);
+  if (loop) schedule_block(r, loop, c.rows ? rows_name : NULL, tile.rows);
+  return true;
+}

@@ -1,0 +1,38 @@
+/* The inside of schedules for CPUs, for schedule*.c only. */
+#ifndef HONE_BACKENDS_CPU_SCHEDULE_IMPL_H
+#define HONE_BACKENDS_CPU_SCHEDULE_IMPL_H
+
+#include "backends/cpu/schedule.h"
+#include "hone/schedule.h"
+
+typedef struct hone_recipe {
+  hone_kernel_t* kernel;
+  const hone_cpu_shape_t* shape;
+  hone_status_t status; /* out of memory: nothing more is done */
+} hone_recipe_t;
+
+/* Takes the status of a primitive: true when it was applied. A refusal is
+ * forgotten, other failures are kept. */
+bool hone_recipe_did(hone_recipe_t* r, hone_status_t status);
+
+/* The loop that is all there is in the body; NULL otherwise. */
+hone_stmt_t* hone_only_loop(const hone_stmt_t* stmt);
+bool hone_stmt_is_loop(const hone_stmt_t* stmt);
+/* Calls visit for the offset of each load and store inside. */
+void hone_visit_offsets(hone_kernel_t* kernel, hone_stmt_t* stmt,
+                        void (*visit)(void* self, hone_dim_t offset), void* self);
+/* Whether a loop's rounds could be lanes: each access is to one element or to
+ * consecutive ones, and nothing inside is conditional or indirect. */
+bool hone_can_be_lanes(hone_kernel_t* kernel, hone_stmt_t* loop);
+/* Fuses perfectly nested loops, inside out, as long as every access stays a
+ * linear one. `outer` is the outermost; gives the one that stands there then. */
+hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer);
+/* Splits an innermost loop into vectors and a rest; false when it cannot be lanes. */
+bool hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
+
+/* schedule_contract.c: false when the nest is no contraction it knows. */
+bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
+/* schedule_rows.c: reductions and maps inside the loops of the output. */
+void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* nest);
+
+#endif
