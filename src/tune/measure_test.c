@@ -74,6 +74,7 @@ static void options_are_kept(void** state) {
   driver.runs = driver.repeats = 0;
   options = (hone_measure_options_t){.min_repeat_seconds = 100, .run_limit_seconds = 2};
   found = measure(&driver, &options, 2, INFINITY, INFINITY);
+  assert_int_equal(found.repeats, 3);
   assert_int_equal(driver.runs, 1 + 3 * 10); /* no longer than half of the limit */
 }
 
