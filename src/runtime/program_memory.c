@@ -1,0 +1,83 @@
+/* What a program takes, before it runs. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor_impl.h"
+#include "runtime/instance.h"
+
+/* Plans a routine and calls `use` with the plan while it is there. */
+static hone_status_t with_plan(const hone_program_t* program, const hone_routine_t* routine,
+                               const int64_t* symbols, void (*use)(void* self, hone_plan_t* plan),
+                               void* self) {
+  size_t count = (size_t)routine->n_values;
+  size_t bytes = count * (sizeof(hone_plan_value_t) + sizeof(int));
+  hone_plan_value_t* values = hone_alloc(program->allocator, bytes);
+  if (!values) return hone_oom();
+  hone_plan_t plan = {.values = values};
+  hone_status_t status =
+      hone_routine_plan(program, routine, symbols, &plan, (int*)(void*)(values + count));
+  if (!status) use(self, &plan);
+  hone_free(program->allocator, values, bytes);
+  return status;
+}
+
+static void add_plan(void* self, hone_plan_t* plan) {
+  hone_program_memory_t* memory = self;
+  memory->planned += plan->bytes;
+  memory->unshared += plan->unshared_bytes;
+}
+
+static hone_status_t add_values(const hone_routine_t* routine, int count, const int* values,
+                                const int64_t* symbols, size_t* total, bool* has_late) {
+  for (int i = 0; i < count; i++) {
+    const hone_program_value_t* value = &routine->values[values[i]];
+    size_t bytes = 0;
+    if (!value->is_known || value->is_late)
+      *has_late = true;
+    else
+      HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
+    *total += bytes;
+  }
+  return NULL;
+}
+
+/* Values of interpreted steps are on the host's heap, known or not. */
+static void find_late(const hone_routine_t* routine, bool* has_late) {
+  for (int s = 0; s < routine->n_steps; s++)
+    for (int i = 0; i < routine->steps[s].n_outputs; i++) {
+      const hone_program_value_t* value = &routine->values[routine->steps[s].outputs[i]];
+      if (value->is_late || !value->is_known) *has_late = true;
+    }
+}
+
+hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbols,
+                                  hone_program_memory_t* out_memory) {
+  *out_memory = (hone_program_memory_t){0};
+  for (int i = 0; i < program->n_weights; i++) {
+    const hone_weight_t* weight = &program->weights[i];
+    out_memory->weights += weight->tensor->bytes;
+    if (weight->is_copy) out_memory->copied += weight->tensor->bytes;
+  }
+  for (int i = 0; i < program->n_routines; i++) {
+    const hone_routine_t* routine = program->routines[i];
+    HONE_TRY(with_plan(program, routine, symbols, add_plan, out_memory));
+    find_late(routine, &out_memory->has_late);
+  }
+  const hone_routine_t* whole = program->routines[0];
+  HONE_TRY(add_values(whole, whole->n_inputs, whole->inputs, symbols, &out_memory->inputs,
+                      &out_memory->has_late));
+  return add_values(whole, whole->n_outputs, whole->outputs, symbols, &out_memory->outputs,
+                    &out_memory->has_late);
+}
+
+static void print(void* self, hone_plan_t* plan) { hone_plan_print(plan, self); }
+
+hone_status_t hone_program_print_plan(hone_program_t* program, const int64_t* symbols,
+                                      hone_str_t* out) {
+  for (int i = 0; i < program->n_routines; i++) {
+    const hone_routine_t* routine = program->routines[i];
+    if (program->n_routines > 1) hone_str_appendf(out, "routine %d\n", routine->index);
+    HONE_TRY(with_plan(program, routine, symbols, print, out));
+  }
+  return out->failed ? hone_oom() : NULL;
+}

@@ -1,0 +1,422 @@
+/* Programs: graphs compiled for the CPU give what `ref` gives, whatever their
+ * control flow and wherever their sizes come from. */
+#include "runtime/program.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "backends/ref/testing/same_results.h"
+#include "base/float_convert.h"
+#include "base/random.h"
+#include "base/tensor_impl.h"
+#include "base/testing/fault.h"
+#include "passes/testing/random_graph.h"
+#include "runtime/compile.h"
+
+enum { MOST_TENSORS = 32 };
+
+/* A compiled graph, and the same graph for `ref`. */
+typedef struct fixture {
+  hone_graph_t *graph, *plain;
+  const hone_backend_t *cpu, *ref;
+  hone_device_t* device;
+  hone_program_t *program, *reference;
+} fixture_t;
+
+static void compile_pair(fixture_t* f, hone_graph_t* graph, hone_graph_t* plain, int threads) {
+  *f = (fixture_t){.graph = graph,
+                   .plain = plain,
+                   .cpu = hone_backend_find("cpu"),
+                   .ref = hone_backend_find("ref")};
+  const hone_open_options_t open = {
+      .struct_size = sizeof open, .allocator = hone_allocator_system(), .threads = threads};
+  assert_ok(f->cpu->open(0, &open, &f->device));
+  assert_ok(hone_compile(graph, f->cpu, f->device, NULL, NULL, &f->program));
+  const hone_compile_options_t options = {.struct_size = sizeof options,
+                                          .allocator = hone_allocator_system()};
+  assert_ok(f->ref->compile(plain, &options, &f->reference));
+}
+
+static void compile_text(fixture_t* f, const char* symbols, const char* lines) {
+  compile_pair(f, hone_graph_of_text(symbols, lines), hone_graph_of_text(symbols, lines), 2);
+}
+
+static void drop(fixture_t* f) {
+  hone_program_destroy(f->program);
+  f->ref->destroy(f->reference);
+  f->cpu->close(f->device);
+  hone_graph_destroy(f->graph);
+  hone_graph_destroy(f->plain);
+}
+
+static void release(int count, hone_tensor_t** tensors) {
+  for (int i = 0; i < count; i++) hone_tensor_release(tensors[i]);
+}
+
+/* ---- tensors ---- */
+
+static hone_tensor_t* numbers(hone_dtype_t dtype, int rank, const int64_t* dims, uint64_t seed) {
+  hone_tensor_t* tensor;
+  assert_ok(hone_tensor_create(NULL, dtype, rank, dims, &tensor));
+  for (int64_t i = 0; i < tensor->count; i++) {
+    uint32_t word = hone_random_u32(seed, (uint64_t)i);
+    bool is_float = hone_dtype_is_float(dtype);
+    double value = is_float ? word / 1073741824.0 - 2 : word % (dtype == HONE_BOOL ? 2 : 4);
+    hone_from_double(dtype, value, true, (char*)tensor->data + (size_t)i * hone_dtype_size(dtype));
+  }
+  return tensor;
+}
+
+static hone_tensor_t* scalar(hone_dtype_t dtype, double value) {
+  hone_tensor_t* tensor;
+  assert_ok(hone_tensor_create(NULL, dtype, 0, NULL, &tensor));
+  hone_from_double(dtype, value, true, tensor->data);
+  return tensor;
+}
+
+static void assert_close(const hone_tensor_t* a, const hone_tensor_t* b) {
+  assert_int_equal(a->dtype, b->dtype);
+  assert_int_equal(a->rank, b->rank);
+  for (int i = 0; i < a->rank; i++) assert_int_equal(a->dims[i], b->dims[i]);
+  size_t size = hone_dtype_size(a->dtype);
+  for (int64_t i = 0; i < a->count; i++) {
+    double x = hone_to_double(a->dtype, (const char*)a->data + (size_t)i * size);
+    double y = hone_to_double(b->dtype, (const char*)b->data + (size_t)i * size);
+    if (isnan(x) && isnan(y)) continue;
+    if (x != y) assert_true(fabs(x - y) <= 1e-4 * fmax(1, fabs(y)));
+  }
+}
+
+static const hone_run_options_t plain_run = {.struct_size = sizeof plain_run, .seed = 7};
+
+/* Runs both on the inputs, which it releases, and compares; the statuses must
+ * have one code, which it gives. */
+static hone_code_t run_both(const fixture_t* f, int n_inputs, hone_tensor_t** inputs) {
+  hone_tensor_t *got[MOST_TENSORS], *want[MOST_TENSORS];
+  int n = f->plain->n_outputs;
+  assert_true(n <= MOST_TENSORS);
+  hone_status_t mine = hone_program_run(f->program, &plain_run, n_inputs, inputs, n, got);
+  hone_status_t theirs = f->ref->run(f->reference, &plain_run, n_inputs, inputs, n, want);
+  hone_code_t code = hone_status_code(mine);
+  if (code != hone_status_code(theirs))
+    print_error("%s | %s\n", hone_status_message(mine), hone_status_message(theirs));
+  assert_int_equal(code, hone_status_code(theirs));
+  hone_status_free(mine);
+  hone_status_free(theirs);
+  for (int i = 0; i < n && !code; i++) assert_close(got[i], want[i]);
+  release(n, got);
+  release(n, want);
+  release(n_inputs, inputs);
+  return code;
+}
+
+/* ---- one graph, many sizes ---- */
+
+static const char symbols_km[] =
+    "symbol \"k\" input 0 2147483647\nsymbol \"m\" input 0 2147483647\n";
+
+static const char layered[] =
+    "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+    "  %1 = constant {3} : f32[1, 1]\n"
+    "  %2 = expand %1 shape=[k, m] : f32[k, m]\n"
+    "  %3 = mul %0 %2 : f32[k, m] @ \"triple (Mul)\"\n"
+    "  %4 = contract %3 %0 dtype=f32 axes=[1, 1] batch=0 : f32[k, k] @ \"square (MatMul)\"\n"
+    "  %5 = reshape %4 shape=[(k*k)] : f32[(k*k)] @ \"flat (Reshape)\"\n"
+    "  %6 = exp %3 : f32[k, m] @ \"e (Exp)\"\n"
+    "  %7 = reduce %6 combine=add axes=[1] : f32[k] @ \"sum (ReduceSum)\"\n"
+    "  return %5 \"flat\" %7 \"sum\" %0 \"same\"\n";
+
+static void one_program_serves_many_sizes(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km, layered);
+  for (int64_t i = 0; i < 30; i++) { /* more sizes than are kept, some again */
+    int64_t dims[] = {i % 11, 1 + i % 5};
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, dims, (uint64_t)i)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
+/* ---- control flow ---- */
+
+static const char rounds[] =
+    "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+    "  %1 \"n\" = input : i64[]\n"
+    "  %2 \"a0\" <1 dim 0> = input : f32[m]\n"
+    "  %3 = constant {1} : bool[]\n"
+    "  %4 \"a\" %5 \"s\" <2 dim 0> = loop %1 %3 %2 %0 carried=1 : f32[m], f32[_2, m] "
+    "@ \"rounds (Loop)\"\n"
+    "    region \"body\" {\n"
+    "      %0 = input : i64[]\n"
+    "      %1 \"c2\" = input : bool[]\n"
+    "      %2 = input : f32[m]\n"
+    "      %3 \"x\" = input : f32[k, m]\n"
+    "      %4 \"g\" = gather %3 %0 : f32[m] @ \"pick (Gather)\"\n"
+    "      %5 \"acc2\" = add %2 %4 : f32[m] @ \"acc2 (Add)\"\n"
+    "      %6 \"sq\" = mul %5 %5 : f32[m] @ \"sq (Mul)\"\n"
+    "      return %1 %5 %6\n"
+    "    }\n"
+    "  %6 = exp %4 : f32[m] @ \"after (Exp)\"\n"
+    "  %7 = add %5 %5 : f32[_2, m] @ \"late (Add)\"\n"
+    "  return %6 \"e\" %5 \"s\" %7 \"late\"\n";
+
+static const char symbols_rounds[] =
+    "symbol \"k\" input 0 2147483647\nsymbol \"m\" input 0 2147483647\n"
+    "symbol \"_2\" result 0 2147483647\n";
+
+static hone_code_t run_rounds(const fixture_t* f, int64_t k, int64_t m, double n) {
+  hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){k, m}, 1), scalar(HONE_I64, n),
+                             numbers(HONE_F32, 1, (int64_t[]){m}, 2)};
+  return run_both(f, 3, inputs);
+}
+
+static void loops_carry_and_stack(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_rounds, rounds);
+  assert_int_equal(run_rounds(&f, 30, 4, 25), HONE_OK);
+  assert_int_equal(run_rounds(&f, 3, 7, 3), HONE_OK);
+  assert_int_equal(run_rounds(&f, 3, 7, 0), HONE_OK);
+  drop(&f);
+}
+
+static void a_failed_check_names_the_node_and_is_forgotten(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_rounds, rounds);
+  assert_int_equal(run_rounds(&f, 3, 4, 5), HONE_OUT_OF_RANGE);
+  hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){3, 4}, 1), scalar(HONE_I64, 5),
+                             numbers(HONE_F32, 1, (int64_t[]){4}, 2)};
+  hone_tensor_t* outputs[3];
+  hone_status_t status = hone_program_run(f.program, &plain_run, 3, inputs, 3, outputs);
+  assert_non_null(strstr(hone_status_message(status), "pick (Gather)"));
+  hone_status_free(status);
+  release(3, inputs);
+  assert_null(outputs[0]);
+  assert_int_equal(run_rounds(&f, 3, 4, 3), HONE_OK);
+  drop(&f);
+}
+
+static const char branches[] =
+    "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+    "  %1 \"c\" = input : bool[]\n"
+    "  %2 = add %0 %0 : f32[k, m]\n"
+    "  %3 \"y\" = if %1 %2 %2 : f32[k, m] @ \"branch (If)\"\n"
+    "    region \"t\" {\n"
+    "      %0 = input : f32[k, m]\n"
+    "      %1 = exp %0 : f32[k, m] @ \"t (Exp)\"\n"
+    "      return %1\n"
+    "    }\n"
+    "    region \"e\" {\n"
+    "      %0 = input : f32[k, m]\n" /* straight through: planned memory of the caller */
+    "      return %0\n"
+    "    }\n"
+    "  %4 = mul %2 %2 : f32[k, m]\n"
+    "  %5 = mul %4 %4 : f32[k, m]\n"
+    "  %6 = mul %5 %4 : f32[k, m]\n"
+    "  return %3 \"y\" %6 \"z\"\n";
+
+static void branches_are_taken(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km, branches);
+  for (int taken = 0; taken < 2; taken++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){5, 9}, 3),
+                               scalar(HONE_BOOL, taken)};
+    assert_int_equal(run_both(&f, 2, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
+/* ---- what no kernel does ---- */
+
+static const char mixed[] =
+    "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+    "  %1 = neg %0 : f32[k, m]\n"
+    "  %2 %3 = sort %1 axes=[1] : f32[k, m], i64[k, m] @ \"top (TopK)\"\n"
+    "  %4 = add %2 %1 : f32[k, m]\n"
+    "  %5 = random dtype=f32 seed=3 shape=[k, m] unseeded : f32[k, m] @ \"noise (Random)\"\n"
+    "  %6 = mul %4 %5 : f32[k, m]\n"
+    "  return %6 \"y\" %3 \"i\"\n";
+
+static void interpreted_steps_mix_with_kernels(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km, mixed);
+  for (int64_t k = 0; k < 3; k++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){2 * k, 6}, (uint64_t)k)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
+static const char late_sizes[] =
+    "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+    "  %1 \"n\" <2 element 0> = input : i64[1]\n"
+    "  %2 = reduce %1 combine=add axes=[0] : i64[]\n"
+    "  %3 <3 element 0> = add %2 %2 : i64[]\n"
+    "  %4 = iota dtype=i64 axes=[0] shape=[_3] : i64[_3]\n"
+    "  %5 = mul %4 %4 : i64[_3] @ \"squares (Mul)\"\n"
+    "  %6 = reduce %5 combine=add axes=[0] : i64[]\n"
+    "  return %5 \"squares\" %6 \"sum\"\n";
+
+static void sizes_may_come_late(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f,
+               "symbol \"k\" input 0 2147483647\nsymbol \"m\" input 0 2147483647\n"
+               "symbol \"_2\" element 0 100\nsymbol \"_3\" element 0 200\n",
+               late_sizes);
+  for (int64_t n = 0; n < 4; n++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){1, 1}, 1),
+                               numbers(HONE_I64, 1, (int64_t[]){1}, (uint64_t)n)};
+    assert_int_equal(run_both(&f, 2, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
+/* ---- memory ---- */
+
+static void the_plan_says_what_a_run_takes(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km,
+               "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+               "  %1 %2 = sort %0 axes=[1] : f32[k, m], i64[k, m]\n"
+               "  %3 = reduce %1 combine=add axes=[0] : f32[m]\n"
+               "  %4 %5 = sort %3 axes=[0] : f32[m], i64[m]\n"
+               "  %6 = reduce %4 combine=max axes=[0] : f32[]\n"
+               "  return %6 \"y\"\n");
+  hone_program_memory_t memory;
+  assert_ok(hone_program_memory(f.program, (int64_t[]){100, 50}, &memory));
+  assert_int_equal(memory.inputs, 100 * 50 * 4);
+  assert_int_equal(memory.outputs, 4);
+  assert_int_equal(memory.planned, 256); /* 50 sums */
+  assert_false(memory.has_late);
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  assert_ok(hone_program_print_plan(f.program, (int64_t[]){100, 50}, &text));
+  assert_non_null(strstr(hone_str_text(&text), "planned 0.00 MB"));
+  hone_str_free(&text);
+  drop(&f);
+}
+
+/* ---- threads ---- */
+
+typedef struct caller {
+  const fixture_t* f;
+  int64_t first;
+  bool ok;
+} caller_t;
+
+static void* call_often(void* argument) {
+  caller_t* c = argument;
+  c->ok = true;
+  for (int64_t i = 0; i < 12 && c->ok; i++) {
+    int64_t dims[] = {1 + (c->first + i) % 9, 4};
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, dims, (uint64_t)i)};
+    hone_tensor_t *got[3], *want[3];
+    hone_status_t mine = hone_program_run(c->f->program, &plain_run, 1, inputs, 3, got);
+    hone_status_t theirs = c->f->ref->run(c->f->reference, &plain_run, 1, inputs, 3, want);
+    c->ok = !mine && !theirs;
+    for (int k = 0; c->ok && k < 3; k++)
+      for (int64_t e = 0; e < got[k]->count; e++)
+        if (fabsf(((float*)got[k]->data)[e] - ((float*)want[k]->data)[e]) > 1e-3f) c->ok = false;
+    if (!mine) release(3, got);
+    if (!theirs) release(3, want);
+    release(1, inputs);
+    hone_status_free(mine);
+    hone_status_free(theirs);
+  }
+  return NULL;
+}
+
+static void many_threads_run_one_program(void** state) {
+  (void)state;
+  enum { CALLERS = 6 };
+  fixture_t f;
+  compile_text(&f, symbols_km, layered);
+  pthread_t threads[CALLERS];
+  caller_t callers[CALLERS];
+  for (int i = 0; i < CALLERS; i++) {
+    callers[i] = (caller_t){&f, i, false};
+    assert_int_equal(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
+  }
+  for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < CALLERS; i++) assert_true(callers[i].ok);
+  drop(&f);
+}
+
+/* ---- random graphs, and memory that runs out ---- */
+
+static hone_tensor_t* random_input(const hone_value_t* value, uint64_t seed) {
+  int64_t dims[HONE_MAX_RANK], symbols[256];
+  for (int i = 0; i < 256; i++) symbols[i] = 3;
+  for (int i = 0; i < value->type.rank; i++) dims[i] = hone_dim_eval(value->type.dims[i], symbols);
+  return numbers(value->type.dtype, value->type.rank, dims, seed);
+}
+
+static void random_graphs_give_what_ref_gives(void** state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 4; seed++) {
+    fixture_t f;
+    compile_pair(&f, test_random_graph(seed, 12), test_random_graph(seed, 12), 2);
+    hone_tensor_t* inputs[MOST_TENSORS];
+    assert_true(f.plain->n_inputs <= MOST_TENSORS);
+    for (int i = 0; i < f.plain->n_inputs; i++)
+      inputs[i] = random_input(f.plain->inputs[i], seed * 100 + (uint64_t)i);
+    run_both(&f, f.plain->n_inputs, inputs);
+    drop(&f);
+  }
+}
+
+typedef struct fault_case {
+  hone_tensor_t* inputs[3];
+} fault_case_t;
+
+static hone_status_t compile_and_run(const hone_allocator_t* allocator, void* context) {
+  const fault_case_t* c = context;
+  const hone_backend_t* cpu = hone_backend_find("cpu");
+  hone_graph_t* graph = hone_graph_of_text(symbols_rounds, rounds);
+  const hone_open_options_t open = {
+      .struct_size = sizeof open, .allocator = allocator, .threads = 1};
+  const hone_compile_settings_t settings = {.allocator = allocator};
+  hone_device_t* device = NULL;
+  hone_program_t* program = NULL;
+  hone_status_t status = cpu->open(0, &open, &device);
+  if (!status) status = hone_compile(graph, cpu, device, &settings, NULL, &program);
+  hone_tensor_t* outputs[3] = {NULL};
+  if (!status)
+    status = hone_program_run(program, &plain_run, 3, (hone_tensor_t* const*)c->inputs, 3, outputs);
+  release(3, outputs);
+  hone_program_destroy(program);
+  if (device) cpu->close(device);
+  hone_graph_destroy(graph);
+  return status;
+}
+
+static void survives_running_out_of_memory(void** state) {
+  (void)state;
+  fault_case_t c = {{numbers(HONE_F32, 2, (int64_t[]){4, 3}, 1), scalar(HONE_I64, 2),
+                     numbers(HONE_F32, 1, (int64_t[]){3}, 2)}};
+  assert_survives_faults(compile_and_run, &c);
+  release(3, c.inputs);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_program_serves_many_sizes),
+      cmocka_unit_test(loops_carry_and_stack),
+      cmocka_unit_test(a_failed_check_names_the_node_and_is_forgotten),
+      cmocka_unit_test(branches_are_taken),
+      cmocka_unit_test(interpreted_steps_mix_with_kernels),
+      cmocka_unit_test(sizes_may_come_late),
+      cmocka_unit_test(the_plan_says_what_a_run_takes),
+      cmocka_unit_test(many_threads_run_one_program),
+      cmocka_unit_test(random_graphs_give_what_ref_gives),
+      cmocka_unit_test(survives_running_out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
