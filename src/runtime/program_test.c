@@ -372,24 +372,55 @@ static void random_graphs_give_what_ref_gives(void** state) {
   }
 }
 
+/* An allocator that takes from whichever stands behind it at the time, and
+ * gives back to where a block came from. */
+typedef struct gate {
+  hone_allocator_t allocator;
+  const hone_allocator_t* behind;
+} gate_t;
+
+enum { GATE_HEADER = 64 };
+
+static void* gate_resize(void* self, void* old, size_t old_size, size_t new_size) {
+  const gate_t* gate = self;
+  char* block = old ? (char*)old - GATE_HEADER : NULL;
+  const hone_allocator_t* owner = gate->behind;
+  if (block) memcpy(&owner, block, sizeof owner);
+  if (!new_size) {
+    if (block) owner->resize(owner->self, block, old_size + GATE_HEADER, 0);
+    return NULL;
+  }
+  char* made =
+      owner->resize(owner->self, block, block ? old_size + GATE_HEADER : 0, new_size + GATE_HEADER);
+  if (!made) return NULL;
+  memcpy(made, &owner, sizeof owner);
+  return made + GATE_HEADER;
+}
+
 typedef struct fault_case {
   hone_tensor_t* inputs[3];
+  const char *symbols, *lines;
+  bool in_compile; /* fail there too, else in runs only */
 } fault_case_t;
 
 static hone_status_t compile_and_run(const hone_allocator_t* allocator, void* context) {
   const fault_case_t* c = context;
+  gate_t gate = {{&gate, gate_resize}, c->in_compile ? allocator : hone_allocator_system()};
   const hone_backend_t* cpu = hone_backend_find("cpu");
-  hone_graph_t* graph = hone_graph_of_text(symbols_rounds, rounds);
+  hone_graph_t* graph = hone_graph_of_text(c->symbols, c->lines);
   const hone_open_options_t open = {
-      .struct_size = sizeof open, .allocator = allocator, .threads = 1};
-  const hone_compile_settings_t settings = {.allocator = allocator};
+      .struct_size = sizeof open, .allocator = &gate.allocator, .threads = 1};
+  const hone_compile_settings_t settings = {.allocator = &gate.allocator};
   hone_device_t* device = NULL;
   hone_program_t* program = NULL;
   hone_status_t status = cpu->open(0, &open, &device);
   if (!status) status = hone_compile(graph, cpu, device, &settings, NULL, &program);
+  gate.behind = allocator;
   hone_tensor_t* outputs[3] = {NULL};
+  int n_inputs = graph->n_inputs, n_outputs = graph->n_outputs;
   if (!status)
-    status = hone_program_run(program, &plain_run, 3, (hone_tensor_t* const*)c->inputs, 3, outputs);
+    status = hone_program_run(program, &plain_run, n_inputs, (hone_tensor_t* const*)c->inputs,
+                              n_outputs, outputs);
   release(3, outputs);
   hone_program_destroy(program);
   if (device) cpu->close(device);
@@ -397,10 +428,26 @@ static hone_status_t compile_and_run(const hone_allocator_t* allocator, void* co
   return status;
 }
 
-static void survives_running_out_of_memory(void** state) {
+static void runs_survive_running_out_of_memory(void** state) {
   (void)state;
   fault_case_t c = {{numbers(HONE_F32, 2, (int64_t[]){4, 3}, 1), scalar(HONE_I64, 2),
-                     numbers(HONE_F32, 1, (int64_t[]){3}, 2)}};
+                     numbers(HONE_F32, 1, (int64_t[]){3}, 2)},
+                    symbols_rounds,
+                    rounds,
+                    false};
+  assert_survives_faults(compile_and_run, &c);
+  release(3, c.inputs);
+}
+
+static void compiling_survives_running_out_of_memory(void** state) {
+  (void)state;
+  fault_case_t c = {{numbers(HONE_F32, 2, (int64_t[]){4, 3}, 1)},
+                    symbols_km,
+                    "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+                    "  %1 %2 = sort %0 axes=[1] : f32[k, m], i64[k, m]\n"
+                    "  %3 = reshape %1 shape=[(k*m)] : f32[(k*m)]\n"
+                    "  return %3 \"y\" %2 \"i\"\n",
+                    true};
   assert_survives_faults(compile_and_run, &c);
   release(3, c.inputs);
 }
@@ -416,7 +463,8 @@ int main(void) {
       cmocka_unit_test(the_plan_says_what_a_run_takes),
       cmocka_unit_test(many_threads_run_one_program),
       cmocka_unit_test(random_graphs_give_what_ref_gives),
-      cmocka_unit_test(survives_running_out_of_memory),
+      cmocka_unit_test(runs_survive_running_out_of_memory),
+      cmocka_unit_test(compiling_survives_running_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
