@@ -446,3 +446,17 @@ def test_multiply_adds_of_a_real_model(tmp_path):
             expected += values[node.output[0]].size * each
     work = info(tmp_path, path, "--dim", "DynamicDimension.0=1", "--dim", "DynamicDimension.1=64")
     assert work["multiply_adds"]["count"] == expected
+
+
+def test_paths_of_any_bytes_are_told(tmp_path):
+    """JSON is UTF-8 throughout, and a file's name need not be."""
+    _, w2, _ = chain(tmp_path, "a.onnx")
+    chain(tmp_path, "b.onnx", weight=w2 * 2)
+    name = os.fsencode(tmp_path) + b"/\xff\xc3.onnx"
+    os.rename(tmp_path / "a.onnx", name)
+    for words in (["info", name], ["check", name],
+                  ["diff", name, "b.onnx", "--dim", "batch=2", "-o", b"\xfecase"]):
+        done = subprocess.run([HONE, *words, "--json"], cwd=tmp_path, capture_output=True)
+        found = json.loads(done.stdout.decode())
+        assert "error" not in found, found
+    assert found["first"]["folder"] == "?case"

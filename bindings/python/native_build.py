@@ -65,11 +65,13 @@ def link_flags():
 ffi = cffi.FFI()
 ffi.cdef(declarations())
 ffi.cdef('extern "Python" void hone_python_release(void* owner);')
+LIBRARY = str(library())
 ffi.set_source(
     "hone._native",
     "#include <hone/hone.h>",
     include_dirs=[str(INCLUDE)],
-    extra_objects=[str(library())],
+    extra_objects=[LIBRARY],
+    depends=[LIBRARY],  # else a build folder that was kept would link the last one
     extra_link_args=link_flags(),
     extra_compile_args=[] if "clang" in (sysconfig.get_config_var("CC") or "") else ["-O2"],
 )

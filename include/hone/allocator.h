@@ -24,7 +24,8 @@ typedef struct hone_allocator {
 HONE_API const hone_allocator_t* hone_allocator_system(void);
 
 /* A counting allocator with a hard limit, over `base` (NULL: the system's).
- * `limit_bytes` 0 means no limit. Requests beyond the limit fail. */
+ * `limit_bytes` 0 means no limit. Requests beyond the limit fail. It may be
+ * destroyed before what was made with it, and stays until that is freed. */
 typedef struct hone_limit_allocator hone_limit_allocator_t;
 HONE_API HONE_MUST_USE hone_status_t hone_limit_allocator_create(
     const hone_allocator_t* base, size_t limit_bytes, hone_limit_allocator_t** out_limit);

@@ -34,7 +34,12 @@ struct hone_limit_allocator {
   size_t limit; /* bytes; SIZE_MAX when there is none */
   atomic_size_t in_use;
   atomic_size_t peak;
+  atomic_size_t holders; /* blocks that are out, and the owner until it destroys */
 };
+
+static void limit_drop(hone_limit_allocator_t* limit) {
+  if (atomic_fetch_sub(&limit->holders, 1) == 1) hone_free(limit->base, limit, sizeof *limit);
+}
 
 /* Takes `size` bytes from the budget; false when they are not there. */
 static bool limit_reserve(hone_limit_allocator_t* limit, size_t size) {
@@ -55,6 +60,8 @@ static void* limit_resize(void* self, void* old, size_t old_size, size_t new_siz
   void* fresh = limit->base->resize(limit->base->self, old, old_size, new_size);
   bool failed = new_size && !fresh;
   atomic_fetch_sub(&limit->in_use, failed ? new_size : old ? old_size : 0);
+  if (fresh && !old) atomic_fetch_add(&limit->holders, 1);
+  if (old && !new_size) limit_drop(limit);
   return fresh;
 }
 
@@ -67,12 +74,13 @@ hone_status_t hone_limit_allocator_create(const hone_allocator_t* base, size_t l
   limit->interface = (hone_allocator_t){.self = limit, .resize = limit_resize};
   limit->base = base;
   limit->limit = limit_bytes ? limit_bytes : SIZE_MAX;
+  atomic_init(&limit->holders, 1);
   *out_limit = limit;
   return NULL;
 }
 
 void hone_limit_allocator_destroy(hone_limit_allocator_t* limit) {
-  if (limit) hone_free(limit->base, limit, sizeof *limit);
+  if (limit) limit_drop(limit);
 }
 
 const hone_allocator_t* hone_limit_allocator_get(hone_limit_allocator_t* limit) {

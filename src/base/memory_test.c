@@ -81,6 +81,27 @@ static void counting_is_atomic(void** state) {
   hone_limit_allocator_destroy(limit);
 }
 
+/* What it gave keeps it alive: leaks and use after free are for the sanitizer to see. */
+static void a_limit_goes_with_its_last_block(void** state) {
+  (void)state;
+  hone_limit_allocator_t *base, *limit;
+  assert_ok(hone_limit_allocator_create(NULL, 0, &base));
+  assert_ok(hone_limit_allocator_create(hone_limit_allocator_get(base), 1000, &limit));
+  size_t alone = hone_limit_allocator_in_use(base);
+  const hone_allocator_t* allocator = hone_limit_allocator_get(limit);
+  char* first = hone_alloc(allocator, 10);
+  char* second = hone_alloc(allocator, 20);
+  hone_limit_allocator_destroy(limit);
+  hone_free(allocator, first, 10);
+  second = hone_realloc(allocator, second, 20, 900);
+  assert_non_null(second);
+  assert_null(hone_alloc(allocator, 200));
+  assert_int_equal(hone_limit_allocator_in_use(base), alone + 900);
+  hone_free(allocator, second, 900);
+  assert_int_equal(hone_limit_allocator_in_use(base), 0);
+  hone_limit_allocator_destroy(base);
+}
+
 static hone_status_t use_a_limit(const hone_allocator_t* allocator, void* context) {
   (void)context;
   hone_limit_allocator_t* limit;
@@ -132,6 +153,7 @@ int main(void) {
       cmocka_unit_test(resizing_keeps_the_content),
       cmocka_unit_test(absurd_sizes_are_refused),
       cmocka_unit_test(a_limit_is_kept),
+      cmocka_unit_test(a_limit_goes_with_its_last_block),
       cmocka_unit_test(counting_is_atomic),
       cmocka_unit_test(survives_running_out_of_memory),
       cmocka_unit_test(sizes_do_not_overflow),

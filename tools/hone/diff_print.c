@@ -1,6 +1,5 @@
 /* The report of `hone diff`, for people and for machines. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +7,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "diff.h"
-#include "import/utf8.h"
 #include "ir/type_text.h"
+#include "json.h"
 #include "line.h"
 
 enum { MAX_CHANGES = 20, MAX_OUTPUTS = 20, MAX_NODES = 8, TYPE_SIZE = 256 };
@@ -147,8 +146,7 @@ static json_t* detail_of(const hone_difference_t* difference) {
   hone_str_t line;
   hone_str_init(&line, NULL);
   hone_difference_print(difference, &line);
-  if (line.data) hone_utf8_repair(line.data, line.size, false);
-  json_t* made = json_string(hone_str_text(&line));
+  json_t* made = hone_json_text(hone_str_text(&line), line.size);
   hone_str_free(&line);
   return made;
 }
@@ -165,17 +163,19 @@ static json_t* place_of(const hone_difference_t* difference) {
 static json_t* row_json(const hone_diff_row_t* row) {
   static const char* const kinds[] = {"none", "type", "values"};
   const hone_difference_t* d = &row->difference;
-  json_t* made = json_pack(
-      "{s:s, s:b, s:s, s:o, s:o, s:I, s:I, s:o}", "name", row->name, "agrees", !d->kind,
-      "difference", kinds[d->kind], "max_error", number(d->max_error), "allowed", number(d->bound),
-      "wrong", (json_int_t)d->wrong, "count", (json_int_t)d->count, "detail", detail_of(d));
+  json_t* made =
+      json_pack("{s:o, s:b, s:s, s:o, s:o, s:I, s:I, s:o}", "name", hone_json_string(row->name),
+                "agrees", !d->kind, "difference", kinds[d->kind], "max_error", number(d->max_error),
+                "allowed", number(d->bound), "wrong", (json_int_t)d->wrong, "count",
+                (json_int_t)d->count, "detail", detail_of(d));
   if (d->kind == HONE_DIFFERENCE_VALUES) json_object_set_new(made, "worst", place_of(d));
   return made;
 }
 
 static json_t* node_json(const hone_onnx_node_t* node) {
-  return json_pack("{s:s, s:s, s:s}", "node", hone_diff_node_name(node), "op", node->op_type,
-                   "domain", *node->domain ? node->domain : "ai.onnx");
+  return json_pack("{s:o, s:o, s:o}", "node", hone_json_string(hone_diff_node_name(node)), "op",
+                   hone_json_string(node->op_type), "domain",
+                   hone_json_string(*node->domain ? node->domain : "ai.onnx"));
 }
 
 static json_t* changes_json(const hone_changes_t* changes) {
@@ -183,8 +183,9 @@ static json_t* changes_json(const hone_changes_t* changes) {
   for (int64_t i = 0; i < changes->count; i++) {
     const hone_change_t* change = &changes->items[i];
     const char* how = change->sign == '~' ? "changed" : change->sign == '+' ? "added" : "removed";
-    json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:s}", "how", how, "what", change->what,
-                                           "name", change->name, "detail", change->detail));
+    json_array_append_new(array, json_pack("{s:s, s:s, s:o, s:o}", "how", how, "what", change->what,
+                                           "name", hone_json_string(change->name), "detail",
+                                           hone_json_string(change->detail)));
   }
   return array;
 }
@@ -197,7 +198,7 @@ static json_t* first_json(const hone_diff_t* diff) {
     json_array_append_new(before, node_json(node_at(diff, diff->before.items[i])));
   json_object_set_new(made, "output", row_json(&diff->first));
   json_object_set_new(made, "not_compared_before", before);
-  json_object_set_new(made, "folder", json_string(diff->folder));
+  json_object_set_new(made, "folder", hone_json_string(diff->folder));
   return made;
 }
 
@@ -209,8 +210,5 @@ hone_status_t hone_diff_print_json(const hone_diff_t* diff) {
                            "compared", (json_int_t)diff->n_compared, "unknown_recorded",
                            (json_int_t)diff->n_unknown, "first", first_json(diff));
   if (root && diff->other) json_object_set_new(root, "structure", changes_json(&diff->changes));
-  bool ok = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0;
-  putchar('\n');
-  json_decref(root);
-  return ok ? NULL : hone_oom();
+  return hone_json_print(root);
 }

@@ -1,10 +1,9 @@
 /* `hone info` for machines. */
-#include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "info.h"
+#include "json.h"
 
 static const char* domain_name(const char* domain) { return *domain ? domain : "ai.onnx"; }
 
@@ -20,7 +19,8 @@ static json_t* value_json(const hone_onnx_value_info_t* value) {
   hone_str_t type;
   hone_str_init(&type, NULL);
   hone_info_print_type(&value->type, &type);
-  json_t* made = json_pack("{s:s, s:s}", "name", value->name, "type", hone_str_text(&type));
+  json_t* made = json_pack("{s:o, s:o}", "name", hone_json_string(value->name), "type",
+                           hone_json_string(hone_str_text(&type)));
   hone_str_free(&type);
   return made;
 }
@@ -59,57 +59,63 @@ static json_t* all_weights_json(const hone_info_t* info) {
 static json_t* files_json(const hone_info_t* info) {
   json_t* array = json_array();
   for (int64_t i = 0; i < info->n_files; i++)
-    json_array_append_new(array, json_pack("{s:s, s:I, s:I}", "name", info->files[i].name,
-                                           "tensors", (json_int_t)info->files[i].tensors, "bytes",
-                                           (json_int_t)info->files[i].bytes));
+    json_array_append_new(
+        array,
+        json_pack("{s:o, s:I, s:I}", "name", hone_json_string(info->files[i].name), "tensors",
+                  (json_int_t)info->files[i].tensors, "bytes", (json_int_t)info->files[i].bytes));
   return array;
 }
 
 static json_t* functions_json(const hone_model_t* model) {
   json_t* array = json_array();
   for (int i = 0; i < model->n_functions; i++)
-    json_array_append_new(array, json_pack("{s:s, s:s, s:I}", "domain", model->functions[i].domain,
-                                           "name", model->functions[i].name, "nodes",
-                                           (json_int_t)model->functions[i].n_nodes));
+    json_array_append_new(
+        array, json_pack("{s:o, s:o, s:I}", "domain", hone_json_string(model->functions[i].domain),
+                         "name", hone_json_string(model->functions[i].name), "nodes",
+                         (json_int_t)model->functions[i].n_nodes));
   return array;
 }
 
 static json_t* ops_json(const hone_info_t* info) {
   json_t* array = json_array();
   for (int64_t i = 0; i < info->n_ops; i++)
-    json_array_append_new(array, json_pack("{s:s, s:s, s:I}", "op", info->ops[i].name, "domain",
-                                           domain_name(info->ops[i].domain), "count",
-                                           (json_int_t)info->ops[i].count));
+    json_array_append_new(
+        array, json_pack("{s:o, s:o, s:I}", "op", hone_json_string(info->ops[i].name), "domain",
+                         hone_json_string(domain_name(info->ops[i].domain)), "count",
+                         (json_int_t)info->ops[i].count));
   return array;
 }
 
 static json_t* work_json(const hone_info_work_t* work) {
-  return json_pack("{s:o, s:s?, s:s?, s:I, s:s?}", "count",
+  return json_pack("{s:o, s:o, s:o, s:I, s:o}", "count",
                    work->failure || work->count < 0 ? json_null() : json_integer(work->count),
-                   "formula", work->text, "in_bodies", work->has_bodies ? work->body_text : "0",
-                   "not_counted_nodes", (json_int_t)work->unknown, "failure", work->failure);
+                   "formula", hone_json_string(work->text), "in_bodies",
+                   hone_json_string(work->has_bodies ? work->body_text : "0"), "not_counted_nodes",
+                   (json_int_t)work->unknown, "failure", hone_json_string(work->failure));
 }
 
 static json_t* metadata_json(const hone_model_t* model) {
   json_t* object = json_object();
   for (int i = 0; i < model->n_metadata; i++)
-    json_object_set_new(object, model->metadata[i].key, json_string(model->metadata[i].value));
+    json_object_set_new(object, model->metadata[i].key, hone_json_string(model->metadata[i].value));
   return object;
 }
 
 static json_t* dims_json(const hone_info_t* info) {
   json_t* array = json_array();
   for (int64_t i = 0; i < info->n_dims; i++)
-    json_array_append_new(array, json_string(info->dims[i]));
+    json_array_append_new(array, hone_json_string(info->dims[i]));
   return array;
 }
 
 static json_t* origin_json(const hone_model_t* model) {
-  return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:o, s:s, s:s}", "model", model->path,
-                   "producer", model->producer_name, "producer_version", model->producer_version,
-                   "ir_version", (json_int_t)model->ir_version, "domain", model->domain,
-                   "model_version", (json_int_t)model->model_version, "opsets", opsets_json(model),
-                   "graph", model->graph->name, "doc", model->doc);
+  return json_pack(
+      "{s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o}", "model", hone_json_string(model->path),
+      "producer", hone_json_string(model->producer_name), "producer_version",
+      hone_json_string(model->producer_version), "ir_version", (json_int_t)model->ir_version,
+      "domain", hone_json_string(model->domain), "model_version", (json_int_t)model->model_version,
+      "opsets", opsets_json(model), "graph", hone_json_string(model->graph->name), "doc",
+      hone_json_string(model->doc));
 }
 
 hone_status_t hone_info_print_json(const hone_info_t* info) {
@@ -123,10 +129,9 @@ hone_status_t hone_info_print_json(const hone_info_t* info) {
       "weights", all_weights_json(info), "data_files", files_json(info), "quantized",
       info->n_qdq || info->n_integer, "quantization", hone_info_quantization(info), "multiply_adds",
       work_json(&info->work), "metadata", metadata_json(model), "operators", ops_json(info));
-  bool ok = root && rest && json_object_update(root, rest) == 0 &&
-            json_dumpf(root, stdout, JSON_INDENT(2)) == 0;
-  if (ok) putchar('\n');
+  bool ok = root && rest && json_object_update(root, rest) == 0;
   json_decref(rest);
+  if (ok) return hone_json_print(root);
   json_decref(root);
-  return ok ? NULL : hone_oom();
+  return hone_oom();
 }

@@ -47,16 +47,18 @@ class Session:
         """`model`: a Model, or what Model takes. `dims`: sizes of named dimensions, numbers or
         (least, largest). `mem_limit`: bytes, or text as "2G"; 0 or None for none."""
         self.model = model if isinstance(model, Model) else Model(model)
-        self._limit = None
         options, keep = ffi.new("hone_session_options_t*"), []
         options.struct_size = ffi.sizeof("hone_session_options_t")
         options.device = self._kept(keep, device)
         options.n_dims, options.dims = self._dims(keep, dims or {})
-        if _bytes(mem_limit):
-            self._limit = self._make_limit(_bytes(mem_limit))
-            options.allocator = lib.hone_limit_allocator_get(self._limit)
+        limit = self._make_limit(_bytes(mem_limit)) if _bytes(mem_limit) else ffi.NULL
+        if limit:
+            options.allocator = lib.hone_limit_allocator_get(limit)
         out = ffi.new("hone_session_t**")
-        check(lib.hone_session_create(self.model._model, options, out))
+        try:
+            check(lib.hone_session_create(self.model._model, options, out))
+        finally:
+            lib.hone_limit_allocator_destroy(limit)  # goes with the last of what is made with it
         # The default argument keeps the model until the session has gone.
         self._session = ffi.gc(out[0], lambda s, model=self.model: lib.hone_session_destroy(s))
         self.inputs = self._infos(lib.hone_session_input_count, lib.hone_session_input_name,
@@ -73,7 +75,6 @@ class Session:
     def _make_limit(size):
         out = ffi.new("hone_limit_allocator_t**")
         check(lib.hone_limit_allocator_create(ffi.NULL, size, out))
-        # Arrays may outlive the session, and need the allocator until they are freed.
         return out[0]
 
     def _dims(self, keep, dims):

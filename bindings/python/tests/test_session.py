@@ -73,6 +73,20 @@ def test_every_dtype_survives(kind, shape):
     assert kind is np.str_ or got.dtype == value.dtype
 
 
+def test_what_a_limited_session_made_outlives_it():
+    split = model_of([helper.make_node("SplitToSequence", ["x"], ["y"]),
+                      helper.make_node("Neg", ["x"], ["z"])],
+                     [tensor("x", TensorProto.FLOAT, [2])],
+                     [helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, None),
+                      tensor("z", TensorProto.FLOAT, [2])])
+    sequence, array = hone.Session(split, mem_limit="100M").run_list([np.ones(2, np.float32)])
+    gc.collect()
+    item = sequence[1]
+    del sequence
+    gc.collect()
+    assert item.tolist() == [1] and array.tolist() == [-1, -1]
+
+
 def test_errors_name_what_is_wrong(add):
     session = hone.Session(add)
     with pytest.raises(hone.HoneError, match="'y'.*f64.*f32") as caught:

@@ -8,11 +8,13 @@
 #include "base/testing/test.h"
 #include "hone/backend.h"
 
-/* What drivers keep to themselves is no leak of hone's. */
+/* What drivers keep to themselves is no leak of hone's. The sanitizer asks by
+ * this name. NOLINTBEGIN(cert-dcl37-c,cert-dcl51-cpp,bugprone-reserved-identifier) */
 const char* __lsan_default_suppressions(void);
 const char* __lsan_default_suppressions(void) {
   return "leak:libpocl\nleak:libOpenCL\nleak:libLLVM\nleak:libclang\n";
 }
+/* NOLINTEND(cert-dcl37-c,cert-dcl51-cpp,bugprone-reserved-identifier) */
 
 enum { COUNT = 1000, SIZE = 48 };
 
