@@ -116,24 +116,27 @@ hone_value_t* hone_move_reshape(hone_builder_t* b, hone_value_t* x, int rank,
 
 /* ---- backwards ---- */
 
-/* Whether computing `v` is free: what moves around in it is a constant, or its
- * movement is of ones only. */
-static bool is_free(const hone_value_t* v) {
-  while (v && (v->node->prim == HONE_PRIM_EXPAND || v->node->prim == HONE_PRIM_RESHAPE))
+/* What `v` is made from by expands and reshapes. */
+static const hone_value_t* beneath(const hone_value_t* v) {
+  while (v->node->prim == HONE_PRIM_EXPAND || v->node->prim == HONE_PRIM_RESHAPE)
     v = v->node->inputs[0];
-  if (v && v->node->prim == HONE_PRIM_PERMUTE) {
-    v = v->node->inputs[0];
-    while (v->node->prim == HONE_PRIM_RESHAPE) v = v->node->inputs[0];
-    return v->node->prim == HONE_PRIM_CONSTANT;
-  }
-  return v != NULL;
+  return v;
+}
+
+/* Whether `now` costs nothing: its movement is of ones only, or of a constant,
+ * or a permute has merely become another one. */
+static bool is_free(const hone_value_t* now, const hone_value_t* before) {
+  const hone_value_t* v = now ? beneath(now) : NULL;
+  if (!v || v->node->prim != HONE_PRIM_PERMUTE) return v != NULL;
+  if (before->node->prim == HONE_PRIM_PERMUTE) return true;
+  return beneath(v->node->inputs[0])->node->prim == HONE_PRIM_CONSTANT;
 }
 
 hone_value_t* hone_move_unpermute(hone_builder_t* b, hone_value_t* x, const int64_t* axes) {
   int64_t inverse[HONE_MAX_RANK];
   hone_match_invert(x->type.rank, axes, inverse);
   hone_value_t* u = hone_move_permute(b, x, inverse);
-  return is_free(u) ? u : NULL;
+  return is_free(u, x) ? u : NULL;
 }
 
 /* One group of axes that a reshape joins or splits: [from, to) of both sides. */

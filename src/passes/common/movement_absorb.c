@@ -1,4 +1,6 @@
 /* Permutes pass through, or vanish in, primitives that name their axes. */
+#include <string.h>
+
 #include "passes/common/match.h"
 #include "passes/common/movement.h"
 
@@ -77,10 +79,29 @@ static hone_value_t* through_reduce(hone_rewriter_t* r, hone_node_t* node) {
   return hone_permute(r->b, hone_rewrite_copy(r, &copy, permute->inputs), after);
 }
 
+/* The permute that most parts have. */
+static hone_node_t* common_permute(const hone_node_t* node) {
+  hone_node_t* best = NULL;
+  int best_count = 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    hone_node_t* permute = hone_match_prim(node->inputs[i], HONE_PRIM_PERMUTE);
+    int count = 0;
+    for (int k = 0; permute && k < node->n_inputs; k++) {
+      const hone_node_t* other = hone_match_prim(node->inputs[k], HONE_PRIM_PERMUTE);
+      size_t bytes = (size_t)permute->n_axes * sizeof *permute->axes;
+      count += other && memcmp(other->axes, permute->axes, bytes) == 0;
+    }
+    if (count > best_count) best = permute;
+    if (count > best_count) best_count = count;
+  }
+  return best;
+}
+
 static hone_value_t* through_concat(hone_rewriter_t* r, hone_node_t* node) {
-  hone_node_t* permute = permute_of(node);
+  if (node->n_inputs > MAX_PARTS) return NULL;
+  hone_node_t* permute = common_permute(node);
   hone_value_t* parts[MAX_PARTS];
-  if (!permute || node->n_inputs > MAX_PARTS) return NULL;
+  if (!permute) return NULL;
   for (int i = 0; i < node->n_inputs; i++) {
     parts[i] = hone_move_unpermute(r->b, node->inputs[i], permute->axes);
     if (!parts[i]) return NULL;

@@ -147,14 +147,16 @@ static hone_value_t* drop_ones(hone_rewriter_t* r, hone_node_t* node) {
   return NULL;
 }
 
-/* ---- operands with extents of 1 that no pair names ---- */
+/* ---- operands with new extents of 1 that no pair names ---- */
 
 static hone_value_t* absorb_ones(hone_rewriter_t* r, hone_node_t* node, int side) {
   hone_node_t* reshape = hone_match_prim(node->inputs[side], HONE_PRIM_RESHAPE);
   if (!reshape) return NULL;
   hone_value_t* plain = reshape->inputs[0];
   const hone_type_t* type = &node->inputs[side]->type;
-  if (!hone_move_same_but_ones(&plain->type, type->rank, type->dims)) return NULL;
+  if (plain->type.rank > type->rank ||
+      !hone_move_same_but_ones(&plain->type, type->rank, type->dims))
+    return NULL;
   contraction_t c = take_apart(node);
   int partner[HONE_MAX_RANK];
   hone_move_partners(&plain->type, type, partner);

@@ -49,15 +49,15 @@ static hone_tensor_t* draw_tensor(draw_t* d, const hone_type_t* type, const int6
   return tensor;
 }
 
-/* Each symbol of the inputs a small size that its range allows. */
-static int64_t* draw_symbols(const hone_graph_t* graph, draw_t* d) {
+/* Each symbol of the inputs a size that its range allows: `extent`, or (0) a small one. */
+static int64_t* draw_symbols(const hone_graph_t* graph, draw_t* d, int64_t extent) {
   int count = hone_dims_symbol_count(graph->dims);
   int64_t* values = calloc((size_t)count + 1, sizeof *values);
   assert_non_null(values);
   for (int i = 0; i < count; i++) {
     const hone_symbol_t* symbol = hone_dims_symbol(graph->dims, i);
     if (symbol->origin != HONE_SYMBOL_INPUT) continue;
-    values[i] = 1 + (int64_t)(next(d) % 4);
+    values[i] = extent ? extent : 1 + (int64_t)(next(d) % 4);
     if (values[i] < symbol->min) values[i] = symbol->min;
     if (values[i] > symbol->max) values[i] = symbol->max;
   }
@@ -81,10 +81,15 @@ static hone_status_t run_ref(const hone_graph_t* graph, hone_tensor_t** inputs,
 }
 
 void test_graph_run(const hone_graph_t* graph, uint64_t seed, test_outputs_t* out) {
+  test_graph_run_sized(graph, seed, 0, out);
+}
+
+void test_graph_run_sized(const hone_graph_t* graph, uint64_t seed, int64_t extent,
+                          test_outputs_t* out) {
   *out = (test_outputs_t){.count = graph->n_outputs};
   assert_true(graph->n_outputs <= TEST_MAX_OUTPUTS);
   draw_t d = {.seed = seed};
-  int64_t* symbols = draw_symbols(graph, &d);
+  int64_t* symbols = draw_symbols(graph, &d, extent);
   hone_tensor_t** inputs = calloc((size_t)graph->n_inputs + 1, sizeof *inputs);
   assert_non_null(inputs);
   for (int i = 0; i < graph->n_inputs; i++) {
@@ -115,6 +120,29 @@ static bool close_enough(double x, double y, double tolerance) {
   return fabs(x - y) <= tolerance * scale;
 }
 
+static bool same_text(const hone_string_t* x, const hone_string_t* y) {
+  return x->size == y->size && (x->size == 0 || memcmp(x->data, y->data, x->size) == 0);
+}
+
+/* One element of two tensors. */
+static bool same_element(hone_dtype_t dtype, const void* x, const void* y, double tolerance) {
+  if (dtype == HONE_STRING) return same_text(x, y);
+  if (memcmp(x, y, hone_dtype_size(dtype)) == 0) return true;
+  return hone_dtype_is_float(dtype) &&
+         close_enough(hone_to_double(dtype, x), hone_to_double(dtype, y), tolerance);
+}
+
+static void same_value(const hone_tensor_t* a, const hone_tensor_t* b, double tolerance,
+                       const char* what, int output);
+
+static void same_items(const hone_tensor_t* a, const hone_tensor_t* b, double tolerance,
+                       const char* what, int output) {
+  if (hone_tensor_kind(a) != hone_tensor_kind(b) || hone_tensor_count(a) != hone_tensor_count(b))
+    fail_msg("%s: output %d is of another kind or length", what, output);
+  for (int64_t i = 0; hone_sequence_item(a, i); i++)
+    same_value(hone_sequence_item(a, i), hone_sequence_item(b, i), tolerance, what, output);
+}
+
 static void same_tensor(const hone_tensor_t* a, const hone_tensor_t* b, double tolerance,
                         const char* what, int output) {
   hone_dtype_t dtype = hone_tensor_dtype(a);
@@ -123,12 +151,17 @@ static void same_tensor(const hone_tensor_t* a, const hone_tensor_t* b, double t
     fail_msg("%s: output %d is of another type or shape", what, output);
   size_t size = hone_dtype_size(dtype);
   const char *x = hone_tensor_data(a), *y = hone_tensor_data(b);
-  for (int64_t i = 0; i < hone_tensor_count(a); i++, x += size, y += size) {
-    if (memcmp(x, y, size) == 0) continue;
-    bool ok = hone_dtype_is_float(dtype) &&
-              close_enough(hone_to_double(dtype, x), hone_to_double(dtype, y), tolerance);
-    if (!ok) fail_msg("%s: output %d, element %lld differs", what, output, (long long)i);
-  }
+  for (int64_t i = 0; i < hone_tensor_count(a); i++, x += size, y += size)
+    if (!same_element(dtype, x, y, tolerance))
+      fail_msg("%s: output %d, element %lld differs", what, output, (long long)i);
+}
+
+static void same_value(const hone_tensor_t* a, const hone_tensor_t* b, double tolerance,
+                       const char* what, int output) {
+  if (hone_tensor_kind(a) == HONE_KIND_TENSOR && hone_tensor_kind(b) == HONE_KIND_TENSOR)
+    same_tensor(a, b, tolerance, what, output);
+  else
+    same_items(a, b, tolerance, what, output);
 }
 
 void test_outputs_same(const test_outputs_t* a, const test_outputs_t* b, double tolerance,
@@ -138,7 +171,7 @@ void test_outputs_same(const test_outputs_t* a, const test_outputs_t* b, double 
              hone_code_name(b->code), a->message, b->message);
   assert_int_equal(a->count, b->count);
   for (int i = 0; !a->code && i < a->count; i++)
-    same_tensor(a->tensors[i], b->tensors[i], tolerance, what, i);
+    same_value(a->tensors[i], b->tensors[i], tolerance, what, i);
 }
 
 /* ---- text ---- */

@@ -17,6 +17,9 @@ typedef struct test_outputs {
 /* Inputs depend on `seed` and on their place only, symbolic extents too, so two
  * graphs of the same parameters get the same. Fails the test when memory is out. */
 void test_graph_run(const hone_graph_t* graph, uint64_t seed, test_outputs_t* out);
+/* The same with all symbolic extents `extent`, where their ranges allow it. */
+void test_graph_run_sized(const hone_graph_t* graph, uint64_t seed, int64_t extent,
+                          test_outputs_t* out);
 void test_outputs_free(test_outputs_t* outputs);
 /* Fails the test, naming `what`, unless both have the same outputs: bit for bit
  * (any NaN equals any other) when tolerance is 0, else up to tolerance times
