@@ -172,8 +172,14 @@ static bool is_source(const hone_node_t* node) {
   return hone_prim_info(node->prim)->family == HONE_FAMILY_SOURCE;
 }
 
+/* A quantized weight cast to a wider type, perhaps less its zero point. */
+static bool is_widened(const hone_node_t* node) {
+  return dequantizes(node) || (node->n_inputs && dequantizes(node->inputs[0]->node));
+}
+
 static hone_value_t* fold_content(hone_rewriter_t* r, hone_node_t* node) {
   if (node->n_outputs != 1 || is_source(node) || only_repeats(node) || !is_pure(node)) return NULL;
+  if (r->context->phase < HONE_PHASE_RECOGNISE && is_widened(node)) return NULL;
   hone_value_t* value = node->outputs[0];
   if (!known_content(value)) return NULL;
   hone_tensor_t* tensor = (hone_tensor_t*)(uintptr_t)hone_known_tensor(r->b, value);

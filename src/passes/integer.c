@@ -1,0 +1,254 @@
+/* Integer arithmetic for quantized models. What is dequantized only to be
+ * computed with in floats is computed on the 8-bit integers:
+ *
+ *   contract(sa (a - za), sb (b - zb))   becomes   sa sb (contract(a, b) in i32
+ *       - zb sum(a) - za sum(b) + n za zb)
+ *
+ * with sums over the contracted axes, the second of which is a constant for
+ * weights; so do sums (average pooling), and contractions of i32 in which the
+ * zero points had been subtracted before (QLinearConv, MatMulInteger). Weights
+ * stay in 8 bits; those with a zero point that fit i8 without it lose it.
+ * Quantizing what is still exact in the same scale and zero point (movement,
+ * relu, max pooling between two quantizations) vanishes.
+ *
+ * Rounding: integer contractions are exact. A float one was a sum of rounded
+ * products, rounded once; now it is the exact sum, rounded once, times the
+ * rounded product of the scales. The two differ by a few units in the last place
+ * of an f32, so that what is quantized afterwards, by a multiplication and
+ * rounding to even, is the same or, where it was next to a half, one step off. */
+#include "passes/common/match.h"
+#include "passes/common/pattern.h"
+#include "passes/common/quantity.h"
+
+typedef struct integer {
+  hone_arena_t* arena;
+  const hone_pattern_t* quantize;
+} integer_t;
+
+/* ---- layout of a contraction's result ---- */
+
+/* Axes of operand `side`: batch axes, then free ones, then those summed over. */
+typedef struct sides {
+  int n_batch, n_free, n_summed;
+  int64_t axes[HONE_MAX_RANK];
+} sides_t;
+
+static sides_t sort_axes(const hone_node_t* node, int side) {
+  sides_t s = {.n_batch = node->n_batch};
+  uint32_t used = 0;
+  for (int i = 0; i < node->n_batch; i++) s.axes[i] = node->axes[2 * i + side];
+  for (int i = side; i < node->n_axes; i += 2) used |= 1u << node->axes[i];
+  int rank = hone_rank(node->inputs[side]), n = node->n_batch;
+  for (int i = 0; i < rank; i++)
+    if (!(used >> i & 1)) s.axes[n++] = i;
+  s.n_free = n - node->n_batch;
+  for (int i = node->n_batch; 2 * i < node->n_axes; i++) s.axes[n++] = node->axes[2 * i + side];
+  s.n_summed = n - s.n_batch - s.n_free;
+  return s;
+}
+
+/* A tensor of the operand's rank, of extent 1 along the axes summed over, laid
+ * out to broadcast against the result. */
+static hone_value_t* lay_out(hone_rewriter_t* r, const hone_node_t* node, int side,
+                             hone_value_t* x) {
+  sides_t s = sort_axes(node, side);
+  hone_value_t* sorted = hone_permute(r->b, x, s.axes);
+  if (!sorted) return NULL;
+  int rank = hone_rank(node->outputs[0]), first = side ? rank - s.n_free : s.n_batch;
+  hone_dim_t shape[HONE_MAX_RANK];
+  for (int i = 0; i < rank; i++) shape[i] = i < s.n_batch ? hone_dim(sorted, i) : hone_d(1);
+  for (int i = 0; i < s.n_free; i++) shape[first + i] = hone_dim(sorted, s.n_batch + i);
+  return hone_reshape(r->b, sorted, rank, shape);
+}
+
+/* Sums of q over the contracted axes, laid out for the result. */
+static hone_value_t* sum_of(hone_rewriter_t* r, const hone_node_t* node, int side,
+                            hone_value_t* q) {
+  sides_t s = sort_axes(node, side);
+  hone_value_t* wide = hone_cast(r->b, q, HONE_I32);
+  hone_value_t* sums =
+      hone_reduce(r->b, HONE_COMBINE_ADD, wide, s.n_summed, s.axes + s.n_batch + s.n_free, true);
+  return lay_out(r, node, side, sums);
+}
+
+/* ---- zero points ---- */
+
+/* The constant that q is, behind movement. */
+static const hone_tensor_t* constant_of(const hone_value_t* q) {
+  while (q->node->prim == HONE_PRIM_RESHAPE || q->node->prim == HONE_PRIM_PERMUTE)
+    q = q->node->inputs[0];
+  return hone_match_constant(q);
+}
+
+/* Weights whose zero point can be subtracted within i8 get rid of it. */
+static void center(hone_rewriter_t* r, hone_quantity_t* w) {
+  double zero;
+  const hone_tensor_t* constant = constant_of(w->q);
+  if (!w->zero || !constant || !hone_quantity_zero_number(w, &zero)) return;
+  bool is_signed = hone_tensor_dtype(constant) == HONE_I8;
+  const unsigned char* data = hone_tensor_data(constant);
+  for (int64_t i = 0; i < hone_tensor_count(constant); i++) {
+    double distance = (is_signed ? (double)(signed char)data[i] : (double)data[i]) - zero;
+    if (distance < -128 || distance > 127) return;
+  }
+  hone_value_t* centered = hone_sub(r->b, hone_cast(r->b, w->q, HONE_I32), w->zero);
+  w->q = hone_cast(r->b, centered, HONE_I8);
+  w->zero = NULL;
+}
+
+/* How many products each sum has. */
+static hone_dim_t summed_count(hone_rewriter_t* r, const hone_node_t* node) {
+  hone_dim_t count = hone_d(1);
+  for (int i = node->n_batch; 2 * i < node->n_axes; i++)
+    count = hone_d_mul(r->b, count, hone_dim(node->inputs[0], (int)node->axes[2 * i]));
+  return count;
+}
+
+/* The exact sums of (a - za) (b - zb) as i32. */
+static hone_value_t* integer_sums(hone_rewriter_t* r, const hone_node_t* node,
+                                  const hone_quantity_t* a, const hone_quantity_t* b) {
+  hone_node_t product = *node;
+  hone_value_t* inputs[2] = {a->q, b->q};
+  product.dtype = HONE_I32;
+  hone_value_t* sums = hone_rewrite_copy(r, &product, inputs);
+  if (b->zero) sums = hone_sub(r->b, sums, hone_mul(r->b, sum_of(r, node, 0, a->q), b->zero));
+  if (a->zero) sums = hone_sub(r->b, sums, hone_mul(r->b, sum_of(r, node, 1, b->q), a->zero));
+  if (!a->zero || !b->zero) return sums;
+  hone_value_t* count = hone_dim_scalar(r->b, HONE_I32, summed_count(r, node));
+  return hone_add(r->b, sums, hone_mul(r->b, count, hone_mul(r->b, a->zero, b->zero)));
+}
+
+/* ---- contractions ---- */
+
+/* Whether no sum of n products can leave i32. */
+static bool fits(hone_dim_t n, const hone_quantity_t* a, const hone_quantity_t* b) {
+  int64_t product = hone_quantity_reach(a) * (b ? hone_quantity_reach(b) : 1);
+  return hone_dim_max_value(n) <= INT32_MAX / product;
+}
+
+/* The scale does not vary along what is summed over. */
+static bool scale_is_free(const hone_node_t* node, int side, const hone_value_t* scale) {
+  for (int i = 2 * node->n_batch + side; i < node->n_axes; i += 2)
+    if (!hone_dim_is(hone_dim(scale, (int)node->axes[i]), 1)) return false;
+  return true;
+}
+
+static hone_value_t* contract_ints(hone_rewriter_t* r, const hone_node_t* node) {
+  hone_quantity_t a, b;
+  if (!hone_quantity_read(r, node->inputs[0], &a) || !hone_quantity_read(r, node->inputs[1], &b))
+    return NULL;
+  if (a.scale || b.scale || (a.q == node->inputs[0] && b.q == node->inputs[1])) return NULL;
+  center(r, &a);
+  center(r, &b);
+  return integer_sums(r, node, &a, &b);
+}
+
+static hone_value_t* contract_floats(hone_rewriter_t* r, const hone_node_t* node) {
+  hone_quantity_t a, b;
+  if (!hone_quantity_read(r, node->inputs[0], &a) || !hone_quantity_read(r, node->inputs[1], &b))
+    return NULL;
+  if (!a.scale || !b.scale || !scale_is_free(node, 0, a.scale) || !scale_is_free(node, 1, b.scale))
+    return NULL;
+  center(r, &a);
+  center(r, &b);
+  if (!fits(summed_count(r, node), &a, &b)) return NULL;
+  hone_dtype_t dtype = node->dtype;
+  hone_value_t* scale = hone_mul(r->b, hone_cast(r->b, lay_out(r, node, 0, a.scale), dtype),
+                                 hone_cast(r->b, lay_out(r, node, 1, b.scale), dtype));
+  return hone_mul(r->b, hone_cast(r->b, integer_sums(r, node, &a, &b), dtype), scale);
+}
+
+static hone_value_t* contract(hone_rewriter_t* r, hone_node_t* node) {
+  hone_value_t* now = NULL;
+  if (node->dtype == HONE_I32) now = contract_ints(r, node);
+  if (node->dtype == HONE_F32) now = contract_floats(r, node);
+  if (now) hone_pass_did(r->context, node, "multiplies 8-bit integers");
+  return now;
+}
+
+/* ---- sums ---- */
+
+static hone_value_t* sum(hone_rewriter_t* r, hone_node_t* node) {
+  hone_quantity_t x;
+  double scale;
+  if (node->combine != HONE_COMBINE_ADD || hone_dtype_of(node->outputs[0]) != HONE_F32) return NULL;
+  if (!hone_quantity_read(r, node->inputs[0], &x) || !hone_quantity_one_scale(&x, &scale))
+    return NULL;
+  hone_dim_t count = hone_d(1);
+  for (int i = 0; i < node->n_axes; i++)
+    count = hone_d_mul(r->b, count, hone_dim(node->inputs[0], (int)node->axes[i]));
+  if (!fits(count, &x, NULL)) return NULL;
+  hone_value_t* sums = hone_reduce(r->b, HONE_COMBINE_ADD, hone_cast(r->b, x.q, HONE_I32),
+                                   node->n_axes, node->axes, false);
+  if (x.zero)
+    sums = hone_sub(r->b, sums, hone_mul(r->b, hone_dim_scalar(r->b, HONE_I32, count), x.zero));
+  hone_value_t* now =
+      hone_mul(r->b, hone_cast(r->b, sums, HONE_F32), hone_scalar(r->b, HONE_F32, scale));
+  if (now) hone_pass_did(r->context, node, "adds 8-bit integers");
+  return now;
+}
+
+/* ---- quantizing what is quantized ---- */
+
+static bool is_name(const hone_pattern_match_t* match, const char* name, double number) {
+  const hone_value_t* value = hone_pattern_value(match, name);
+  double found = 0;
+  if (value && !hone_quantity_number(value, &found)) return false;
+  return found == number;
+}
+
+/* (s (q - z) / s) is q - z after rounding: the two roundings before it move an
+ * integer below 256 by far less than a half. */
+static hone_value_t* requantize(hone_rewriter_t* r, hone_node_t* node) {
+  const integer_t* self = r->self;
+  hone_pattern_match_t match;
+  hone_quantity_t x;
+  double scale, zero;
+  bool is_signed = node->dtype == HONE_I8;
+  if ((!is_signed && node->dtype != HONE_U8) || !hone_pattern_match(self->quantize, node, &match))
+    return NULL;
+  hone_value_t* value = hone_pattern_value(&match, "x");
+  if (!hone_quantity_read(r, value, &x) || hone_dtype_of(x.q) != node->dtype) return NULL;
+  if (!hone_quantity_one_scale(&x, &scale) || !hone_quantity_zero_number(&x, &zero)) return NULL;
+  if (!is_name(&match, "scale", scale) || !is_name(&match, "zero", zero) ||
+      !is_name(&match, "low", is_signed ? -128 : 0) ||
+      !is_name(&match, "high", is_signed ? 127 : 255))
+    return NULL;
+  hone_pass_did(r->context, node, "is quantized already");
+  return x.q;
+}
+
+/* ---- the pass ---- */
+
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  if (node->prim == HONE_PRIM_CONTRACT) return contract(r, node);
+  if (node->prim == HONE_PRIM_REDUCE) return sum(r, node);
+  return node->prim == HONE_PRIM_CAST ? requantize(r, node) : NULL;
+}
+
+static hone_status_t rewrite(hone_pass_context_t* context, hone_graph_t* graph, integer_t* self) {
+  HONE_TRY(hone_pattern_parse(
+      self->arena,
+      "scaled := round(div(x, #scale));"
+      "cast((clamp(add(scaled, #zero), #low, #high) | clamp(scaled, #low, #high)))",
+      &self->quantize));
+  return hone_rewrite_once(context, graph, rule, self);
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  integer_t self = {0};
+  HONE_TRY(hone_arena_create(graph->allocator, &self.arena));
+  hone_status_t status = rewrite(context, graph, &self);
+  hone_arena_destroy(self.arena);
+  if (!status && context->count)
+    hone_pass_note(context, "made %lld steps of float arithmetic 8-bit", (long long)context->count);
+  return status;
+}
+
+extern const hone_pass_t hone_pass_integer;
+const hone_pass_t hone_pass_integer = {
+    .name = "integer",
+    .summary = "arithmetic on dequantized numbers becomes arithmetic on 8-bit integers",
+    .phases = {HONE_PHASE_QUANT},
+    .run = run,
+};
