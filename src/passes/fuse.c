@@ -93,6 +93,6 @@ const hone_pass_t hone_pass_fuse = {
     .name = "fuse",
     .summary = "groups of nodes become kernels",
     .phases = {HONE_PHASE_FUSE},
-    .off = true,
+
     .run = run,
 };

@@ -125,10 +125,20 @@ static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, int* out
   return NULL;
 }
 
+/* Schedules may lay weights out anew. */
+static void mark_constants(const hone_node_t* call, hone_kernel_t* kernel) {
+  for (int i = 0; i < kernel->n_buffers; i++) {
+    hone_buffer_t* buffer = kernel->buffers[i];
+    if (buffer->role == HONE_ROLE_INPUT)
+      buffer->is_constant = call->inputs[buffer->value]->node->prim == HONE_PRIM_CONSTANT;
+  }
+}
+
 static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_kernel_t* out) {
   const char* name = hone_kernel_name(d->arena, call, d->report->n_calls);
   if (!name) return hone_oom();
   HONE_TRY(hone_kernel_lower(call->regions[0], name, NULL, d->settings.allocator, &out->form));
+  mark_constants(call, out->form);
   char why[HONE_DEVICE_TEXT_SIZE] = "";
   if (!d->backend->supports(d->device, out->form, why))
     return hone_status_make(HONE_UNSUPPORTED, "%s", why);

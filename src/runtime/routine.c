@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/packing.h"
 
 typedef struct builder {
   hone_program_t* program;
@@ -114,8 +115,32 @@ static hone_status_t set_sizes(const builder_t* b, const hone_kernel_t* kernel, 
   return status;
 }
 
+/* A weight in the order that the kernel reads it in, as a value of its own. */
+static hone_status_t add_packed(const builder_t* b, const hone_buffer_t* buffer,
+                                const hone_node_t* call, int* out_value) {
+  hone_program_t* program = b->program;
+  const hone_tensor_t* constant = call->inputs[buffer->value]->node->constant;
+  hone_tensor_t* packed;
+  HONE_TRY(hone_packing_apply(buffer, constant, program->allocator, &packed));
+  int weight = hone_program_add_weight(program, packed);
+  hone_dim_t* dims = hone_arena_alloc(program->arena, sizeof *dims);
+  if (dims) *dims = hone_dim_int(hone_tensor_count(packed));
+  hone_tensor_release(packed);
+  if (weight < 0 || !dims) return hone_oom();
+  *out_value = b->routine->n_values++;
+  b->routine->values[*out_value] = (hone_program_value_t){.place = HONE_PLACE_WEIGHT,
+                                                          .is_known = true,
+                                                          .dtype = buffer->dtype,
+                                                          .rank = 1,
+                                                          .dims = dims,
+                                                          .weight = weight,
+                                                          .in_place_of = -1,
+                                                          .name = ""};
+  return NULL;
+}
+
 static hone_status_t set_buffers(const builder_t* b, const hone_kernel_t* kernel,
-                                 hone_step_t* step) {
+                                 const hone_node_t* call, hone_step_t* step) {
   int* buffers = hone_arena_array(b->program->arena, (size_t)kernel->n_buffers, sizeof *buffers);
   if (!buffers) return hone_oom();
   for (int i = 0; i < kernel->n_buffers; i++) {
@@ -124,6 +149,7 @@ static hone_status_t set_buffers(const builder_t* b, const hone_kernel_t* kernel
     int* to = &buffers[step->n_buffers++];
     *to = HONE_BUFFER_ERROR;
     if (buffer->role == HONE_ROLE_INPUT) *to = step->inputs[buffer->value];
+    if (buffer->packing) HONE_TRY(add_packed(b, buffer, call, to));
     if (buffer->role == HONE_ROLE_OUTPUT) *to = step->outputs[buffer->value];
     if (buffer->role == HONE_ROLE_ERROR) step->error = b->program->n_errors++;
   }
@@ -159,14 +185,14 @@ static hone_status_t set_checks(const builder_t* b, const hone_kernel_t* kernel,
   return list.failed ? hone_oom() : NULL;
 }
 
-static hone_status_t make_launch(const builder_t* b, const hone_call_kernel_t* call,
-                                 hone_step_t* step) {
+static hone_status_t make_launch(const builder_t* b, const hone_node_t* node,
+                                 const hone_call_kernel_t* call, hone_step_t* step) {
   step->kind = HONE_STEP_LAUNCH;
   step->kernel = call->index;
   step->name = hone_arena_strdup(b->program->arena, call->form->name ? call->form->name : "");
   if (!step->name) return hone_oom();
   HONE_TRY(set_sizes(b, call->form, step));
-  HONE_TRY(set_buffers(b, call->form, step));
+  HONE_TRY(set_buffers(b, call->form, node, step));
   return set_checks(b, call->form, step);
 }
 
@@ -257,7 +283,7 @@ static hone_status_t make_control(const builder_t* b, const hone_node_t* node, h
 
 static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
   const hone_call_kernel_t* call = b->source->find(b->source->self, node);
-  if (call && call->form) return make_launch(b, call, step);
+  if (call && call->form) return make_launch(b, node, call, step);
   return make_interpreted(b, node, call && call->reason ? call->reason : "no kernel", step);
 }
 
@@ -295,6 +321,19 @@ static hone_status_t add_node(const builder_t* b, const hone_node_t* node) {
 
 /* ---- graphs ---- */
 
+/* Values that the graph does not have: weights in another order. */
+static int count_packed(const builder_t* b, const hone_graph_t* graph) {
+  int n = 0;
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const hone_node_t* node = graph->nodes[i];
+    if (node->prim != HONE_PRIM_CALL) continue;
+    const hone_call_kernel_t* call = b->source->find(b->source->self, node);
+    for (int k = 0; call && call->form && k < call->form->n_buffers; k++)
+      n += call->form->buffers[k]->packing != NULL;
+  }
+  return n;
+}
+
 static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* graph,
                                    hone_routine_t** out_routine) {
   builder_t b = *outer;
@@ -304,7 +343,8 @@ static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* g
   if (!b.routine) return hone_oom();
   hone_routine_t* routine = b.routine;
   routine->n_values = graph->n_values;
-  routine->values = hone_arena_array(arena, (size_t)graph->n_values, sizeof *routine->values);
+  size_t room = (size_t)(graph->n_values + count_packed(&b, graph));
+  routine->values = hone_arena_array(arena, room, sizeof *routine->values);
   routine->steps = hone_arena_array(arena, (size_t)graph->n_nodes, sizeof *routine->steps);
   routine->n_inputs = graph->n_inputs;
   routine->inputs = copy_ids(&b, graph->n_inputs, graph->inputs);

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/device.h"
 #include "backends/cpu/render.h"
+#include "backends/cpu/schedule.h"
 #include "base/cpu_count.h"
 #include "base/memory.h"
 
@@ -90,9 +91,9 @@ static bool supports(const hone_device_t* device, const hone_kernel_t* kernel, c
 }
 
 static hone_status_t schedule(const hone_device_t* device, hone_kernel_t* kernel) {
-  (void)device;
-  (void)kernel;
-  return NULL;
+  hone_cpu_shape_t shape = {.lanes = hone_cpu_lanes(device),
+                            .registers = device->target.vector_registers};
+  return hone_cpu_schedule(kernel, &shape);
 }
 
 static hone_status_t render(const hone_device_t* device, const hone_kernel_t* kernel,

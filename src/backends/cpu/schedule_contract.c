@@ -8,14 +8,21 @@
 
 enum { MAX_LOOPS = 24, NAME = 128 };
 
+/* A loop as it was found. Schedule primitives move what a loop is from one
+ * statement to another, but its name and variable stay until it is split. */
+typedef struct axis {
+  const char* name;
+  hone_dim_t var, extent;
+} axis_t;
+
 /* for outs… { acc = 0; for sums… { acc += a * b }; …; out = f(acc) } */
 typedef struct contraction {
   int n_outs, n_sums;
-  hone_stmt_t* outs[MAX_LOOPS];
-  hone_stmt_t* sums[MAX_LOOPS];
-  const hone_stmt_t* update;
-  const hone_term_t *a, *b; /* loads; b moves with the lanes */
-  hone_stmt_t *lanes, *rows;
+  axis_t outs[MAX_LOOPS];
+  axis_t sums[MAX_LOOPS];
+  const hone_stmt_t *body, *update; /* of the innermost output loop, and the sum's store */
+  const hone_term_t *a, *b;         /* loads; b moves with the lanes */
+  const axis_t *lanes, *rows;       /* among outs; rows may be NULL */
 } contraction_t;
 
 /* ---- recognising ---- */
@@ -25,34 +32,38 @@ static const hone_term_t* bare_load(const hone_term_t* term) {
   return term->kind == HONE_TERM_LOAD ? term : NULL;
 }
 
-static bool find_outs(contraction_t* c, hone_stmt_t* nest) {
-  for (hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
+static axis_t axis_of_loop(const hone_stmt_t* loop) {
+  return (axis_t){loop->name, loop->var, loop->extent};
+}
+
+static bool find_outs(contraction_t* c, const hone_stmt_t* nest) {
+  for (const hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
     if (c->n_outs == MAX_LOOPS || loop->is_reduction) return false;
-    c->outs[c->n_outs++] = loop;
+    c->outs[c->n_outs++] = axis_of_loop(loop);
+    c->body = loop;
   }
   return c->n_outs > 0;
 }
 
 /* The loops of the sum among the statements of the innermost output loop. */
 static bool find_sums(contraction_t* c) {
-  const hone_stmt_t* body = c->outs[c->n_outs - 1];
-  hone_stmt_t* sum = NULL;
-  for (int i = 0; i < body->n_body; i++) {
-    if (body->body[i]->kind == HONE_STMT_STORE) continue;
-    if (!hone_stmt_is_loop(body->body[i]) || !body->body[i]->is_reduction || sum) return false;
-    sum = body->body[i];
+  const hone_stmt_t* sum = NULL;
+  for (int i = 0; i < c->body->n_body; i++) {
+    const hone_stmt_t* stmt = c->body->body[i];
+    if (stmt->kind == HONE_STMT_STORE) continue;
+    if (!hone_stmt_is_loop(stmt) || !stmt->is_reduction || sum) return false;
+    sum = stmt;
   }
   for (; sum; sum = hone_only_loop(sum)) {
     if (c->n_sums == MAX_LOOPS) return false;
-    c->sums[c->n_sums++] = sum;
+    c->sums[c->n_sums++] = axis_of_loop(sum);
+    c->update = sum->body[0];
   }
   return c->n_sums > 0;
 }
 
 static bool find_update(contraction_t* c) {
-  const hone_stmt_t* last = c->sums[c->n_sums - 1];
-  if (last->n_body != 1 || last->body[0]->kind != HONE_STMT_STORE) return false;
-  c->update = last->body[0];
+  if (c->update->parent->n_body != 1 || c->update->kind != HONE_STMT_STORE) return false;
   const hone_term_t* value = c->update->value;
   if (c->update->combine != HONE_COMBINE_ADD || value->kind != HONE_TERM_PRIM ||
       value->prim != HONE_PRIM_MUL)
@@ -69,13 +80,12 @@ static bool factor_of(hone_kernel_t* k, const hone_buffer_t* buffer, const hone_
 
 /* The output loop along which the results are consecutive. */
 static bool find_lanes(hone_recipe_t* r, contraction_t* c) {
-  const hone_stmt_t* body = c->outs[c->n_outs - 1];
-  const hone_stmt_t* store = body->body[body->n_body - 1];
+  const hone_stmt_t* store = c->body->body[c->body->n_body - 1];
   if (store->kind != HONE_STMT_STORE) return false;
   for (int i = c->n_outs - 1; i >= 0; i--) {
     int64_t factor;
-    if (factor_of(r->kernel, store->buffer, store->index, c->outs[i]->var, &factor) && factor == 1)
-      c->lanes = c->outs[i];
+    if (factor_of(r->kernel, store->buffer, store->index, c->outs[i].var, &factor) && factor == 1)
+      c->lanes = &c->outs[i];
   }
   if (!c->lanes) return false;
   bool in_a = hone_term_uses(c->a, c->lanes->var), in_b = hone_term_uses(c->b, c->lanes->var);
@@ -90,7 +100,7 @@ static bool find_lanes(hone_recipe_t* r, contraction_t* c) {
 /* The innermost other output loop that the second operand does not see. */
 static void find_rows(contraction_t* c) {
   for (int i = 0; i < c->n_outs; i++)
-    if (c->outs[i] != c->lanes && !hone_term_uses(c->b, c->outs[i]->var)) c->rows = c->outs[i];
+    if (&c->outs[i] != c->lanes && !hone_term_uses(c->b, c->outs[i].var)) c->rows = &c->outs[i];
 }
 
 static bool recognise(hone_recipe_t* r, contraction_t* c, hone_stmt_t* nest) {
@@ -111,9 +121,9 @@ static int axis_of(const hone_term_t* b, hone_dim_t var) {
 static bool uses_axis_alone(const contraction_t* c, const hone_term_t* b, int axis) {
   if (hone_dim_is(b->index[axis], 0)) return true;
   for (int i = 0; i < c->n_outs; i++)
-    if (hone_dim_same(b->index[axis], c->outs[i]->var)) return true;
+    if (hone_dim_same(b->index[axis], c->outs[i].var)) return true;
   for (int i = 0; i < c->n_sums; i++)
-    if (hone_dim_same(b->index[axis], c->sums[i]->var)) return true;
+    if (hone_dim_same(b->index[axis], c->sums[i].var)) return true;
   return false;
 }
 
@@ -130,13 +140,13 @@ static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block
   used[lanes] = true;
   for (int i = 0; i < rank; i++) {
     bool is_sum = false;
-    for (int k = 0; k < c->n_sums; k++) is_sum |= hone_dim_same(c->b->index[i], c->sums[k]->var);
+    for (int k = 0; k < c->n_sums; k++) is_sum |= hone_dim_same(c->b->index[i], c->sums[k].var);
     if (is_sum || used[i]) continue;
     used[i] = true;
     snprintf(words[n++], sizeof *words, "%d", i);
   }
   for (int k = 0; k < c->n_sums; k++) {
-    int axis = axis_of(c->b, c->sums[k]->var);
+    int axis = axis_of(c->b, c->sums[k].var);
     if (axis < 0 || used[axis]) continue;
     used[axis] = true;
     snprintf(words[n++], sizeof *words, "%d", axis);
@@ -151,19 +161,19 @@ static void order_sums(hone_recipe_t* r, contraction_t* c) {
   int best = -1;
   for (int i = 0; i < c->n_sums - 1; i++) {
     int64_t factor;
-    if (factor_of(r->kernel, c->a->buffer, c->a->index, c->sums[i]->var, &factor) && factor == 1)
+    if (factor_of(r->kernel, c->a->buffer, c->a->index, c->sums[i].var, &factor) && factor == 1)
       best = i;
   }
   if (best < 0) return;
   const char* names[MAX_LOOPS];
-  hone_stmt_t* order[MAX_LOOPS];
+  axis_t order[MAX_LOOPS];
   int n = 0;
   for (int i = 0; i < c->n_sums; i++)
     if (i != best) order[n++] = c->sums[i];
   order[n++] = c->sums[best];
-  for (int i = 0; i < n; i++) names[i] = order[i]->name;
-  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
-  memcpy(c->sums, order, (size_t)n * sizeof *order);
+  for (int i = 0; i < n; i++) names[i] = order[i].name;
+  if (hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names)))
+    memcpy(c->sums, order, (size_t)n * sizeof *order);
 }
 
 /* ---- the tile ---- */
@@ -271,15 +281,13 @@ static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lane
       schedule_part(r, outer->body[position + i], rows != NULL);
 }
 
-/* Puts the loop outside of all others of the nest, or inside. */
-static bool move_loop(hone_recipe_t* r, const contraction_t* c, const hone_stmt_t* first,
-                      const hone_stmt_t* second) {
+/* Puts the loop over lanes outside of all others. */
+static bool move_lanes_out(hone_recipe_t* r, const contraction_t* c) {
   const char* names[MAX_LOOPS];
   int n = 0;
-  if (first) names[n++] = first->name;
-  if (second) names[n++] = second->name;
+  names[n++] = c->lanes->name;
   for (int i = 0; i < c->n_outs; i++)
-    if (c->outs[i] != first && c->outs[i] != second) names[n++] = c->outs[i]->name;
+    if (&c->outs[i] != c->lanes) names[n++] = c->outs[i].name;
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
 }
 
@@ -315,44 +323,44 @@ static bool weights_are_larger(hone_kernel_t* kernel, const contraction_t* c) {
          (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
 }
 
+/* lanes.o { others { rows { lanes.i } } }, or lanes.o inside of the others.
+ * What the block does not divide stands behind in a nest of its own. */
+static bool cut_lanes(hone_recipe_t* r, const contraction_t* c, int64_t block, char inner[NAME]) {
+  char outer[NAME];
+  const char* order[MAX_LOOPS + 1];
+  int n = 0;
+  bool lanes_first = weights_are_larger(r->kernel, c);
+  if (!copy_name(inner, c->lanes->name, ".i") || !copy_name(outer, c->lanes->name, ".o") ||
+      !move_lanes_out(r, c) ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL)))
+    return false;
+  if (lanes_first) order[n++] = outer;
+  for (int i = 0; i < c->n_outs; i++)
+    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows) order[n++] = c->outs[i].name;
+  if (!lanes_first) order[n++] = outer;
+  if (c->rows) order[n++] = c->rows->name;
+  order[n++] = inner;
+  return hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
+}
+
+/* Whether b's elements along the lanes are consecutive, if need be after packing. */
+static bool lay_out(hone_recipe_t* r, contraction_t* c, int64_t block) {
+  int64_t stride;
+  order_sums(r, c);
+  if (hone_dim_is_int(c->lanes->extent) && pack_weights(r, c, block)) return true;
+  return factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1;
+}
+
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   contraction_t c = {0};
+  char inner[NAME];
   if (!hone_stmt_is_loop(nest) || !recognise(r, &c, nest)) return false;
-  int64_t lanes = r->shape->lanes, stride = 0;
-  if (hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < lanes) return false;
   tile_t tile = choose_tile(&c, r->shape);
-  int64_t block = lanes * tile.vectors;
+  int64_t block = (int64_t)r->shape->lanes * tile.vectors;
   if (hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block) return false;
-  order_sums(r, &c);
-  bool packed = hone_dim_is_int(c.lanes->extent) && pack_weights(r, &c, block);
-  if (r->status) return true;
-  if (packed) {
-    /* The pack moved b's index: look again. */
-    contraction_t again = {0};
-    if (!find_outs(&again, r->kernel->root->body[hone_stmt_position(nest)])) return true;
-  } else if (!factor_of(r->kernel, c.b->buffer, c.b->index, c.lanes->var, &stride) || stride != 1) {
-    return false;
-  }
-  bool lanes_first = weights_are_larger(r->kernel, &c);
-  char rows_name[NAME], lanes_name[NAME];
-  if (c.rows && !copy_name(rows_name, c.rows->name, "")) return true;
-  if (!copy_name(lanes_name, c.lanes->name, "")) return true;
-  /* lanes.o { others { rows { lanes.i } } }, or lanes.o inside of the others. */
-  if (!move_loop(r, &c, c.lanes, NULL)) return true;
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, lanes_name, block, HONE_TAIL_PEEL)))
-    return true;
-  char inner[NAME], outer[NAME];
-  if (!copy_name(inner, lanes_name, ".i") || !copy_name(outer, lanes_name, ".o")) return true;
-  const char* order[MAX_LOOPS];
-  int n = 0;
-  if (lanes_first) order[n++] = outer;
-  for (int i = 0; i < c.n_outs; i++)
-    if (c.outs[i] != c.lanes && c.outs[i] != c.rows) order[n++] = c.outs[i]->name;
-  if (!lanes_first) order[n++] = outer;
-  if (c.rows) order[n++] = rows_name;
-  order[n++] = inner;
-  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order))) return true;
+  if (!lay_out(r, &c, block)) return r->status != NULL;
+  if (!cut_lanes(r, &c, block, inner)) return true;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, inner);
-  if (loop) schedule_block(r, loop, c.rows ? rows_name : NULL, tile.rows);
+  if (loop) schedule_block(r, loop, c.rows ? c.rows->name : NULL, tile.rows);
   return true;
 }

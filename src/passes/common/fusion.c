@@ -156,6 +156,7 @@ static int start_group(hone_fusion_t* f, const hone_node_t* node, int index) {
 typedef struct search {
   const hone_fusion_t* f;
   const int* index_of; /* by value: its node */
+  int* uses;           /* by value: readers, and outputs of the graph */
   int* seen;           /* by node: the number of the last search that came by */
   int number;
 } search_t;
@@ -217,6 +218,11 @@ static bool is_same_reduction(const hone_fusion_t* f, const hone_fusion_group_t*
          same_count(f, g->shape, node->outputs[0]);
 }
 
+/* A view of what others read as well would be stored a second time. */
+static bool is_second_view(const hone_fusion_t* f, const search_t* s, const hone_node_t* node) {
+  return hone_fusion_is_view(node) && s->uses[node->inputs[0]->id] > 1;
+}
+
 /* Whether the node may become a member of the group that makes its operand. */
 static bool may_follow(const hone_fusion_t* f, const hone_fusion_group_t* g,
                        const hone_node_t* node) {
@@ -241,6 +247,7 @@ static void join_forwards(hone_fusion_t* f, search_t* s, int index) {
   for (int i = 0; i < node->n_inputs; i++) {
     int g = group_of_value(f, s->index_of, node->inputs[i]);
     if (g < 0 || g == own || !may_follow(f, &f->groups[g], node)) continue;
+    if (is_second_view(f, s, node)) continue;
     bool better =
         best < 0 || f->groups[g].kind > f->groups[best].kind ||
         (f->groups[g].kind == f->groups[best].kind && f->groups[g].last > f->groups[best].last);
@@ -349,9 +356,17 @@ static void number_groups(hone_fusion_t* f) {
   f->n_groups = next;
 }
 
-static hone_status_t plan(hone_fusion_t* f, int* index_of, int* seen) {
+static void count_uses(const hone_graph_t* graph, int* uses) {
+  for (int i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
+      if (graph->nodes[i]->inputs[k]) uses[graph->nodes[i]->inputs[k]->id]++;
+  for (int i = 0; i < graph->n_outputs; i++) uses[graph->outputs[i]->id]++;
+}
+
+static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen) {
   const hone_graph_t* graph = f->graph;
-  search_t s = {.f = f, .index_of = index_of, .seen = seen};
+  search_t s = {.f = f, .index_of = index_of, .uses = uses, .seen = seen};
+  count_uses(graph, uses);
   for (int i = 0; i < graph->n_nodes; i++) {
     f->group_of[i] = -1;
     for (int k = 0; k < graph->nodes[i]->n_outputs; k++)
@@ -374,9 +389,11 @@ hone_status_t hone_fusion_plan(const hone_graph_t* graph, hone_fusion_t* out_fus
   out_fusion->group_of = hone_alloc(allocator, nodes * sizeof(int));
   out_fusion->groups = hone_alloc(allocator, nodes * sizeof *out_fusion->groups);
   int* index_of = hone_alloc(allocator, values * sizeof *index_of);
+  int* uses = hone_alloc(allocator, values * sizeof *uses);
   int* seen = hone_alloc(allocator, nodes * sizeof *seen);
-  bool ok = out_fusion->group_of && out_fusion->groups && index_of && seen;
-  hone_status_t status = ok ? plan(out_fusion, index_of, seen) : hone_oom();
+  bool ok = out_fusion->group_of && out_fusion->groups && index_of && uses && seen;
+  hone_status_t status = ok ? plan(out_fusion, index_of, uses, seen) : hone_oom();
+  hone_free(allocator, uses, values * sizeof *uses);
   hone_free(allocator, index_of, values * sizeof *index_of);
   hone_free(allocator, seen, nodes * sizeof *seen);
   if (status) hone_fusion_free(out_fusion);
