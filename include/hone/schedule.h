@@ -69,6 +69,21 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_bind(hone_kernel_t* kernel, cons
  * loop that can be. Its loops: NAME.z sets the elements to zero, NAME.c
  * combines them. Text: rfactor k.i */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_rfactor(hone_kernel_t* kernel, const char* loop);
+/* Cuts a loop at points into loops that follow one another, NAME.p0, NAME.p1,
+ * …, in each of which conditions may be decided. Without points they are
+ * looked for in the conditions inside. Text: partition y 1 8, partition y auto */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_partition(hone_kernel_t* kernel, const char* loop,
+                                                          int n, const int64_t* points);
+
+typedef enum hone_stage_space {
+  HONE_STAGE_LOCAL,  /* of each thread: registers, cache */
+  HONE_STAGE_SHARED, /* of a group */
+} hone_stage_space_t;
+/* Copies the part of a buffer that a round of the loop uses to a scratch buffer
+ * at the start of the round, and back at its end where it was stored to; what is
+ * inside uses the copy, BUFFER.s. Text: stage a k.o local */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_stage(hone_kernel_t* kernel, const char* buffer,
+                                                      const char* loop, hone_stage_space_t space);
 /* Lays a constant input out anew. Each word of the layout is an axis of the
  * new array: "1" is axis 1 of the old one, "1/24" its quotient, "1%24" the
  * remainder, "1/24%4" the remainder of the quotient; all that is of one axis must

@@ -53,10 +53,19 @@ static bool is_taken(const hone_kernel_t* kernel, const char* name) {
   return false;
 }
 
+/* Without the number of an earlier collision: "acc" of "acc3", but "i.0" is whole. */
+static int stem_length(const char* name) {
+  int length = (int)strnlen(name, 80), stem = length;
+  while (stem > 1 && name[stem - 1] >= '0' && name[stem - 1] <= '9') stem--;
+  return name[stem - 1] == '.' ? length : stem;
+}
+
 const char* hone_kernel_fresh_name(hone_kernel_t* kernel, const char* base) {
   char text[96];
+  int stem = stem_length(base);
   snprintf(text, sizeof text, "%.80s", base);
-  while (is_taken(kernel, text)) snprintf(text, sizeof text, "%.80s%d", base, ++kernel->n_names);
+  while (is_taken(kernel, text))
+    snprintf(text, sizeof text, "%.*s%d", stem, base, ++kernel->n_names);
   char* name = hone_arena_strdup(kernel->arena, text);
   if (!name) kernel->out_of_memory = true;
   return name;

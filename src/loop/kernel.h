@@ -102,6 +102,7 @@ struct hone_term {
   int id; /* order of making: arguments have smaller ones */
   uint64_t hash;
   const hone_term_t* next; /* in its bucket */
+  uint64_t symbols;        /* bit id % 64 of each symbol that occurs in it */
   hone_dtype_t dtype;
   hone_prim_t prim;
   int64_t flags; /* HONE_FLAG_… of a cast */

@@ -9,7 +9,7 @@
 #include "loop/text.h"
 #include "loop/verify.h"
 
-enum { MAX_DEPTH = 200, MAX_NAME = 96, MAX_PARTS = 1 << 20 };
+enum { MAX_DEPTH = 200, MAX_NAME = 256, MAX_PARTS = 1 << 20 };
 
 typedef struct parser {
   hone_kernel_t* kernel;
@@ -138,7 +138,7 @@ static void read_name(parser_t* p, char name[MAX_NAME]) {
     while (is_word(start[length])) length++;
     if (!p->status) p->at += length;
   }
-  if (length == 0 || length >= MAX_NAME) fail(p, "expected a name of at most 95 bytes");
+  if (length == 0 || length >= MAX_NAME) fail(p, "expected a name");
   if (p->status) return;
   memcpy(name, start, length);
   name[length] = 0;
@@ -368,7 +368,7 @@ static void check_made(parser_t* p, const hone_stmt_t* made, const char* name) {
   if (!made)
     fail(p, "the statement cannot be made");
   else if (strcmp(made->name, name) != 0)
-    fail(p, "the name is taken");
+    fail(p, "the name is taken, or has more than 80 bytes");
 }
 
 static void read_for(parser_t* p, hone_stmt_t* parent) {
@@ -517,7 +517,8 @@ static void read_buffer(parser_t* p, hone_space_t space, hone_role_t role) {
   int rank = read_dims(p, dims);
   if (p->status) return;
   hone_buffer_t* buffer = hone_kernel_buffer(p->kernel, name, dtype, rank, dims, space, role);
-  if (!buffer || strcmp(buffer->name, name) != 0) fail(p, "the name is taken");
+  if (!buffer || strcmp(buffer->name, name) != 0)
+    fail(p, "the name is taken, or has more than 80 bytes");
   if (p->status) return;
   if (role == HONE_ROLE_INPUT || role == HONE_ROLE_OUTPUT) {
     expect(p, '=');

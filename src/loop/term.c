@@ -60,6 +60,19 @@ static void rehash(hone_kernel_t* kernel) {
   kernel->n_term_buckets = n;
 }
 
+static void add_symbol(void* self, const hone_symbol_t* symbol) {
+  *(uint64_t*)self |= (uint64_t)1 << (symbol->id % 64);
+}
+
+static uint64_t symbols_of(const hone_term_t* t) {
+  uint64_t symbols = 0;
+  for (int i = 0; i < t->n_args; i++) symbols |= t->args[i]->symbols;
+  hone_dim_visit_symbols(t->dim, add_symbol, &symbols);
+  for (int i = 0; t->buffer && i < t->buffer->rank; i++)
+    hone_dim_visit_symbols(t->index[i], add_symbol, &symbols);
+  return symbols;
+}
+
 /* The one term with the content of `key`, whose index is copied. */
 static const hone_term_t* intern(hone_kernel_t* kernel, hone_term_t* key) {
   key->hash = hash_term(key);
@@ -73,6 +86,7 @@ static const hone_term_t* intern(hone_kernel_t* kernel, hone_term_t* key) {
     t->index = hone_arena_memdup(kernel->arena, key->index, bytes);
     if (!t->index) return no_memory(kernel);
   }
+  t->symbols = symbols_of(t);
   t->id = ++kernel->n_terms;
   if ((size_t)kernel->n_terms > kernel->n_term_buckets) rehash(kernel);
   const hone_term_t** bucket = &kernel->term_buckets[t->hash % kernel->n_term_buckets];
@@ -265,7 +279,10 @@ const hone_term_t* hone_term_neutral(hone_kernel_t* kernel, hone_combine_t combi
 
 /* ---- looking and replacing ---- */
 
+/* Only terms that have the symbol's bit are looked into: a shared one that has
+ * it ends the search at once. */
 bool hone_term_uses(const hone_term_t* term, hone_dim_t symbol) {
+  if (!(term->symbols >> (hone_dim_as_symbol(symbol)->id % 64) & 1)) return false;
   if (term->kind == HONE_TERM_INDEX) return hone_dim_uses(term->dim, symbol);
   for (int i = 0; term->buffer && i < term->buffer->rank; i++)
     if (hone_dim_uses(term->index[i], symbol)) return true;

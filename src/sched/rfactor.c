@@ -23,14 +23,21 @@ static bool index_uses(const hone_stmt_t* store, hone_dim_t symbol) {
   return false;
 }
 
-static bool loads_from(const hone_term_t* term, const hone_buffer_t* buffer) {
-  if (term->buffer == buffer) return true;
-  for (int i = 0; i < term->n_args; i++)
-    if (loads_from(term->args[i], buffer)) return true;
-  return false;
+/* Refuses a store whose value depends on what it stores to. */
+static hone_status_t check_value(const hone_kernel_t* kernel, const hone_stmt_t* loop,
+                                 hone_stmt_t* store) {
+  hone_access_list_t list;
+  hone_status_t status = hone_access_collect(kernel, store, &list);
+  for (int i = 0; i < list.count && !status; i++)
+    if (!list.items[i].is_store && list.items[i].buffer == store->buffer)
+      status = hone_sched_refuse("rfactor %s: what is added depends on %s itself", loop->name,
+                                 store->buffer->name);
+  hone_access_free(&list);
+  return status;
 }
 
-static hone_status_t check(const hone_stmt_t* loop, const hone_stmt_t* store) {
+static hone_status_t check(const hone_kernel_t* kernel, const hone_stmt_t* loop,
+                           hone_stmt_t* store) {
   if (!store || store->combine == HONE_COMBINE_SET)
     return hone_sched_refuse("rfactor %s: there must be one store in it, a sum or the like",
                              loop->name);
@@ -41,10 +48,7 @@ static hone_status_t check(const hone_stmt_t* loop, const hone_stmt_t* store) {
       return hone_sched_refuse(
           "rfactor %s: %s is indexed by %s, so its rounds add to many elements", loop->name,
           store->buffer->name, s->name);
-  if (loads_from(store->value, store->buffer))
-    return hone_sched_refuse("rfactor %s: what is added depends on %s itself", loop->name,
-                             store->buffer->name);
-  return NULL;
+  return check_value(kernel, loop, store);
 }
 
 /* The outermost loop around that only adds to the same element. */
@@ -94,7 +98,7 @@ hone_status_t hone_sched_rfactor(hone_kernel_t* kernel, const char* name) {
   HONE_TRY(hone_sched_find(kernel, name, &loop));
   HONE_TRY(hone_sched_want_serial(loop));
   hone_stmt_t* store = only_store(loop);
-  HONE_TRY(check(loop, store));
+  HONE_TRY(check(kernel, loop, store));
   if (!rfactor(kernel, loop, store)) return hone_oom();
   return hone_sched_end(kernel, begin, "rfactor %s", loop->name);
 }

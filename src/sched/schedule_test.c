@@ -218,6 +218,50 @@ static void pack_moves_constants(void** state) {
   assert_refused("matmul", "", "pack b 1/0 0", "no part");
 }
 
+static void partition_decides_conditions(void** state) {
+  assert_body(scheduled("concat", "partition j auto"),
+              "    for j.p0 in 9 {\n"
+              "      out[i, j.p0] = mul(x[i, j.p0], f16(1.5))\n");
+  assert_body(scheduled("concat", "partition j 10 17"),
+              "    for j.p1 in 7 {\n"
+              "      out[i, (j.p1 + 10)] = mul(y[i, j.p1], f16(1.5))\n"
+              "    }\n"
+              "    for j.p2 in 3 {\n"
+              "      out[i, (j.p2 + 17)] = mul(f16(0.5), f16(1.5))\n");
+  assert_body(scheduled("conv", "partition y auto\npartition z9 auto"),
+              " += mul(x[c20, (y.p1 + ky21), (kx22 + z9.p1)], w[o, c20, ky21, kx22])\n");
+  assert_same("matmul", "partition k 3 7\npartition i 1\nparallel i.p0\nparallel i.p1");
+  assert_refused("matmul", "", "partition k auto", "no condition");
+  assert_refused("matmul", "", "partition k 7 3", "rise");
+  assert_refused("matmul", "", "partition k 20", "rise");
+  assert_refused("matmul_sizes", "", "partition i 1", "least extent");
+}
+
+static void stage_copies_tiles(void** state) {
+  assert_body(scheduled("matmul", "tile i j 4 8\nstage a i.i local"),
+              "        for a.s.l in 20 {\n"
+              "          a.s[0, a.s.l] = a[(i.i + 4*i.o), a.s.l]\n"
+              "        }\n");
+  assert_body(scheduled("matmul", "tile i j 4 8\nstage out j.o local"),
+              "          out.s[i.i, j.i] = max(acc[], f32(0))\n"
+              "        }\n"
+              "      }\n"
+              "      for out.s.w in 4 {\n");
+  assert_same("conv", "partition y auto\npartition z9 auto\nstage w o local\nstage x z9.p1 local");
+  assert_same("matmul_sizes", "split j 4 peel\nstage b j.o local\nstage out j.t local");
+  assert_same("sum_all", "stage out i local\nstage x j local");
+  assert_same("matmul",
+              "split k 5\nsplit i 4\nsplit j 8\nbind i.o group\nbind i.i item\n"
+              "stage b k.o shared");
+  assert_refused("matmul", "", "stage a i shared", "no loop over items");
+  assert_refused("matmul", "", "stage acc j local", "lives in");
+  assert_refused("conv", "", "stage x z local", "no known size");
+  assert_refused("gather", "", "stage x i local", "no known size");
+  assert_refused("two_nests", "", "stage total i local", "does not use");
+  assert_refused("concat", "split j 4\nvectorize j.i", "stage x j.i local", "vectorized");
+  assert_refused("matmul", "", "stage a i global", "neither");
+}
+
 /* ---- dependences ---- */
 
 static hone_kernel_t* parsed(const char* text) {
@@ -333,6 +377,8 @@ int main(void) {
       cmocka_unit_test(kinds_are_checked),
       cmocka_unit_test(rfactor_splits_sums),
       cmocka_unit_test(pack_moves_constants),
+      cmocka_unit_test(partition_decides_conditions),
+      cmocka_unit_test(stage_copies_tiles),
       cmocka_unit_test(dependences_are_seen),
       cmocka_unit_test(schedules_are_noted_and_replayed),
       cmocka_unit_test(primitives_are_listed),
