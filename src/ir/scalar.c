@@ -220,11 +220,21 @@ hone_scalar_unary_fn hone_scalar_unary(hone_prim_t prim, hone_scalar_class_t cla
 
 /* ---- casts ---- */
 
-/* u64 above 2^63 is not a negative number. */
+/* A double that rounds to any type of fewer bits as `magnitude` itself does: bits
+ * beyond a double's only say that they are not all. */
+static double sticky_double(uint64_t magnitude) {
+  enum { DROPPED = 0x7ff };
+  if (magnitude >> 53 && (magnitude & DROPPED))
+    magnitude = (magnitude & ~(uint64_t)DROPPED) | (DROPPED + 1);
+  return (double)magnitude;
+}
+
+/* Rounded once by what follows, or already. u64 above 2^63 is not a negative number. */
 static double int_to_double(const hone_scalar_cast_t* cast, hone_scalar_t x) {
-  double wide = cast->from == HONE_U64 ? (double)x.u : (double)x.i;
-  if (cast->to != HONE_F32) return wide;
-  return cast->from == HONE_U64 ? (double)(float)x.u : (double)(float)x.i; /* rounds once */
+  bool negative = cast->from != HONE_U64 && x.i < 0;
+  if (cast->to == HONE_F64) return cast->from == HONE_U64 ? (double)x.u : (double)x.i;
+  double magnitude = sticky_double(negative ? 0 - x.u : x.u);
+  return negative ? -magnitude : magnitude;
 }
 
 static void store_double(const hone_scalar_cast_t* cast, double value, char* to) {
