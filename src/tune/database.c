@@ -199,6 +199,7 @@ hone_status_t hone_tune_db_open(const hone_allocator_t* allocator, const char* p
 
 void hone_tune_db_close(hone_tune_db_t* db) {
   if (!db) return;
+  for (int i = 0; i < HONE_TUNE_KEPT_SQL; i++) sqlite3_finalize(db->kept[i]);
   sqlite3_close(db->handle);
   hone_free(db->allocator, db, db_size(db->path));
 }

@@ -36,6 +36,9 @@ typedef struct hone_tune_key {
   const char* hone;     /* version of hone */
 } hone_tune_key_t;
 
+/* The key without gaps: NULL becomes "", and `hone` this version. */
+hone_tune_key_t hone_tune_key_complete(const hone_tune_key_t* key);
+
 typedef struct hone_tune_record {
   hone_tune_key_t key;
   const char* label;      /* of the kernel, for people */

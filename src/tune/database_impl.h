@@ -6,11 +6,20 @@
 
 #include "tune/database.h"
 
+/* Statements that are prepared once and kept, for puts in bulk. */
+enum {
+  HONE_TUNE_PUT_TASK_SQL,
+  HONE_TUNE_FIND_SQL,
+  HONE_TUNE_WRITE_SQL,
+  HONE_TUNE_KEPT_SQL, /* how many */
+};
+
 struct hone_tune_db {
   const hone_allocator_t* allocator;
   sqlite3* handle;
-  bool in_transaction; /* one that the caller began */
-  char path[];         /* for messages; ends in 0 */
+  sqlite3_stmt* kept[HONE_TUNE_KEPT_SQL]; /* NULL until first used */
+  bool in_transaction;                    /* one that the caller began */
+  char path[];                            /* for messages; ends in 0 */
 };
 
 /* The status for result `code` of an SQLite call that was to `action`, as in "cannot read". */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "hone/version.h"
 #include "import/utf8.h"
 #include "tune/database_impl.h"
 
@@ -24,6 +25,14 @@ void hone_tune_key_set(hone_tune_key_t* key, int index, const char* text) {
 }
 
 static const char* or_empty(const char* text) { return text ? text : ""; }
+
+hone_tune_key_t hone_tune_key_complete(const hone_tune_key_t* key) {
+  hone_tune_key_t complete = *key;
+  if (!complete.hone) complete.hone = hone_version();
+  for (int i = 0; i < HONE_TUNE_KEY_PARTS; i++)
+    hone_tune_key_set(&complete, i, or_empty(hone_tune_key_part(&complete, i)));
+  return complete;
+}
 
 /* ---- checking what is put ---- */
 
@@ -67,12 +76,35 @@ static hone_status_t check_record(hone_tune_db_t* db, const hone_tune_record_t* 
 typedef struct query {
   hone_tune_db_t* db;
   sqlite3_stmt* statement;
-  int code; /* of SQLite */
+  bool is_kept; /* by the database, for the next time */
+  int code;     /* of SQLite */
 } query_t;
 
 static hone_status_t open_query(hone_tune_db_t* db, const char* sql, query_t* out_query) {
   *out_query = (query_t){.db = db};
   return hone_tune_db_prepare(db, sql, &out_query->statement);
+}
+
+/* A statement of those that are kept. Each is used by one query at a time. */
+static hone_status_t open_kept(hone_tune_db_t* db, int index, query_t* out_query) {
+  static const char* const sql[HONE_TUNE_KEPT_SQL] = {
+      [HONE_TUNE_PUT_TASK_SQL] =
+          "INSERT INTO task(kernel, tactic, device, driver, compiler, hone, label)"
+          " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+      [HONE_TUNE_FIND_SQL] =
+          "SELECT outcome, seconds, at FROM measurement JOIN task ON task.id = task"
+          " WHERE kernel = ?1 AND tactic = ?2 AND device = ?3 AND driver = ?4 AND compiler = ?5"
+          " AND hone = ?6 AND parameters = ?7",
+      [HONE_TUNE_WRITE_SQL] =
+          "INSERT OR REPLACE INTO"
+          " measurement(task, parameters, outcome, seconds, spread, message, at)"
+          " SELECT id, ?7, ?8, ?9, ?10, ?11, ?12 FROM task WHERE kernel = ?1 AND tactic = ?2"
+          " AND device = ?3 AND driver = ?4 AND compiler = ?5 AND hone = ?6",
+  };
+  *out_query = (query_t){.db = db, .is_kept = true};
+  if (!db->kept[index]) HONE_TRY(hone_tune_db_prepare(db, sql[index], &db->kept[index]));
+  out_query->statement = db->kept[index];
+  return NULL;
 }
 
 static void give_text(query_t* query, int at, const char* text) {
@@ -95,16 +127,18 @@ static int step(query_t* query) {
 static hone_status_t close_query(query_t* query, const char* action) {
   bool is_fine = query->code == SQLITE_ROW || query->code == SQLITE_DONE;
   hone_status_t status = is_fine ? NULL : hone_tune_db_error(query->db, query->code, action);
-  sqlite3_finalize(query->statement);
+  if (!query->is_kept) {
+    sqlite3_finalize(query->statement);
+  } else {
+    sqlite3_reset(query->statement);
+    sqlite3_clear_bindings(query->statement);
+  }
   return status;
 }
 
 static hone_status_t put_task(hone_tune_db_t* db, const hone_tune_record_t* record) {
   query_t query;
-  HONE_TRY(open_query(db,
-                      "INSERT INTO task(kernel, tactic, device, driver, compiler, hone, label)"
-                      " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
-                      &query));
+  HONE_TRY(open_kept(db, HONE_TUNE_PUT_TASK_SQL, &query));
   give_key(&query, &record->key);
   give_text(&query, 7, record->label);
   step(&query);
@@ -117,12 +151,7 @@ static hone_status_t find_record(hone_tune_db_t* db, const hone_tune_record_t* r
   query_t query;
   *out_old = (hone_tune_record_t){0};
   *out_found = false;
-  HONE_TRY(open_query(
-      db,
-      "SELECT outcome, seconds, at FROM measurement JOIN task ON task.id = task"
-      " WHERE kernel = ?1 AND tactic = ?2 AND device = ?3 AND driver = ?4 AND compiler = ?5"
-      " AND hone = ?6 AND parameters = ?7",
-      &query));
+  HONE_TRY(open_kept(db, HONE_TUNE_FIND_SQL, &query));
   give_key(&query, &record->key);
   give_text(&query, 7, record->parameters);
   if (step(&query) == SQLITE_ROW) {
@@ -150,12 +179,7 @@ static void give_result(query_t* query, const hone_tune_record_t* record) {
 
 static hone_status_t write_record(hone_tune_db_t* db, const hone_tune_record_t* record) {
   query_t query;
-  HONE_TRY(open_query(
-      db,
-      "INSERT OR REPLACE INTO measurement(task, parameters, outcome, seconds, spread, message, at)"
-      " SELECT id, ?7, ?8, ?9, ?10, ?11, ?12 FROM task WHERE kernel = ?1 AND tactic = ?2"
-      " AND device = ?3 AND driver = ?4 AND compiler = ?5 AND hone = ?6",
-      &query));
+  HONE_TRY(open_kept(db, HONE_TUNE_WRITE_SQL, &query));
   give_key(&query, &record->key);
   give_result(&query, record);
   step(&query);
@@ -207,17 +231,33 @@ hone_status_t hone_tune_db_put(hone_tune_db_t* db, const hone_tune_record_t* rec
 
 /* ---- asking ---- */
 
-/* Each part of the key is either not asked for (NULL) or equal. */
-#define RECORDS                                                                        \
+/* Each part of the key is either not asked for (NULL) or equal. A kernel that
+ * is asked for is found by the index, whatever the size of the database. */
+#define COLUMNS                                                                        \
   "SELECT kernel, tactic, device, driver, compiler, hone, label, parameters, outcome," \
-  "  seconds, spread, message, at FROM measurement JOIN task ON task.id = task"        \
-  " WHERE (?1 IS NULL OR kernel = ?1) AND (?2 IS NULL OR tactic = ?2)"                 \
-  " AND (?3 IS NULL OR device = ?3) AND (?4 IS NULL OR driver = ?4)"                   \
-  " AND (?5 IS NULL OR compiler = ?5) AND (?6 IS NULL OR hone = ?6)"
+  "  seconds, spread, message, at FROM measurement JOIN task ON task.id = task WHERE "
+#define OTHER_PARTS                                                    \
+  " AND (?2 IS NULL OR tactic = ?2) AND (?3 IS NULL OR device = ?3)"   \
+  " AND (?4 IS NULL OR driver = ?4) AND (?5 IS NULL OR compiler = ?5)" \
+  " AND (?6 IS NULL OR hone = ?6)"
+#define ORDER_BY_KEY                                           \
+  " ORDER BY kernel, tactic, device, driver, compiler, hone, " \
+  "outcome != 'ok', seconds, parameters"
+#define ORDER_BY_SECONDS " AND outcome = 'ok' ORDER BY seconds, parameters"
 
-static hone_status_t open_records(hone_tune_db_t* db, const char* sql, const hone_tune_key_t* key,
-                                  query_t* out_query) {
-  HONE_TRY(open_query(db, sql, out_query));
+/* The same question for all kernels and for one. */
+typedef struct question {
+  const char *all, *one;
+} question_t;
+
+static const question_t each_question = {COLUMNS "?1 IS NULL" OTHER_PARTS ORDER_BY_KEY,
+                                         COLUMNS "kernel = ?1" OTHER_PARTS ORDER_BY_KEY};
+static const question_t best_question = {COLUMNS "?1 IS NULL" OTHER_PARTS ORDER_BY_SECONDS,
+                                         COLUMNS "kernel = ?1" OTHER_PARTS ORDER_BY_SECONDS};
+
+static hone_status_t open_records(hone_tune_db_t* db, const question_t* question,
+                                  const hone_tune_key_t* key, query_t* out_query) {
+  HONE_TRY(open_query(db, key && key->kernel ? question->one : question->all, out_query));
   for (int i = 0; key && i < HONE_TUNE_KEY_PARTS; i++) {
     const char* part = hone_tune_key_part(key, i);
     if (part) give_text(out_query, i + 1, part);
@@ -272,8 +312,7 @@ hone_status_t hone_tune_db_best(hone_tune_db_t* db, const hone_tune_key_t* key, 
   hone_status_t kept = NULL;
   *out_found = false;
   *out_record = (hone_tune_record_t){0};
-  HONE_TRY(
-      open_records(db, RECORDS " AND outcome = 'ok' ORDER BY seconds, parameters", key, &query));
+  HONE_TRY(open_records(db, &best_question, key, &query));
   while (!found && step(&query) == SQLITE_ROW) found = read_row(query.statement, &record);
   if (found) kept = keep_record(arena, &record);
   hone_status_t status = close_query(&query, "read");
@@ -313,10 +352,7 @@ static hone_status_t visit_row(walk_t* walk, const hone_tune_record_t* record) {
 static hone_status_t walk_rows(hone_tune_db_t* db, const hone_tune_key_t* key, walk_t* walk) {
   query_t query;
   hone_status_t visited = NULL;
-  HONE_TRY(open_records(db,
-                        RECORDS " ORDER BY kernel, tactic, device, driver, compiler, hone,"
-                                " outcome != 'ok', seconds, parameters",
-                        key, &query));
+  HONE_TRY(open_records(db, &each_question, key, &query));
   while (!visited && step(&query) == SQLITE_ROW) {
     hone_tune_record_t record;
     if (read_row(query.statement, &record)) visited = visit_row(walk, &record);

@@ -46,6 +46,10 @@ typedef struct hone_measurer {
   /* Optional: compares what a run computes with what is right, before it is timed. */
   hone_outcome_t (*check)(void* context, void* built, double limit, bool* fatal,
                           hone_status_t* out_why);
+  /* Optional: candidates that will be built soon, so that a driver that keeps
+   * what it builds can build several at once. Not to take longer than `limit`. */
+  void (*prepare)(void* context, const hone_space_t* space, int count,
+                  const hone_candidate_t* candidates, double limit);
   /* Frees what was built; optional. */
   void (*release)(void* context, void* built);
 } hone_measurer_t;

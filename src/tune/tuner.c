@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "hone/version.h"
+#include "tune/apply.h"
 
 enum {
   MOST_BATCH = 64,
@@ -31,6 +31,7 @@ typedef struct state {
   int64_t since_gain;
   double best;            /* INFINITY: none */
   double window[WINDOW];  /* `best` after trial i, at i % WINDOW */
+  double prepared;        /* seconds per candidate that the last preparing took */
   double took, deviation; /* moving means of what a measurement takes, and of how far it strays */
   hone_tune_result_t* result;
 } state_t;
@@ -103,14 +104,9 @@ static hone_status_t recall_record(void* context, const hone_tune_record_t* reco
   hone_candidate_t candidate;
   bool is_ok = record->outcome == HONE_OUTCOME_OK;
   if (!is_ok && recall->tuning->options.retry_failures) return NULL;
-  hone_status_t status = hone_candidate_parse(state->task->space, record->parameters,
-                                              strlen(record->parameters), &candidate);
-  if (hone_status_code(status) == HONE_INVALID_DATA) {
-    hone_status_free(status);
-    return NULL;
-  }
-  HONE_TRY(status);
-  if (!hone_space_is_valid(state->task->space, &candidate)) return NULL;
+  bool fits;
+  HONE_TRY(hone_tune_record_candidate(record, state->task->space, &fits, &candidate));
+  if (!fits) return NULL;
   double seconds = is_ok ? record->seconds : INFINITY;
   HONE_TRY(hone_search_learn(state->search, &candidate, seconds));
   note_time(state, seconds);
@@ -205,7 +201,7 @@ static double hope(const tuning_t* tuning, const state_t* state) {
   int64_t trials = state->result->trials, tried = hone_search_learned(state->search);
   if (trials == 0) return INFINITY;
   if (!isfinite(state->best) && trials < TRUSTED) return INFINITY;
-  double cost = state->took > 1e-9 ? state->took : 1e-9;
+  double cost = state->took + state->prepared > 1e-9 ? state->took + state->prepared : 1e-9;
   if (!isfinite(state->best)) return heaviest(tuning) / (double)(tried + 1) / cost;
   double before = state->window[trials % WINDOW]; /* WINDOW trials ago */
   double gained = trials >= WINDOW && isfinite(before) ? (before - state->best) / WINDOW : 0;
@@ -235,10 +231,24 @@ static void end_task(tuning_t* tuning, state_t* state, hone_tune_stop_t stop) {
   state->result->stop = tuning->stop = stop;
 }
 
-static hone_status_t fill_queue(tuning_t* tuning, state_t* state) {
+/* Lets the driver build the queue ahead, if there is time to build it one by one. */
+static void prepare(const tuning_t* tuning, state_t* state) {
+  const hone_measurer_t* measurer = &state->task->measurer;
+  double start = now(tuning), left = tuning->deadline - start;
+  if (!measurer->prepare || state->n_queue < 2) return;
+  if (state->n_queue * (estimate(tuning, state) + state->prepared) > left) return;
+  measurer->prepare(measurer->context, state->task->space, state->n_queue, state->queue, left);
+  state->prepared = (now(tuning) - start) / state->n_queue;
+}
+
+/* The first trial of a task comes by itself: it says what the task weighs. */
+static hone_status_t fill_queue(const tuning_t* tuning, state_t* state) {
   if (state->next < state->n_queue) return NULL;
+  int most = state->result->trials ? tuning->options.batch : 1;
   state->next = 0;
-  return hone_search_propose(state->search, tuning->options.batch, state->queue, &state->n_queue);
+  HONE_TRY(hone_search_propose(state->search, most, state->queue, &state->n_queue));
+  prepare(tuning, state);
+  return NULL;
 }
 
 static void note_trial(tuning_t* tuning, state_t* state, const hone_measurement_t* found) {
@@ -350,21 +360,11 @@ static hone_status_t check_arguments(int n_tasks, const hone_tune_task_t* tasks,
   return NULL;
 }
 
-/* A key without gaps: asking must not match other devices. */
-static hone_tune_key_t exact_key(const hone_tune_key_t* key) {
-  hone_tune_key_t exact = *key;
-  const char** parts[] = {&exact.tactic, &exact.device, &exact.driver, &exact.compiler};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-    if (!*parts[i]) *parts[i] = "";
-  if (!exact.hone) exact.hone = hone_version();
-  return exact;
-}
-
 static hone_status_t open_state(tuning_t* tuning, const hone_tune_task_t* task,
                                 hone_tune_result_t* result, state_t* state) {
   *result = (hone_tune_result_t){.stop = HONE_TUNE_STOP_BUDGET};
   state->task = task;
-  state->key = exact_key(&task->key);
+  state->key = hone_tune_key_complete(&task->key); /* not to match other devices */
   state->best = INFINITY;
   state->result = result;
   hone_search_options_t options = {

@@ -9,6 +9,8 @@
 
 #include "base/testing/fault.h"
 #include "base/testing/folder.h"
+#include "hone/version.h"
+#include "tune/apply.h"
 #include "tune/testing/fake_driver.h"
 
 static test_folder_t folder;
@@ -189,6 +191,33 @@ static void progress_is_told_and_can_stop(void** state) {
   assert_true(result.seconds == watcher.best);
 }
 
+/* Two at once, whose building is then free. */
+static void prepare_pairs(void* context, const hone_space_t* of, int count,
+                          const hone_candidate_t* candidates, double limit) {
+  fake_driver_t* driver = context;
+  double seconds = 0.2 * ((count + 1) / 2);
+  assert_true(count > 1 && count <= 8);
+  assert_true(seconds <= limit);
+  driver->prepared += count;
+  driver->now += seconds;
+}
+
+static void what_is_built_ahead_keeps_the_budget(void** state) {
+  static const double budgets[] = {0.3, 1, 2, 5, 12};
+  for (size_t i = 0; i < TEST_COUNT(budgets); i++) {
+    fake_driver_t driver = {.cost = cost};
+    hone_tune_task_t one = task("k", &driver);
+    hone_tune_options_t how = options(&driver, budgets[i]);
+    hone_tune_result_t result;
+    one.measurer.prepare = prepare_pairs;
+    assert_ok(hone_tune(NULL, 1, &one, &how, &result, NULL));
+    assert_true(driver.now <= budgets[i] * 1.05);
+    assert_true(result.trials >= 1);
+    assert_true(driver.prepared <= result.trials + 8);
+    if (budgets[i] > 4) assert_true(driver.prepared > 8);
+  }
+}
+
 /* ---- several tasks ---- */
 
 static void the_heavy_task_gets_the_time(void** state) {
@@ -362,6 +391,92 @@ static void a_killed_tuning_keeps_what_it_had(void** state) {
   }
 }
 
+/* ---- a template ---- */
+
+/* A convolution with 64 channels of 224 x 224 out of 3, and a 7 x 7 window. */
+static void define_convolution(hone_space_t* of) {
+  assert_ok(hone_space_define_split(of, "tile_f", 64, 4, 0));
+  assert_ok(hone_space_define_split(of, "tile_y", 224, 4, 0));
+  assert_ok(hone_space_define_split(of, "tile_x", 224, 4, 0));
+  assert_ok(hone_space_define_split(of, "tile_rc", 3, 2, 0));
+  assert_ok(hone_space_define_split(of, "tile_ry", 7, 2, 0));
+  assert_ok(hone_space_define_split(of, "tile_rx", 7, 2, 0));
+}
+
+static double convolution_cost(const hone_space_t* of, const hone_candidate_t* candidate) {
+  double f = (double)hone_candidate_number(of, candidate, "tile_f", 3);
+  double x = (double)hone_candidate_number(of, candidate, "tile_x", 3);
+  double y = (double)hone_candidate_number(of, candidate, "tile_y", 1);
+  return 1e-3 * (1 + fabs(f - 8) + fabs(x - 14) + fabs(y - 4));
+}
+
+/* Tuned on one machine, logged, and applied on another that has the log. */
+static void a_template_is_tuned_logged_and_applied(void** state) {
+  hone_space_t* convolution;
+  assert_ok(hone_space_create(NULL, &convolution));
+  define_convolution(convolution);
+  fake_driver_t driver = {.cost = convolution_cost};
+  hone_tune_task_t one = task("conv2d", &driver);
+  hone_tune_options_t how = options(&driver, INFINITY);
+  hone_tune_result_t result;
+  hone_tune_db_t* other;
+  int64_t exported;
+  hone_tune_merge_t merge;
+  one.space = convolution;
+  how.strategy = "random";
+  how.trials = 100;
+  how.measure = (hone_measure_options_t){.runs = 5, .repeats = 1, .min_repeat_seconds = 1};
+  how.database = open_db("a.db");
+  assert_ok(hone_tune(NULL, 1, &one, &how, &result, NULL));
+  const char* log = test_folder_file(&folder, "conv2d.log");
+  assert_ok(hone_tune_db_export(how.database, NULL, false, log, &exported));
+  assert_int_equal(exported, 100);
+  hone_tune_db_close(how.database);
+  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &other));
+  assert_ok(hone_tune_db_import(other, log, &merge));
+  bool found;
+  hone_candidate_t best;
+  double seconds;
+  assert_ok(hone_tune_apply(other, &one.key, convolution, &found, &best, &seconds));
+  assert_true(found && seconds == result.seconds);
+  assert_memory_equal(&best, &result.best, sizeof best);
+  hone_tune_db_close(other);
+  hone_space_destroy(convolution);
+}
+
+static bool odd_only(const hone_space_t* of, const hone_candidate_t* candidate, void* context) {
+  return hone_candidate_number(of, candidate, "a", 0) % 2 == 1;
+}
+
+static void what_no_longer_fits_is_not_applied(void** state) {
+  hone_space_t* odd;
+  hone_tune_db_t* db;
+  hone_tune_record_t made = {.key = {.kernel = "k", .hone = hone_version()}};
+  static const char* const texts[] = {"a=1 gone=3", "a=2", "a=7", "a=3"};
+  assert_ok(hone_space_create(NULL, &odd));
+  assert_ok(hone_space_define_numbers(odd, "a", 3, (int64_t[]){2, 3, 7}));
+  assert_ok(hone_space_add_rule(odd, odd_only, NULL));
+  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &db));
+  bool found;
+  hone_candidate_t best;
+  double seconds;
+  assert_ok(hone_tune_apply(db, &made.key, odd, &found, &best, &seconds));
+  assert_false(found);
+  for (int i = 0; i < 4; i++) { /* the fastest first */
+    made.parameters = texts[i];
+    made.seconds = 1 + i;
+    assert_ok(hone_tune_db_put(db, &made, NULL));
+  }
+  assert_ok(hone_tune_apply(db, &(hone_tune_key_t){.kernel = "k"}, odd, &found, &best, &seconds));
+  assert_true(found && seconds == 3);
+  assert_int_equal(hone_candidate_number(odd, &best, "a", 0), 7);
+  made.key.device = "another";
+  assert_ok(hone_tune_apply(db, &made.key, odd, &found, &best, NULL));
+  assert_false(found);
+  hone_tune_db_close(db);
+  hone_space_destroy(odd);
+}
+
 /* ---- errors ---- */
 
 static void senseless_options_are_refused(void** state) {
@@ -420,6 +535,7 @@ int main(void) {
       IN_FOLDER(without_budget_the_database_answers),
       IN_FOLDER(trials_and_early_stopping_end_it),
       IN_FOLDER(progress_is_told_and_can_stop),
+      IN_FOLDER(what_is_built_ahead_keeps_the_budget),
       IN_FOLDER(the_heavy_task_gets_the_time),
       IN_FOLDER(a_task_that_always_fails_does_not_eat_the_budget),
       IN_FOLDER(many_tasks_are_each_tried_once_first),
@@ -428,6 +544,8 @@ int main(void) {
       IN_FOLDER(a_cut_measurement_is_not_kept),
       IN_FOLDER(a_database_that_fails_does_not_stop_it),
       IN_FOLDER(a_killed_tuning_keeps_what_it_had),
+      IN_FOLDER(a_template_is_tuned_logged_and_applied),
+      cmocka_unit_test(what_no_longer_fits_is_not_applied),
       IN_FOLDER(senseless_options_are_refused),
       IN_FOLDER(a_lost_device_ends_it_with_the_best_so_far),
       IN_FOLDER(memory_may_run_out),

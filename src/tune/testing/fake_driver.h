@@ -12,7 +12,7 @@ typedef struct fake_driver {
   /* How long a run takes; negative: -1 does not build, -2 fails to run, -3 is
    * wrong, -4 never ends, -5 is fatal. */
   double (*cost)(const hone_space_t* space, const hone_candidate_t* candidate);
-  int builds, repeats, runs, releases;
+  int builds, repeats, runs, releases, prepared;
   double last; /* cost of the candidate at hand */
 } fake_driver_t;
 
