@@ -53,6 +53,11 @@ struct hone_host {
   const char** capture_names;
 };
 
+/* Tries once more to lower the deferred `node` (a host node) into its own graph,
+ * through b, now that more may be known of its inputs. `outputs` gets its
+ * n_outputs results. False when it still has to wait; errors are noted in b. */
+bool hone_lower_again(hone_builder_t* b, const hone_node_t* node, hone_value_t** outputs);
+
 /* Lowers a deferred node into a fresh graph without inputs whose outputs are
  * the node's (those the model wants); `inputs` are the run-time inputs (NULL:
  * left out), captures behind the node's own. The graph keeps references. */

@@ -99,11 +99,19 @@ static bool is_on(const hone_pass_t* pass, const hone_pass_options_t* options) {
   return !pass->off || listed(pass->name, options->n_on, options->on);
 }
 
+/* Says which there are. */
+static hone_status_t no_such_pass(const char* name) {
+  char names[512] = "";
+  size_t used = 0;
+  for (int i = 0; i < hone_pass_count && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                             hone_passes[i]->name);
+  return hone_status_make(HONE_NOT_FOUND, "there is no pass '%s'; there are %s", name, names);
+}
+
 static hone_status_t check_names(int count, const char* const* list) {
   for (int i = 0; i < count; i++)
-    if (!hone_pass_find(list[i]))
-      return hone_status_make(
-          HONE_NOT_FOUND, "there is no pass '%s'; `hone dump --help` lists the passes", list[i]);
+    if (!hone_pass_find(list[i])) return no_such_pass(list[i]);
   return NULL;
 }
 

@@ -141,6 +141,45 @@ void hone_lower_defer_node(hone_lower_t* l, const char* reason) {
   for (int i = 0; node && i < l->n_outputs; i++) l->outputs[i] = node->outputs[i];
 }
 
+/* ---- when more is known ---- */
+
+static bool still_deferred(const hone_graph_t* graph, int first_node) {
+  for (int n = first_node; n < graph->n_nodes; n++)
+    if (graph->nodes[n]->host && graph->nodes[n]->host->deferred) return true;
+  return false;
+}
+
+/* The names of its inputs, captures behind, stand for its operands. */
+static void define_operands(hone_scope_t* scope, const hone_node_t* node) {
+  const hone_host_t* host = node->host;
+  for (int i = 0; i < node->n_inputs && hone_builder_ok(scope->b); i++) {
+    int capture = i - host->node->n_inputs;
+    const char* name = capture < 0 ? host->node->inputs[i] : host->capture_names[capture];
+    if (node->inputs[i] && name[0]) hone_scope_set(scope, name, node->inputs[i]);
+  }
+}
+
+bool hone_lower_again(hone_builder_t* b, const hone_node_t* node, hone_value_t** outputs) {
+  const hone_host_t* host = node->host;
+  for (int i = 0; i < node->n_outputs; i++)
+    if (i >= host->node->n_outputs || !host->node->outputs[i][0]) return false;
+  int first_node = b->graph->n_nodes;
+  hone_lowering_t lowering = {.model = host->model};
+  hone_scope_t scope = {.lowering = &lowering,
+                        .b = b,
+                        .n_opsets = host->n_opsets,
+                        .opsets = host->opsets,
+                        .path = ""};
+  define_operands(&scope, node);
+  hone_lower_nodes(&scope, 1, host->node);
+  if (!hone_builder_ok(b) || still_deferred(b->graph, first_node)) return false;
+  for (int i = 0; i < node->n_outputs; i++) {
+    outputs[i] = hone_scope_output(&scope, host->node->outputs[i]);
+    if (!outputs[i]) return false;
+  }
+  return hone_builder_ok(b);
+}
+
 /* ---- when it runs ---- */
 
 static void define_inputs(hone_scope_t* scope, const hone_host_t* host, int n_inputs,

@@ -38,7 +38,7 @@ static void count_uses(hone_graph_t* graph) {
 
 /* ---- replacing ---- */
 
-static hone_value_t* resolve(hone_value_t* value) {
+hone_value_t* hone_rewrite_resolve(hone_value_t* value) {
   while (value && value->forward) value = value->forward;
   return value;
 }
@@ -57,6 +57,8 @@ static void move_binds(hone_value_t* from, hone_value_t* to) {
 }
 
 static bool may_replace(const hone_type_t* old, const hone_type_t* now) {
+  bool open = old->kind == HONE_TYPE_ANY || (old->kind == HONE_TYPE_TENSOR && old->rank < 0);
+  if (open) return true;
   if (old->kind != now->kind || old->dtype != now->dtype || old->rank != now->rank) return false;
   for (int i = 0; old->kind == HONE_TYPE_TENSOR && i < old->rank; i++)
     if (hone_dim_is_int(old->dims[i]) && hone_dim_is_int(now->dims[i]) &&
@@ -66,15 +68,16 @@ static bool may_replace(const hone_type_t* old, const hone_type_t* now) {
 }
 
 void hone_rewrite_replace(hone_rewriter_t* r, hone_value_t* old, hone_value_t* now) {
-  now = resolve(now);
+  now = hone_rewrite_resolve(now);
   if (old == now) return;
   if (!may_replace(&old->type, &now->type)) {
     hone_fail(r->b, HONE_INTERNAL, "%s at node %s: what took its place is of another type",
               hone_prim_info(old->node->prim)->name, old->node->origin ? old->node->origin : "?");
     return;
   }
+  bool vague = hone_prim_info(old->node->prim)->family == HONE_FAMILY_CONTROL;
   if (is_new(r, now)) { /* what is known of the old one is known of it */
-    now->type = old->type;
+    if (!vague) now->type = old->type;
     if (!now->content) now->content = old->content;
   }
   if (!now->name) now->name = old->name;
@@ -129,7 +132,7 @@ static bool all_replaced(const hone_node_t* node) {
 }
 
 static hone_status_t visit(hone_rewriter_t* r, hone_node_t* node) {
-  for (int i = 0; i < node->n_inputs; i++) node->inputs[i] = resolve(node->inputs[i]);
+  for (int i = 0; i < node->n_inputs; i++) node->inputs[i] = hone_rewrite_resolve(node->inputs[i]);
   if (node->n_regions) HONE_TRY(sweep_regions(r, node));
   r->first_new = r->graph->n_nodes;
   r->b->origin = node->origin;
@@ -156,7 +159,8 @@ static hone_status_t sweep_graph(hone_rewriter_t* r, hone_graph_t* graph) {
   graph->values = NULL;
   graph->n_nodes = graph->nodes_room = graph->n_values = graph->values_room = 0;
   for (int n = 0; n < count; n++) HONE_TRY(visit(r, nodes[n]));
-  for (int i = 0; i < graph->n_outputs; i++) graph->outputs[i] = resolve(graph->outputs[i]);
+  for (int i = 0; i < graph->n_outputs; i++)
+    graph->outputs[i] = hone_rewrite_resolve(graph->outputs[i]);
   return NULL;
 }
 

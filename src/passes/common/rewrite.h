@@ -47,8 +47,11 @@ HONE_MUST_USE hone_status_t hone_rewrite(hone_pass_context_t* context, hone_grap
 HONE_MUST_USE hone_status_t hone_rewrite_sweep(hone_rewriter_t* rewriter, hone_graph_t* graph);
 
 /* Has `now` take the place of `old`, an output of the node at hand, for all
- * that comes later. Both of one dtype and shape. */
+ * that comes later. Both of one dtype and shape, as far as those of `old` are
+ * known. */
 void hone_rewrite_replace(hone_rewriter_t* r, hone_value_t* old, hone_value_t* now);
+/* What has taken the place of `value` by now; itself when nothing has. */
+hone_value_t* hone_rewrite_resolve(hone_value_t* value);
 /* Copies `node` (attributes, origin) with other inputs; its output, typed anew. */
 hone_value_t* hone_rewrite_copy(hone_rewriter_t* r, const hone_node_t* node,
                                 hone_value_t* const* inputs);
