@@ -84,6 +84,10 @@ hone_dim_t hone_dim_select_eq(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hon
                               hone_dim_t y);
 hone_dim_t hone_dim_product(hone_dims_t* dims, int count, const hone_dim_t* list);
 
+/* `d` with each symbol replaced by by[its id], unless that is bad or the id is
+ * not below `count`. */
+hone_dim_t hone_dim_substitute(hone_dims_t* dims, hone_dim_t d, int count, const hone_dim_t* by);
+
 /* Nodes of the expression written out as a tree; 1 for a number. */
 int64_t hone_dim_size(hone_dim_t d);
 /* The range that follows from the symbols' ranges. */

@@ -118,8 +118,7 @@ static bool should_fold(const folder_t* f, const hone_value_t* value) {
   return (double)bytes <= f->growth * (double)f->known[value->id].leaf_bytes;
 }
 
-/* The rest of the graph needs `value`: it is folded, or stays and needs others.
- * Walks on through a chain without recursion where there is but one input. */
+/* The rest of the graph needs `value`: it is folded where that is worth it. */
 static void want(folder_t* f, const hone_value_t* value) {
   known_t* known = &f->known[value->id];
   const hone_node_t* node = value->node;
@@ -136,6 +135,11 @@ static void find_wanted(folder_t* f, bool* needed) {
   }
   for (int n = graph->n_nodes - 1; n >= 0; n--) {
     const hone_node_t* node = graph->nodes[n];
+    for (int i = 0; i < node->n_outputs; i++) { /* a size is needed without being an operand */
+      if (!node->outputs[i]->binds) continue;
+      needed[node->outputs[i]->id] = true;
+      want(f, node->outputs[i]);
+    }
     bool stays = !f->known[node->n_outputs ? node->outputs[0]->id : 0].constant;
     for (int i = 0; i < node->n_outputs; i++) {
       const known_t* known = &f->known[node->outputs[i]->id];
