@@ -14,6 +14,7 @@
 #include "hone/schedule.h"
 #include "hone/session.h"
 #include "hone/status.h"
+#include "hone/te.h"
 #include "hone/tensor.h"
 #include "hone/version.h"
 
