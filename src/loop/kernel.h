@@ -25,7 +25,8 @@
  *   clamps what would not (the part of a pad outside its operand). A buffer
  *   without elements still has 64 readable bytes.
  * - A loop that is not serial or unrolled runs its rounds in any order and at
- *   once: they must not depend on one another.
+ *   once: they must not depend on one another. Where a loop at the top is
+ *   parallel, all else at the top but lets runs at the same time.
  * - Local and shared buffers exist once for each round of the loops that
  *   enclose all their uses; what they hold at first is undefined.
  * - Text form: loop/text.h. Verifier: loop/verify.h.

@@ -16,14 +16,16 @@ static const hone_stmt_t* collect(const hone_kernel_t* kernel, const hone_stmt_t
   }
 }
 
+/* All that stands at the top beside parallel loops is a round too. */
 static bool add_parallel(const hone_kernel_t* kernel, hone_dim_t* out_rounds) {
   hone_dim_t rounds = hone_dim_int(0);
   bool any = false;
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* loop = kernel->root->body[i];
-    if (loop->kind != HONE_STMT_LOOP || loop->loop != HONE_LOOP_PARALLEL) continue;
-    rounds = hone_dim_add(kernel->dims, rounds, loop->extent);
-    any = true;
+    bool is_parallel = loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_PARALLEL;
+    if (loop->kind == HONE_STMT_LET) continue;
+    rounds = hone_dim_add(kernel->dims, rounds, is_parallel ? loop->extent : hone_dim_int(1));
+    any |= is_parallel;
   }
   if (any) *out_rounds = rounds;
   return any;

@@ -3,6 +3,21 @@
 #include "sched/common/depend.h"
 #include "sched/common/edit.h"
 
+/* What stands at the top beside a parallel loop runs at the same time. */
+static hone_status_t check_beside(hone_kernel_t* kernel, hone_stmt_t* loop) {
+  const hone_buffer_t* buffer = NULL;
+  for (int i = 0; i < loop->parent->n_body && !buffer; i++) {
+    hone_stmt_t* other = loop->parent->body[i];
+    if (other != loop && other->kind != HONE_STMT_LET)
+      HONE_TRY(hone_depend_apart(kernel, loop, other, &buffer));
+  }
+  if (!buffer) return NULL;
+  return hone_sched_refuse(
+      "parallel %s: what stands beside it at the top may use the same "
+      "elements of %s",
+      loop->name, buffer->name);
+}
+
 static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
   for (const hone_stmt_t* s = loop->parent; s != kernel->root; s = s->parent)
     if (s->kind != HONE_STMT_LOOP || s->loop != HONE_LOOP_PARALLEL || s->n_body != 1)
@@ -10,7 +25,8 @@ static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
   HONE_TRY(hone_sched_want_own_scratch(kernel, loop, false));
   const hone_buffer_t* buffer;
   HONE_TRY(hone_depend_rounds(kernel, loop, false, &buffer));
-  return hone_sched_conflict(buffer, "parallel", loop->name);
+  HONE_TRY(hone_sched_conflict(buffer, "parallel", loop->name));
+  return loop->parent == kernel->root ? check_beside(kernel, loop) : NULL;
 }
 
 hone_status_t hone_sched_parallel(hone_kernel_t* kernel, const char* name) {

@@ -154,6 +154,18 @@ static void render_parallel(hone_renderer_t* r, const hone_stmt_t* loop) {
   close_block(r);
 }
 
+/* A statement at the top beside parallel loops is one round. */
+static void render_single(hone_renderer_t* r, const hone_stmt_t* stmt) {
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "if (begin <= hone_base && hone_base < end) {\n");
+  r->depth++;
+  render_stmt(r, stmt);
+  r->depth--;
+  close_block(r);
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "hone_base++;\n");
+}
+
 static void render_parameters(hone_renderer_t* r) {
   int n = 0;
   for (int i = 0; i < r->kernel->n_buffers; i++) {
@@ -189,6 +201,8 @@ static void render_function(hone_renderer_t* r, const char* name) {
     const hone_stmt_t* stmt = r->kernel->root->body[i];
     if (is_parallel(stmt))
       render_parallel(r, stmt);
+    else if (grid && stmt->kind != HONE_STMT_LET)
+      render_single(r, stmt);
     else
       render_stmt(r, stmt);
   }

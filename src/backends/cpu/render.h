@@ -7,9 +7,9 @@
 /* The function
  *   void NAME(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end)
  * that does rounds begin … end - 1 of the kernel's parallel loops; those at the
- * top of the kernel count one after the other. A kernel without any has one
- * round. `lanes` is what every vector loop's extent must be. Errors:
- * UNSUPPORTED for what cannot be written as C, OUT_OF_MEMORY. */
+ * top of the kernel count one after the other, and each statement beside them
+ * is a round too. A kernel without any has one round. `lanes` is what every vector loop's extent
+ * must be. Errors: UNSUPPORTED for what cannot be written as C, OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name,
                                             int lanes, hone_str_t* out);
 

@@ -19,11 +19,12 @@ typedef struct test {
   hone_arena_t* arena;
   hone_dims_t* dims; /* of the test's own: the symbols of two rounds side by side */
   int n_symbols;
-  bool* is_inside;      /* by symbol id: bound in the loops that are looked at */
-  hone_stmt_t** owners; /* by buffer id */
-  hone_dim_t* first;    /* what symbols are in the first access */
-  hone_dim_t* second;   /* and in the second */
-  hone_dim_t* twins;    /* what they are at first: two for each symbol */
+  bool* is_inside;           /* by symbol id: bound in the loops that are looked at */
+  hone_stmt_t** owners;      /* by buffer id */
+  hone_dim_t* first;         /* what symbols are in the first access */
+  hone_dim_t* second;        /* and in the second */
+  hone_dim_t* twins;         /* what they are at first: two for each symbol */
+  const hone_stmt_t** loops; /* by symbol id: the loop inside whose variable it is */
 } test_t;
 
 /* ---- a test ---- */
@@ -32,6 +33,7 @@ static bool mark_bound(void* self, hone_stmt_t* stmt) {
   test_t* t = self;
   const hone_symbol_t* symbol = hone_dim_as_symbol(stmt->var);
   if (symbol) t->is_inside[symbol->id] = true;
+  if (symbol && stmt->kind == HONE_STMT_LOOP) t->loops[symbol->id] = stmt;
   return true;
 }
 
@@ -43,8 +45,9 @@ static hone_status_t test_create(hone_kernel_t* kernel, test_t* t) {
   t->first = hone_arena_array(t->arena, n, sizeof *t->first);
   t->second = hone_arena_array(t->arena, n, sizeof *t->second);
   t->twins = hone_arena_array(t->arena, 2 * n, sizeof *t->twins);
+  t->loops = hone_arena_array(t->arena, n, sizeof *t->loops);
   t->owners = hone_arena_array(t->arena, (size_t)kernel->n_buffers, sizeof *t->owners);
-  hone_status_t status = t->is_inside && t->first && t->second && t->twins && t->owners
+  hone_status_t status = t->is_inside && t->first && t->second && t->twins && t->loops && t->owners
                              ? hone_dims_create(t->arena, &t->dims)
                              : hone_oom();
   return status ? status : hone_access_owners(kernel, t->owners);
@@ -65,6 +68,17 @@ static void reset_symbols(test_t* t) {
   for (int i = 0; i < t->n_symbols; i++) {
     t->first[i] = t->twins[2 * i];
     t->second[i] = t->twins[2 * i + 1];
+  }
+}
+
+/* Variables of loops of unknown extents are counted from the end in one of the
+ * accesses: extent - 1 - variable tells what the variable's range does not. */
+static void reverse_symbols(test_t* t, hone_dim_t* side) {
+  for (int i = 0; i < t->n_symbols; i++) {
+    if (!t->loops[i] || hone_dim_is_int(t->loops[i]->extent)) continue;
+    hone_dim_t extent = hone_dim_replace(t->dims, t->loops[i]->extent, t->n_symbols, side, NULL);
+    hone_dim_t last = hone_dim_sub(t->dims, extent, hone_dim_int(1));
+    side[i] = hone_dim_sub(t->dims, last, side[i]);
   }
 }
 
@@ -310,6 +324,42 @@ hone_status_t hone_depend_cut(hone_kernel_t* kernel, hone_stmt_t* loop, int at,
     make_twins(&t);
     *out = conflict_between(&t, &before, &after, loop->var, loop->var, loop);
   }
+  hone_access_free(&before);
+  hone_access_free(&after);
+  return finish(&t, status);
+}
+
+/* Whether the two never meet. */
+static bool are_apart(test_t* t, const hone_access_t* a, const hone_access_t* b) {
+  axes_t axes;
+  for (int way = 0; way < 3; way++) {
+    reset_symbols(t);
+    if (way > 0) reverse_symbols(t, way == 1 ? t->first : t->second);
+    set_axes(t, a, b, &axes);
+    for (int k = 0; k < axes.count; k++)
+      if (axis_separates(t, axes.first[k], axes.second[k])) return true;
+  }
+  return false;
+}
+
+hone_status_t hone_depend_apart(hone_kernel_t* kernel, hone_stmt_t* first, hone_stmt_t* second,
+                                const hone_buffer_t** out) {
+  test_t t;
+  hone_access_list_t before = {.allocator = kernel->allocator}, after = before;
+  *out = NULL;
+  hone_status_t status = test_create(kernel, &t);
+  if (!status) status = hone_access_collect(kernel, first, &before);
+  if (!status) status = hone_access_collect(kernel, second, &after);
+  if (!status) {
+    hone_stmt_walk(first, mark_bound, &t);
+    hone_stmt_walk(second, mark_bound, &t);
+    make_twins(&t);
+  }
+  for (int i = 0; i < before.count && !status && !*out; i++)
+    for (int k = 0; k < after.count && !*out; k++) {
+      const hone_access_t *a = &before.items[i], *b = &after.items[k];
+      if (is_ordered(a, b, false) && !are_apart(&t, a, b)) *out = a->buffer;
+    }
   hone_access_free(&before);
   hone_access_free(&after);
   return finish(&t, status);

@@ -32,5 +32,8 @@ HONE_MUST_USE hone_status_t hone_depend_cut(hone_kernel_t* kernel, hone_stmt_t* 
 /* Of making one loop of two that follow one another. */
 HONE_MUST_USE hone_status_t hone_depend_join(hone_kernel_t* kernel, hone_stmt_t* first,
                                              hone_stmt_t* second, const hone_buffer_t** out);
+/* Of running two statements at once, one of them or both being loops whose rounds do so too. */
+HONE_MUST_USE hone_status_t hone_depend_apart(hone_kernel_t* kernel, hone_stmt_t* first,
+                                              hone_stmt_t* second, const hone_buffer_t** out);
 
 #endif
