@@ -20,7 +20,7 @@
   "            | select(~dead, 0, weights) | select(~dead, weights, 0));"                     \
   "given := moved(checked);"                                                                  \
   "sums := (contract(given, *v) | contract(*v, given));"                                      \
-  "(reshape(moved(sums)) | permute(moved(sums)) | sums)"
+  "(reshape(moved(sums)) | permute(moved(sums)) | cast(sums) | sums)"
 
 static const char queries_first[] = "product := moved(contract(part(*q), part(*k)));" AFTER_PRODUCT;
 static const char keys_first[] = "product := moved(contract(part(*k), part(*q)));" AFTER_PRODUCT;
