@@ -68,6 +68,12 @@ typedef enum hone_step_kind {
 
 enum { HONE_BUFFER_ERROR = -1 }; /* instead of a value: the step's error word */
 
+/* What must hold of sizes for a kernel to be right. */
+typedef struct hone_guard {
+  hone_dim_t a, b;
+  bool equal; /* a == b, else a <= b */
+} hone_guard_t;
+
 typedef struct hone_routine hone_routine_t;
 
 typedef struct hone_step {
@@ -91,7 +97,9 @@ typedef struct hone_step {
   int n_checks;
   const char* const* checks; /* what each says when it fails */
   int error;                 /* index of its error word; -1: none */
-  /* INTERPRET */
+  int n_guards;              /* where one does not hold, the step is interpreted instead */
+  const hone_guard_t* guards;
+  /* INTERPRET, and LAUNCH with guards */
   hone_graph_t* graph; /* of this node alone; owned */
   hone_program_t* interpreted;
   bool wants_symbols; /* its last input is their values, i64[symbols] */

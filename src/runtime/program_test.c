@@ -277,6 +277,41 @@ static void sizes_may_come_late(void** state) {
   drop(&f);
 }
 
+/* Two extents that ought to be equal, and are not, or only once one is 1. */
+static void sizes_at_odds_are_noticed(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km,
+               "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+               "  %1 = neg %0 : f32[k, m]\n"
+               "  %2 = reshape %1 shape=[m, m] : f32[m, m] @ \"square (Reshape)\"\n"
+               "  %3 = permute %2 axes=[1, 0] : f32[m, m]\n"
+               "  %4 = exp %3 : f32[m, m]\n"
+               "  return %4 \"y\"\n");
+  for (int64_t k = 2; k < 5; k++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){k, 3}, 5)};
+    assert_int_equal(run_both(&f, 1, inputs), k == 3 ? HONE_OK : HONE_INVALID_ARGUMENT);
+  }
+  drop(&f);
+}
+
+static void open_extents_may_be_one(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km,
+               "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+               "  %1 = neg %0 : f32[k, m]\n"
+               "  %2 = expand %1 shape=[4, m] : f32[4, m] @ \"wide (Expand)\"\n"
+               "  %3 = exp %2 : f32[4, m]\n"
+               "  %4 = reduce %3 combine=add axes=[1] : f32[4]\n"
+               "  return %4 \"y\"\n");
+  for (int64_t k = 1; k < 5; k += 3) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){k, 3}, 5)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
 /* ---- memory ---- */
 
 static void the_plan_says_what_a_run_takes(void** state) {
@@ -460,6 +495,8 @@ int main(void) {
       cmocka_unit_test(branches_are_taken),
       cmocka_unit_test(interpreted_steps_mix_with_kernels),
       cmocka_unit_test(sizes_may_come_late),
+      cmocka_unit_test(sizes_at_odds_are_noticed),
+      cmocka_unit_test(open_extents_may_be_one),
       cmocka_unit_test(the_plan_says_what_a_run_takes),
       cmocka_unit_test(many_threads_run_one_program),
       cmocka_unit_test(random_graphs_give_what_ref_gives),

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/guard.h"
 #include "runtime/packing.h"
 
-typedef struct builder {
+    typedef struct builder {
   hone_program_t* program;
   const hone_routine_source_t* source;
   const hone_graph_t* graph; /* the root or a region */
@@ -239,12 +240,8 @@ static hone_status_t fill_shell(const builder_t* b, const hone_node_t* node, hon
   return hone_graph_set_outputs(shell, node->n_outputs, made->outputs, NULL);
 }
 
-static hone_status_t make_interpreted(const builder_t* b, const hone_node_t* node,
-                                      const char* reason, hone_step_t* step) {
+static hone_status_t make_shell(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
   const hone_allocator_t* allocator = b->program->allocator;
-  step->kind = HONE_STEP_INTERPRET;
-  step->reason = hone_arena_strdup(b->program->arena, reason);
-  if (!step->reason) return hone_oom();
   step->wants_symbols = node->prim != HONE_PRIM_HOST && b->n_symbols > 0;
   step->gives_tensors = node->prim != HONE_PRIM_HOST;
   for (int i = 0; i < node->n_outputs; i++)
@@ -253,6 +250,28 @@ static hone_status_t make_interpreted(const builder_t* b, const hone_node_t* nod
   HONE_TRY(fill_shell(b, node, step->graph, step->wants_symbols));
   const hone_compile_options_t options = {.struct_size = sizeof options, .allocator = allocator};
   return hone_backend_find("ref")->compile(step->graph, &options, &step->interpreted);
+}
+
+static hone_status_t make_interpreted(const builder_t* b, const hone_node_t* node,
+                                      const char* reason, hone_step_t* step) {
+  step->kind = HONE_STEP_INTERPRET;
+  step->reason = hone_arena_strdup(b->program->arena, reason);
+  return step->reason ? make_shell(b, node, step) : hone_oom();
+}
+
+/* ---- guards ---- */
+
+static hone_status_t set_guards(const builder_t* b, const hone_node_t* call, hone_step_t* step) {
+  hone_guard_t* guards;
+  HONE_TRY(hone_guards_of(b->source->graph->dims, b->program->arena, call->regions[0],
+                          &step->n_guards, &guards));
+  if (!step->n_guards) return NULL;
+  for (int i = 0; i < step->n_guards; i++) {
+    guards[i].a = hone_dim_replace(b->program->dims, guards[i].a, b->n_symbols, b->symbols, NULL);
+    guards[i].b = hone_dim_replace(b->program->dims, guards[i].b, b->n_symbols, b->symbols, NULL);
+  }
+  step->guards = guards;
+  return make_shell(b, call, step);
 }
 
 /* ---- nodes ---- */
@@ -283,7 +302,10 @@ static hone_status_t make_control(const builder_t* b, const hone_node_t* node, h
 
 static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
   const hone_call_kernel_t* call = b->source->find(b->source->self, node);
-  if (call && call->form) return make_launch(b, node, call, step);
+  if (call && call->form) {
+    HONE_TRY(make_launch(b, node, call, step));
+    return set_guards(b, node, step);
+  }
   return make_interpreted(b, node, call && call->reason ? call->reason : "no kernel", step);
 }
 

@@ -133,11 +133,21 @@ static hone_status_t run_view(hone_context_t* context, hone_frame_t* frame,
 
 /* ---- steps ---- */
 
+static bool guards_hold(const hone_context_t* context, const hone_step_t* step) {
+  for (int i = 0; i < step->n_guards; i++) {
+    int64_t a = hone_dim_eval(step->guards[i].a, context->symbols);
+    int64_t b = hone_dim_eval(step->guards[i].b, context->symbols);
+    if (step->guards[i].equal ? a != b : a > b) return false;
+  }
+  return true;
+}
+
 static hone_status_t dispatch(hone_context_t* context, hone_frame_t* frame,
                               const hone_step_t* step) {
   switch (step->kind) {
     case HONE_STEP_LAUNCH:
-      return run_launch(context, frame, step);
+      return guards_hold(context, step) ? run_launch(context, frame, step)
+                                        : hone_step_interpret(context, frame, step);
     case HONE_STEP_VIEW:
       return run_view(context, frame, step);
     case HONE_STEP_INTERPRET:
