@@ -10,6 +10,7 @@
 #include "hone/backend.h"
 #include "hone/dim_option.h"
 #include "hone/dtype.h"
+#include "hone/engine.h"
 #include "hone/model.h"
 #include "hone/schedule.h"
 #include "hone/session.h"

@@ -219,7 +219,11 @@ static hone_status_t load(driver_t* d) {
   if (!program->n_kernels) return NULL;
   const char **names, **sources;
   HONE_TRY(list_texts(d, &names, &sources));
-  return d->backend->load(d->device, &program->binary, program->n_kernels, names, &program->module);
+  hone_status_t status =
+      d->backend->load(d->device, &program->binary, program->n_kernels, names, &program->module);
+  if (!d->settings.may_be_foreign || hone_status_code(status) != HONE_UNAVAILABLE) return status;
+  hone_status_free(status);
+  return NULL;
 }
 
 /* ---- the program ---- */

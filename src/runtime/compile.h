@@ -29,6 +29,9 @@ typedef struct hone_compile_settings {
   const hone_allocator_t* allocator; /* NULL: the system's */
   const hone_pass_options_t* passes; /* NULL: the default */
   hone_pass_report_t* pass_report;   /* may be NULL */
+  /* Kernels that do not run on this machine are no failure; the program then has
+   * no module. */
+  bool may_be_foreign;
   /* Called with each piece of text of that kind when it is made; may be NULL.
    * kind is "ir", "kernels", "source" or "plan"; name tells pieces apart. */
   void (*dump)(void* self, const char* kind, const char* name, const char* text);

@@ -14,7 +14,7 @@
 #include "ir/type_text.h"
 #include "ir/verify.h"
 #include "ops/lower.h"
-#include "runtime/compile.h"
+#include "runtime/engine_impl.h"
 
 /* The model in one reading of its dimension names. */
 typedef struct variant {
@@ -25,8 +25,9 @@ typedef struct variant {
 struct hone_session {
   const hone_allocator_t* allocator;
   const hone_backend_t* backend;
-  hone_device_t* device; /* of a backend that runs kernels; NULL otherwise */
-  const hone_model_t* model;
+  hone_device_t* device;          /* of a backend that runs kernels; NULL otherwise */
+  hone_engine_t* engine;          /* whose session it is; owns device, graph and program then */
+  const hone_model_t* model;      /* NULL: there is an engine */
   hone_session_options_t options; /* only dims, copied */
   int n_dims_room;                /* entries that they were made for */
   variant_t strict;               /* equal names are equal sizes */
@@ -53,6 +54,7 @@ static hone_status_t lower(const hone_session_t* session, bool loose, hone_graph
 }
 
 static void drop_variant(const hone_session_t* session, variant_t* variant) {
+  if (session->engine) return;
   if (session->device)
     hone_program_destroy(variant->program);
   else if (variant->program)
@@ -147,10 +149,28 @@ void hone_session_destroy(hone_session_t* session) {
   if (!session) return;
   drop_variant(session, &session->strict);
   drop_variant(session, &session->loose);
-  if (session->device) session->backend->close(session->device);
+  if (session->device && !session->engine) session->backend->close(session->device);
   drop_dims(session, session->n_dims_room);
   pthread_mutex_destroy(&session->loose_lock);
   hone_free(session->allocator, session, sizeof *session);
+}
+
+hone_status_t hone_session_create_from_engine(hone_engine_t* engine, hone_session_t** out_session) {
+  *out_session = NULL;
+  if (!engine->runs_here)
+    return hone_status_make(HONE_UNAVAILABLE,
+                            "the engine was compiled for %s, not for this machine",
+                            engine->program->properties.target);
+  hone_session_t* session = hone_alloc(engine->allocator, sizeof *session);
+  if (!session) return hone_oom();
+  session->allocator = engine->allocator;
+  session->backend = engine->backend;
+  session->device = engine->device;
+  session->engine = engine;
+  session->strict = (variant_t){engine->graph, engine->program};
+  pthread_mutex_init(&session->loose_lock, NULL);
+  *out_session = session;
+  return NULL;
 }
 
 /* ---- looking ---- */
@@ -299,6 +319,8 @@ static hone_status_t check_inputs(const hone_session_t* session, int n_inputs,
 
 /* The loose reading, made by whoever comes first. */
 static hone_status_t loose_program(hone_session_t* session, hone_program_t** out_program) {
+  if (!session->model)
+    return hone_status_make(HONE_INVALID_ARGUMENT, "the engine was compiled for equal sizes");
   pthread_mutex_lock(&session->loose_lock);
   hone_status_t status = NULL;
   if (!session->loose.program) status = build(session, true, &session->loose);
@@ -319,7 +341,7 @@ hone_status_t hone_session_run(hone_session_t* session, const hone_run_options_t
   char conflict[CONFLICT_SIZE] = "";
   hone_program_t* program = session->strict.program;
   HONE_TRY(check_inputs(session, n_inputs, inputs, conflict));
-  if (conflict[0]) HONE_TRY(loose_program(session, &program));
+  if (conflict[0]) HONE_TRY(hone_status_annotate(loose_program(session, &program), "%s", conflict));
   hone_status_t status = (session->device ? hone_program_run : session->backend->run)(
       program, &full, n_inputs, inputs, n_outputs, out_outputs);
   return conflict[0] ? hone_status_annotate(status, "%s", conflict) : status;

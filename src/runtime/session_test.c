@@ -10,8 +10,9 @@
 #include "base/testing/fault.h"
 #include "import/onnx.h"
 #include "import/testing/sample.h"
+#include "runtime/testing/rich_model.h"
 
-enum { MAX_OUTPUTS = 4, TRIPS = 18 }; /* more rounds than a loop's first room for results */
+enum { MAX_OUTPUTS = 4, TRIPS = TEST_RICH_TRIPS };
 
 /* ---- models ---- */
 
@@ -30,47 +31,9 @@ static bytes_t finish_model(hone_model_t* model) {
   return bytes;
 }
 
-static void declare(hone_model_t* model, hone_onnx_value_info_t* info, hone_dtype_t dtype, int rank,
-                    const hone_onnx_dim_t* dims) {
-  info->type = (hone_onnx_type_t){.kind = HONE_ONNX_TYPE_TENSOR, .dtype = dtype, .rank = rank};
-  info->type.dims = hone_arena_memdup(model->arena, dims, (size_t)(rank + 1) * sizeof *dims);
-  assert_non_null(info->type.dims);
-}
-
 static const hone_onnx_dim_t batch = {-1, "n"};
 
-/* "x" f32[n, 1, 4, 4], "shape" i64[m] and "words" string[k] go through a
- * convolution, a reshape that nothing is known of before it runs, a loop that
- * takes a value from outside, and strings. */
-static bytes_t rich_bytes(void) {
-  static const char* const nodes[] = {
-      "conv Conv x,w > c",       "flat Reshape c,shape > f",
-      "- Loop trips,,f > l,s,t", "- StringConcat words,suffix > greeting",
-      "relu Relu l > last",      NULL};
-  static const char* const rounds[] = {"- Identity cond > again", "- Add acc,one > next",
-                                       "- ReduceSum next > total", "- Abs total > size", NULL};
-  static const float w[18] = {1, 1, 1, 1, 1, 1, 1, 1, 1, [13] = 2}, one[] = {1};
-  static const int64_t w_dims[] = {2, 1, 3, 3}, single[] = {1}, trips[] = {TRIPS};
-  static const hone_string_t suffix[] = {{"!", 1}};
-  hone_model_t* model;
-  assert_ok(hone_sample_model(NULL, "x shape words", "last s t greeting", nodes, &model));
-  hone_onnx_graph_t* graph = model->graph;
-  hone_onnx_graph_t* body =
-      hone_sample_graph(model, "body", "i cond acc", "again next total size", rounds);
-  assert_true(hone_sample_attach(model, graph, 2, body));
-  declare(model, &graph->inputs[0], HONE_F32, 4, (hone_onnx_dim_t[]){batch, {1}, {4}, {4}, {0}});
-  declare(model, &graph->inputs[1], HONE_I64, 1, (hone_onnx_dim_t[]){{-1, "m"}, {0}});
-  declare(model, &graph->inputs[2], HONE_STRING, 1, (hone_onnx_dim_t[]){{-1, "k"}, {0}});
-  hone_onnx_tensor_t weights[] = {
-      hone_sample_tensor(model, "w", HONE_F32, 4, w_dims, w),
-      hone_sample_tensor(model, "trips", HONE_I64, 1, single, trips),
-      hone_sample_tensor(model, "one", HONE_F32, 1, single, one),
-      hone_sample_tensor(model, "suffix", HONE_STRING, 1, single, suffix),
-  };
-  graph->initializers = weights;
-  graph->n_initializers = TEST_COUNT(weights);
-  return finish_model(model);
-}
+static bytes_t rich_bytes(void) { return finish_model(test_rich_model()); }
 
 /* One node from f32 inputs that share the name of an extent. */
 static bytes_t small_bytes(const char* inputs, const char* node) {
@@ -78,7 +41,8 @@ static bytes_t small_bytes(const char* inputs, const char* node) {
   hone_model_t* model;
   assert_ok(hone_sample_model(NULL, inputs, "y", nodes, &model));
   for (int i = 0; i < model->graph->n_inputs; i++)
-    declare(model, &model->graph->inputs[i], HONE_F32, 2, (hone_onnx_dim_t[]){batch, {3}, {0}});
+    test_declare(model, &model->graph->inputs[i], HONE_F32, 2,
+                 (hone_onnx_dim_t[]){batch, {3}, {0}});
   return finish_model(model);
 }
 
@@ -379,7 +343,7 @@ static void a_loop_refuses_an_empty_condition(void** state) {
   to.doc = "";
   body->nodes[1].attrs = &to;
   body->nodes[1].n_attrs = 1;
-  declare(model, &model->graph->inputs[0], HONE_F32, 1, (hone_onnx_dim_t[]){batch, {0}});
+  test_declare(model, &model->graph->inputs[0], HONE_F32, 1, (hone_onnx_dim_t[]){batch, {0}});
   hone_onnx_tensor_t weight = hone_sample_tensor(model, "trips", HONE_I64, 1, single, trips);
   model->graph->initializers = &weight;
   model->graph->n_initializers = 1;

@@ -1,0 +1,215 @@
+/* Engines: compiled, saved, loaded. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/memory.h"
+#include "hone/version.h"
+#include "ir/model.h"
+#include "ops/lower.h"
+#include "runtime/engine_impl.h"
+#include "runtime/engine_program.h"
+
+/* ---- devices ---- */
+
+static hone_status_t open_device(hone_engine_t* engine, const char* name, const char* target,
+                                 const hone_engine_options_t* options) {
+  engine->backend = hone_backend_find(name);
+  if (!engine->backend)
+    return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", name);
+  if (!hone_backend_runs_kernels(engine->backend))
+    return hone_status_make(HONE_UNSUPPORTED,
+                            "device '%s' takes whole graphs, and no engine: use a session", name);
+  const char* colon = strchr(name, ':');
+  const hone_open_options_t open = {.struct_size = sizeof open,
+                                    .allocator = engine->allocator,
+                                    .target = target,
+                                    .threads = options->threads,
+                                    .deterministic = options->deterministic};
+  return engine->backend->open(colon ? atoi(colon + 1) : 0, &open, &engine->device);
+}
+
+static hone_status_t create(const hone_engine_options_t* options, hone_engine_t** out_engine) {
+  const hone_allocator_t* allocator =
+      options->allocator ? options->allocator : hone_allocator_system();
+  hone_engine_t* engine = hone_alloc(allocator, sizeof *engine);
+  *out_engine = engine;
+  if (!engine) return hone_oom();
+  engine->allocator = allocator;
+  return NULL;
+}
+
+void hone_engine_destroy(hone_engine_t* engine) {
+  if (!engine) return;
+  hone_program_destroy(engine->program);
+  hone_graph_destroy(engine->graph);
+  if (engine->device) engine->backend->close(engine->device);
+  hone_file_map_close(&engine->file);
+  hone_free(engine->allocator, engine, sizeof *engine);
+}
+
+static hone_status_t give(hone_engine_t* engine, hone_status_t status, hone_engine_t** out) {
+  if (status)
+    hone_engine_destroy(engine);
+  else
+    *out = engine;
+  return status;
+}
+
+/* ---- compiling ---- */
+
+static hone_status_t digest_model(const hone_model_t* model, uint64_t* out_digest) {
+  *out_digest = 0;
+  if (!model->path[0]) return NULL;
+  hone_file_map_t map = {0};
+  HONE_TRY(hone_file_map_open(model->path, &map));
+  *out_digest = XXH64(map.data, map.size, 0);
+  hone_file_map_close(&map);
+  return NULL;
+}
+
+static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
+                             const hone_engine_options_t* options) {
+  HONE_TRY(
+      open_device(engine, options->device ? options->device : "cpu", options->target, options));
+  HONE_TRY(digest_model(model, &engine->model_digest));
+  snprintf(engine->version, sizeof engine->version, "%s", hone_version());
+  const hone_lower_options_t lowering = {.n_dims = options->n_dims, .dims = options->dims};
+  HONE_TRY(hone_lower_model(model, &lowering, engine->allocator, &engine->graph));
+  const hone_pass_options_t passes = {.n_off = options->n_passes_off, .off = options->passes_off};
+  const hone_compile_settings_t settings = {.allocator = engine->allocator,
+                                            .passes = &passes,
+                                            .may_be_foreign = options->target != NULL,
+                                            .dump = options->dump,
+                                            .dump_self = options->dump_self};
+  HONE_TRY(hone_compile(engine->graph, engine->backend, engine->device, &settings, &engine->report,
+                        &engine->program));
+  engine->binary = engine->program->binary;
+  engine->runs_here = engine->program->module || !engine->program->n_kernels;
+  return NULL;
+}
+
+static const hone_engine_options_t defaults = {0};
+
+hone_status_t hone_engine_compile(const hone_model_t* model, const hone_engine_options_t* options,
+                                  hone_engine_t** out_engine) {
+  *out_engine = NULL;
+  if (!options) options = &defaults;
+  hone_engine_t* engine;
+  HONE_TRY(create(options, &engine));
+  return give(engine, compile(engine, model, options), out_engine);
+}
+
+hone_status_t hone_engine_save(hone_engine_t* engine, const char* path) {
+  return hone_engine_write(engine, path);
+}
+
+/* ---- loading ---- */
+
+/* A device of the kind that the kernels were built for. */
+static hone_status_t find_device(hone_engine_t* engine, const hone_engine_parts_t* parts,
+                                 const hone_engine_options_t* options) {
+  const char* name = options->device ? options->device : parts->backend;
+  size_t length = strcspn(name, ":");
+  if (strlen(parts->backend) != length || strncmp(name, parts->backend, length) != 0)
+    return hone_status_make(HONE_UNAVAILABLE,
+                            "the engine was compiled for '%s', not for '%s': compile it again",
+                            parts->backend, name);
+  if (!hone_backend_find(parts->backend))
+    return hone_status_make(HONE_UNAVAILABLE,
+                            "the engine was compiled for '%s', which this build of hone lacks",
+                            parts->backend);
+  HONE_TRY(open_device(engine, name, parts->target, options));
+  hone_device_properties_t properties;
+  engine->backend->properties(engine->device, &properties);
+  if (strcmp(properties.target, parts->target) == 0 &&
+      strcmp(properties.driver, parts->driver) == 0)
+    return NULL;
+  return hone_status_make(HONE_UNAVAILABLE,
+                          "the engine was compiled for %s %s; this device is %s %s: compile the "
+                          "model again",
+                          parts->target, parts->driver, properties.target, properties.driver);
+}
+
+static hone_status_t load_kernels(hone_engine_t* engine, hone_arena_t* arena) {
+  hone_program_t* program = engine->program;
+  if (!program->n_kernels) return NULL;
+  const char** names = hone_arena_array(arena, (size_t)program->n_kernels, sizeof *names);
+  if (!names) return hone_oom();
+  for (int i = 0; i < program->n_kernels; i++)
+    names[program->kernels[i].entry] = program->kernels[i].name;
+  for (int i = 0; i < program->n_kernels; i++)
+    if (!names[i]) return hone_status_make(HONE_INVALID_DATA, "kernel %d has no name", i);
+  return engine->backend->load(engine->device, &engine->binary, program->n_kernels, names,
+                               &program->module);
+}
+
+static hone_status_t assemble(hone_engine_t* engine, const void* data, size_t size,
+                              hone_arena_t* arena, const hone_engine_options_t* options) {
+  hone_engine_parts_t parts = {0};
+  HONE_TRY(hone_engine_take_apart(data, size, true, arena, &parts));
+  HONE_TRY(find_device(engine, &parts, options));
+  engine->model_digest = parts.model_digest;
+  snprintf(engine->version, sizeof engine->version, "%s", parts.version);
+  engine->binary = (hone_blob_t){(void*)(uintptr_t)parts.binary, parts.binary_size};
+  HONE_TRY(
+      hone_program_create(engine->allocator, engine->backend, engine->device, &engine->program));
+  HONE_TRY(hone_program_read(engine->program, parts.program, parts.program_size, parts.weights,
+                             parts.weights_size, &engine->graph));
+  HONE_TRY(load_kernels(engine, arena));
+  HONE_TRY(hone_program_finish(engine->program));
+  engine->runs_here = true;
+  return NULL;
+}
+
+static hone_status_t load(hone_engine_t* engine, const void* data, size_t size,
+                          const hone_engine_options_t* options) {
+  hone_arena_t* arena;
+  HONE_TRY(hone_arena_create(engine->allocator, &arena));
+  hone_status_t status = assemble(engine, data, size, arena, options);
+  hone_arena_destroy(arena);
+  return status;
+}
+
+hone_status_t hone_engine_load_memory(const void* data, size_t size,
+                                      const hone_engine_options_t* options,
+                                      hone_engine_t** out_engine) {
+  *out_engine = NULL;
+  if (!options) options = &defaults;
+  hone_engine_t* engine;
+  HONE_TRY(create(options, &engine));
+  return give(engine, load(engine, data, size, options), out_engine);
+}
+
+hone_status_t hone_engine_load(const char* path, const hone_engine_options_t* options,
+                               hone_engine_t** out_engine) {
+  *out_engine = NULL;
+  if (!options) options = &defaults;
+  hone_engine_t* engine;
+  HONE_TRY(create(options, &engine));
+  hone_status_t status = hone_file_map_open(path, &engine->file);
+  if (!status) {
+    status = load(engine, engine->file.data, engine->file.size, options);
+    status = hone_status_annotate(status, "%s", path);
+  }
+  return give(engine, status, out_engine);
+}
+
+/* ---- looking ---- */
+
+void hone_engine_describe(const hone_engine_t* engine, hone_engine_info_t* out_info) {
+  const hone_program_t* program = engine->program;
+  *out_info = (hone_engine_info_t){.device = engine->backend->name,
+                                   .target = program->properties.target,
+                                   .version = engine->version,
+                                   .model_digest = engine->model_digest,
+                                   .kernel_bytes = engine->binary.size,
+                                   .n_kernels = program->n_kernels,
+                                   .runs_here = engine->runs_here};
+  for (int i = 0; i < program->n_weights; i++)
+    out_info->weight_bytes += hone_tensor_bytes(program->weights[i].tensor);
+  for (int r = 0; r < program->n_routines; r++)
+    for (int s = 0; s < program->routines[r]->n_steps; s++)
+      out_info->n_interpreted += program->routines[r]->steps[s].kind == HONE_STEP_INTERPRET;
+}
