@@ -1,86 +1,102 @@
-/* Rows along the last new axis are copied one after the other: along them one
- * index of the old array moves by a fixed step. */
+/* A packing moves elements by constant strides, so that packing is a copy with
+ * strides, row by row along the last axis of the new array; what lies beyond an
+ * extent of the old one is zero. */
 #include "runtime/packing.h"
 
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tensor_impl.h"
+#include "base/thread_pool.h"
+
+enum { GRAIN = 256 /* rows */ };
 
 typedef struct packer {
   const hone_packing_t* packing;
   int rank; /* of the new array */
   int64_t dims[HONE_MAX_BUFFER_RANK];
-  int64_t strides[HONE_MAX_BUFFER_RANK]; /* of the old array, in elements */
-  size_t size;                           /* of an element */
+  int64_t steps[HONE_MAX_BUFFER_RANK]; /* in elements of the old array, by the new one's axes */
   const char* from;
   char* to;
+  size_t size; /* of an element */
 } packer_t;
 
-/* The old index that belongs to the new one; false outside the old array. The
- * axis `moving` of the old array is not looked at. */
-static bool find_old(const packer_t* p, const int64_t* index, int moving, int64_t* out_offset,
-                     int64_t* out_moving) {
-  int64_t old[HONE_MAX_BUFFER_RANK] = {0};
-  for (int i = 0; i < p->rank; i++)
-    old[p->packing->axes[i].source] += index[i] * p->packing->axes[i].stride;
-  *out_offset = 0;
-  for (int i = 0; i < p->packing->rank; i++) {
-    if (i != moving && old[i] >= p->packing->dims[i]) return false;
-    *out_offset += old[i] * p->strides[i];
-  }
-  *out_moving = old[moving];
-  return true;
-}
-
-static void copy_row(packer_t* p, const int64_t* index) {
-  const hone_packing_axis_t* last = &p->packing->axes[p->rank - 1];
-  int64_t n = p->dims[p->rank - 1], offset, at;
-  char* row = p->to;
-  p->to += (size_t)n * p->size;
-  if (!find_old(p, index, last->source, &offset, &at)) return;
-  int64_t step = last->stride * p->strides[last->source];
-  for (int64_t i = 0; i < n && at < p->packing->dims[last->source]; i++) {
-    memcpy(row + (size_t)i * p->size, p->from + (size_t)offset * p->size, p->size);
-    offset += step;
-    at += last->stride;
+/* n elements `step` apart; the sizes that matter have loops of their own. */
+static void copy_row(const packer_t* p, const char* from, int64_t step, int64_t n, char* to) {
+  if (step == 1) {
+    memcpy(to, from, (size_t)n * p->size);
+  } else if (p->size == 4) {
+    for (int64_t i = 0; i < n; i++) memcpy(to + 4 * i, from + 4 * i * step, 4);
+  } else if (p->size == 2) {
+    for (int64_t i = 0; i < n; i++) memcpy(to + 2 * i, from + 2 * i * step, 2);
+  } else if (p->size == 1) {
+    for (int64_t i = 0; i < n; i++) to[i] = from[i * step];
+  } else {
+    int64_t size = (int64_t)p->size;
+    for (int64_t i = 0; i < n; i++) memcpy(to + size * i, from + size * i * step, p->size);
   }
 }
 
-/* The next index over all axes but the last; false after the last one. */
-static bool advance(const packer_t* p, int64_t* index) {
-  for (int i = p->rank - 2; i >= 0; i--) {
-    if (++index[i] < p->dims[i]) return true;
-    index[i] = 0;
+/* Row `row` of the new array: where it begins along each old axis says how many
+ * of its elements there are. */
+static void pack_row(const packer_t* p, int64_t row) {
+  int64_t at[HONE_MAX_BUFFER_RANK] = {0}; /* along the old axes */
+  int64_t offset = 0, rest = row, last = p->rank - 1, n = p->dims[last];
+  for (int64_t a = last - 1; a >= 0; a--) {
+    int64_t i = rest % p->dims[a];
+    rest /= p->dims[a];
+    at[p->packing->axes[a].source] += i * p->packing->axes[a].stride;
+    offset += i * p->steps[a];
   }
-  return false;
+  int source = p->packing->axes[last].source;
+  int64_t valid = n, stride = p->packing->axes[last].stride;
+  for (int d = 0; d < p->packing->rank; d++) {
+    int64_t room = p->packing->dims[d] - at[d];
+    int64_t fits = room <= 0 ? 0 : (d == source ? (room + stride - 1) / stride : n);
+    if (fits < valid) valid = fits;
+  }
+  char* to = p->to + (size_t)(row * n) * p->size;
+  if (valid) copy_row(p, p->from + (size_t)offset * p->size, p->steps[last], valid, to);
+  memset(to + (size_t)valid * p->size, 0, (size_t)(n - valid) * p->size);
 }
 
-static void pack(packer_t* p) {
-  int64_t index[HONE_MAX_BUFFER_RANK] = {0};
-  do {
-    copy_row(p, index);
-  } while (advance(p, index));
+static void pack_rows(void* context, int64_t begin, int64_t end) {
+  for (int64_t row = begin; row < end; row++) pack_row(context, row);
+}
+
+static bool prepare(packer_t* p, const hone_buffer_t* buffer, const hone_tensor_t* weight) {
+  const hone_packing_t* packing = buffer->packing;
+  int64_t strides[HONE_MAX_BUFFER_RANK], count = 1;
+  bool fits = buffer->rank > 0 && packing->rank == weight->rank && buffer->dtype == weight->dtype;
+  for (int d = packing->rank - 1; fits && d >= 0; d--) {
+    strides[d] = count;
+    fits = packing->dims[d] == weight->dims[d] && hone_i64_mul(count, weight->dims[d], &count);
+  }
+  for (int a = 0; fits && a < buffer->rank; a++) {
+    fits = hone_dim_is_int(buffer->dims[a]) && packing->axes[a].source < packing->rank;
+    if (!fits) break;
+    p->dims[a] = buffer->dims[a].k;
+    p->steps[a] = packing->axes[a].stride * strides[packing->axes[a].source];
+  }
+  p->packing = packing;
+  p->rank = buffer->rank;
+  p->from = weight->data;
+  p->size = hone_dtype_size(weight->dtype);
+  return fits;
 }
 
 hone_status_t hone_packing_apply(const hone_buffer_t* buffer, const hone_tensor_t* from,
                                  const hone_allocator_t* allocator, hone_tensor_t** out_tensor) {
-  packer_t p = {.packing = buffer->packing,
-                .rank = buffer->rank,
-                .size = hone_dtype_size(buffer->dtype),
-                .from = hone_tensor_data(from)};
-  int64_t count = 1;
-  for (int i = 0; i < p.rank; i++) {
-    p.dims[i] = buffer->dims[i].k;
-    if (!hone_i64_mul(count, p.dims[i], &count)) return hone_oom();
-  }
-  int64_t stride = 1;
-  for (int i = p.packing->rank - 1; i >= 0; i--) {
-    p.strides[i] = stride;
-    stride *= p.packing->dims[i];
-  }
+  packer_t p = {0};
+  int64_t count, rows;
+  *out_tensor = NULL;
+  if (!prepare(&p, buffer, from) || !hone_dims_count(p.rank, p.dims, &count) ||
+      !hone_dims_count(p.rank - 1, p.dims, &rows))
+    return hone_status_make(HONE_INTERNAL, "the packing of '%s' does not fit its weight",
+                            buffer->name);
   /* The rank may be larger than a tensor's: what counts is the bytes. */
-  HONE_TRY(hone_tensor_create(allocator, buffer->dtype, 1, &count, out_tensor));
-  p.to = hone_tensor_data(*out_tensor);
-  if (count) pack(&p);
+  HONE_TRY(hone_tensor_create(allocator, from->dtype, 1, &count, out_tensor));
+  p.to = (*out_tensor)->data;
+  if (count) hone_parallel_for(hone_thread_pool_shared(), rows, GRAIN, pack_rows, &p);
   return NULL;
 }

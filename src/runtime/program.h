@@ -170,6 +170,8 @@ void hone_program_destroy(hone_program_t* program); /* NULL is allowed; no run m
 
 /* Adds a weight; takes a reference. Gives its index, -1 when memory is out. */
 int hone_program_add_weight(hone_program_t* program, hone_tensor_t* tensor);
+/* Forgets weights that no step reads. Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_program_drop_weights(hone_program_t* program);
 /* Adds an empty routine; NULL when memory is out. */
 hone_routine_t* hone_program_add_routine(hone_program_t* program);
 /* Once all routines are complete: finds what is late, the keys, the lifetimes and

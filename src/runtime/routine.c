@@ -7,7 +7,7 @@
 #include "runtime/guard.h"
 #include "runtime/packing.h"
 
-    typedef struct builder {
+typedef struct builder {
   hone_program_t* program;
   const hone_routine_source_t* source;
   const hone_graph_t* graph; /* the root or a region */
@@ -300,11 +300,24 @@ static hone_status_t make_control(const builder_t* b, const hone_node_t* node, h
   return NULL;
 }
 
+/* The step reads the packed weights only, so that the others may go. */
+static void read_packed(const hone_kernel_t* form, const hone_step_t* step) {
+  int* inputs = (int*)(uintptr_t)step->inputs; /* just made */
+  for (int i = 0, n = 0; i < form->n_buffers; i++) {
+    const hone_buffer_t* buffer = form->buffers[i];
+    if (buffer->role == HONE_ROLE_SCRATCH) continue;
+    if (buffer->packing) inputs[buffer->value] = step->buffers[n];
+    n++;
+  }
+}
+
 static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
   const hone_call_kernel_t* call = b->source->find(b->source->self, node);
   if (call && call->form) {
     HONE_TRY(make_launch(b, node, call, step));
-    return set_guards(b, node, step);
+    HONE_TRY(set_guards(b, node, step));
+    if (!step->n_guards) read_packed(call->form, step);
+    return NULL;
   }
   return make_interpreted(b, node, call && call->reason ? call->reason : "no kernel", step);
 }
@@ -383,5 +396,6 @@ hone_status_t hone_program_add_graph(hone_program_t* program, const hone_routine
   builder_t b = {.program = program, .source = source};
   HONE_TRY(copy_symbols(&b));
   hone_routine_t* whole;
-  return build_routine(&b, source->graph, &whole);
+  HONE_TRY(build_routine(&b, source->graph, &whole));
+  return hone_program_drop_weights(program);
 }
