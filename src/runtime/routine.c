@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "runtime/guard.h"
+#include "runtime/in_place.h"
 #include "runtime/packing.h"
 
 typedef struct builder {
@@ -12,6 +13,7 @@ typedef struct builder {
   const hone_routine_source_t* source;
   const hone_graph_t* graph; /* the root or a region */
   hone_routine_t* routine;
+  int* last_step;      /* by the graph's value: the last to read it */
   hone_dim_t* symbols; /* the program's, by id */
   int n_symbols;
 } builder_t;
@@ -186,6 +188,19 @@ static hone_status_t set_checks(const builder_t* b, const hone_kernel_t* kernel,
   return list.failed ? hone_oom() : NULL;
 }
 
+/* Of the inputs that an output may replace, one that nobody reads later. */
+static void allow_in_place(const builder_t* b, const hone_kernel_t* form, const hone_step_t* step) {
+  int index = b->routine->n_steps - 1; /* of this step */
+  for (int k = 0; k < step->n_outputs; k++)
+    for (int i = hone_kernel_in_place(form, k, 0); i >= 0;
+         i = hone_kernel_in_place(form, k, i + 1)) {
+      int v = step->inputs[i];
+      if (b->last_step[v] != index) continue;
+      b->routine->values[step->outputs[k]].in_place_of = v;
+      break;
+    }
+}
+
 static hone_status_t make_launch(const builder_t* b, const hone_node_t* node,
                                  const hone_call_kernel_t* call, hone_step_t* step) {
   step->kind = HONE_STEP_LAUNCH;
@@ -194,6 +209,7 @@ static hone_status_t make_launch(const builder_t* b, const hone_node_t* node,
   if (!step->name) return hone_oom();
   HONE_TRY(set_sizes(b, call->form, step));
   HONE_TRY(set_buffers(b, call->form, node, step));
+  allow_in_place(b, call->form, step);
   return set_checks(b, call->form, step);
 }
 
@@ -369,6 +385,20 @@ static int count_packed(const builder_t* b, const hone_graph_t* graph) {
   return n;
 }
 
+static hone_status_t find_last_steps(builder_t* b, const hone_graph_t* graph) {
+  b->last_step = hone_arena_array(b->program->arena, (size_t)graph->n_values, sizeof(int));
+  if (!b->last_step) return hone_oom();
+  int step = 0;
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const hone_node_t* node = graph->nodes[i];
+    if (node->prim == HONE_PRIM_INPUT || node->prim == HONE_PRIM_CONSTANT) continue;
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k]) b->last_step[node->inputs[k]->id] = step;
+    step++;
+  }
+  return NULL;
+}
+
 static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* graph,
                                    hone_routine_t** out_routine) {
   builder_t b = *outer;
@@ -388,6 +418,7 @@ static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* g
   if (!routine->values || !routine->steps || !routine->inputs || !routine->outputs)
     return hone_oom();
   for (int i = 0; i < graph->n_values; i++) HONE_TRY(add_value(&b, graph->values[i]));
+  HONE_TRY(find_last_steps(&b, graph));
   for (int i = 0; i < graph->n_nodes; i++) HONE_TRY(add_node(&b, graph->nodes[i]));
   return NULL;
 }
