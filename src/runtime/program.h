@@ -191,6 +191,7 @@ typedef struct hone_program_memory {
   size_t copied;   /* weights again, where the device cannot use the host's */
   size_t planned;  /* blocks of all routines */
   size_t unshared; /* what those would be without reuse */
+  size_t heap;     /* most of other values at once: late ones and those of interpreted steps */
   size_t inputs, outputs;
   bool has_late; /* there are values whose size only a run can tell: more is needed */
 } hone_program_memory_t;

@@ -21,6 +21,42 @@ static hone_status_t with_plan(const hone_program_t* program, const hone_routine
   return status;
 }
 
+static bool is_output(const hone_routine_t* routine, int v) {
+  for (int i = 0; i < routine->n_outputs; i++)
+    if (routine->outputs[i] == v) return true;
+  return false;
+}
+
+/* Values on the heap whose size is known; a plan of them says how much is alive
+ * at once. The results of the whole count elsewhere. */
+static hone_status_t list_heap(const hone_routine_t* routine, const int64_t* symbols,
+                               hone_plan_t* plan) {
+  for (int v = 0; v < routine->n_values; v++) {
+    const hone_program_value_t* value = &routine->values[v];
+    bool on_heap = value->place == HONE_PLACE_HOST || value->place == HONE_PLACE_HEAP;
+    bool counts = on_heap && value->is_known && !value->is_late && value->first >= 0 &&
+                  !(routine->index == 0 && is_output(routine, v));
+    if (!counts) continue;
+    hone_plan_value_t* entry = &plan->values[plan->n_values++];
+    *entry = (hone_plan_value_t){
+        .first = value->first, .last = value->last, .view_of = -1, .in_place_of = -1};
+    HONE_TRY(hone_program_value_bytes(value, symbols, &entry->bytes));
+  }
+  return NULL;
+}
+
+static hone_status_t add_heap(const hone_program_t* program, const hone_routine_t* routine,
+                              const int64_t* symbols, hone_program_memory_t* memory) {
+  size_t bytes = (size_t)routine->n_values * sizeof(hone_plan_value_t);
+  hone_plan_t plan = {.alignment = 1, .values = hone_alloc(program->allocator, bytes)};
+  if (!plan.values) return hone_oom();
+  hone_status_t status = list_heap(routine, symbols, &plan);
+  if (!status) status = hone_plan_make(&plan, program->allocator);
+  memory->heap += plan.lower_bound;
+  hone_free(program->allocator, plan.values, bytes);
+  return status;
+}
+
 static void add_plan(void* self, hone_plan_t* plan) {
   hone_program_memory_t* memory = self;
   memory->planned += plan->bytes;
@@ -61,6 +97,7 @@ hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbol
   for (int i = 0; i < program->n_routines; i++) {
     const hone_routine_t* routine = program->routines[i];
     HONE_TRY(with_plan(program, routine, symbols, add_plan, out_memory));
+    HONE_TRY(add_heap(program, routine, symbols, out_memory));
     find_late(routine, &out_memory->has_late);
   }
   const hone_routine_t* whole = program->routines[0];

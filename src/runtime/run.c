@@ -207,10 +207,14 @@ static hone_status_t run_step(hone_context_t* context, hone_frame_t* frame, int 
 
 /* ---- routines ---- */
 
-static hone_status_t reserve_arena(const hone_program_t* program, hone_frame_t* frame) {
+static hone_status_t reserve_arena(const hone_context_t* context, hone_frame_t* frame) {
+  const hone_program_t* program = context->program;
   size_t bytes = frame->instance->arena_bytes;
   if (frame->arena.memory && bytes <= frame->arena_room) return NULL;
-  if (frame->arena.memory) program->backend->free(program->device, frame->arena.memory);
+  if (frame->arena.memory) {
+    HONE_TRY(program->backend->synchronize(context->stream)); /* the last run's may go on */
+    program->backend->free(program->device, frame->arena.memory);
+  }
   frame->arena.memory = NULL;
   if (!bytes) bytes = 1; /* values without elements have an address too */
   HONE_TRY(
@@ -223,7 +227,7 @@ static hone_status_t run_steps(hone_context_t* context, hone_routine_t* routine,
                                hone_frame_t* frame, hone_slot_t* outputs) {
   HONE_TRY(bind_first(context, frame));
   HONE_TRY(hone_instance_find(context->program, routine, context->symbols, &frame->instance));
-  HONE_TRY(reserve_arena(context->program, frame));
+  HONE_TRY(reserve_arena(context, frame));
   for (int s = 0; s < routine->n_steps; s++) HONE_TRY(run_step(context, frame, s));
   for (int i = 0; i < routine->n_outputs; i++) {
     hone_slot_share(&frame->slots[routine->outputs[i]], &outputs[i]);
