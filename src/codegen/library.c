@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,15 +55,24 @@ static hone_status_t load_from_disk(const char* data, size_t size, void** out_ha
   return status;
 }
 
-/* The dynamic linker takes two files for one when device and inode agree:
- * each descriptor stays open until its library is loaded, so they differ.
- * *out_done stays false where the system has no such files, or no /proc. */
+/* The dynamic linker takes what was loaded under the same name for the same
+ * library, and descriptors are used again: each load spells its path in a way
+ * of its own, the bits of a count as "/" and "./". */
+static void spell_path(int fd, char* path, size_t size) {
+  static atomic_uint serial;
+  int at = snprintf(path, size, "/proc/self/fd/");
+  for (unsigned bits = atomic_fetch_add(&serial, 1) | 1u << 31; bits; bits >>= 1)
+    at += snprintf(path + at, size - (size_t)at, bits & 1 ? "./" : "/");
+  snprintf(path + at, size - (size_t)at, "%d", fd);
+}
+
+/* *out_done stays false where the system has no such files, or no /proc. */
 static hone_status_t load_from_memory(const char* data, size_t size, void** out_handle,
                                       bool* out_done) {
-  char path[64];
+  char path[128];
   int fd = memfd_create("hone-kernels", MFD_CLOEXEC);
   if (fd < 0) return NULL;
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  spell_path(fd, path, sizeof path);
   hone_status_t status = NULL;
   if (access(path, R_OK) == 0) {
     *out_done = true;
