@@ -16,6 +16,6 @@ function(hone_find_libraries list)
   set(${list} ${found} PARENT_SCOPE)
 endfunction()
 
-hone_find_libraries(hone_library_dependencies jansson sqlite3 libzstd zlib libxxhash libcpuinfo)
+hone_find_libraries(hone_library_dependencies jansson sqlite3 libzstd zlib libxxhash)
 hone_find_libraries(hone_command_dependencies libjpeg libpng)
 list(APPEND hone_library_dependencies Threads::Threads m ${CMAKE_DL_LIBS})

@@ -54,7 +54,7 @@ def library():
 
 
 def link_flags():
-    names = ["jansson", "sqlite3", "libzstd", "libxxhash", "libcpuinfo", "zlib"]
+    names = ["jansson", "sqlite3", "libzstd", "libxxhash", "zlib"]
     flags = []
     for name in names:
         found = subprocess.run(["pkg-config", "--libs", name], capture_output=True, text=True)

@@ -156,22 +156,25 @@ static void kill_all_of(running_t* slot) {
   kill(slot->pid, SIGKILL); /* in case its group is not made yet */
 }
 
-/* Reaps the program when it has ended, kills it when its time is over. */
+/* Whether it has ended; it is not reaped yet, so its group's number is its own. */
+static bool has_ended(const running_t* slot, bool wait) {
+  siginfo_t info = {.si_pid = 0};
+  int flags = WEXITED | WNOWAIT | (wait ? 0 : WNOHANG);
+  return waitid(P_PID, (id_t)slot->pid, &info, flags) ? errno != EINTR : info.si_pid == slot->pid;
+}
+
+/* Reaps the program when it has ended, with what it left running; kills it when
+ * its time is over. */
 static void look_after(runner_t* runner, running_t* slot, int64_t now) {
-  int state = 0;
+  int state = 0x7f00; /* somebody else reaped it: its result is lost */
   read_output(slot);
   bool late = now >= slot->deadline_ms;
-  if (late && !slot->process->timed_out) {
-    slot->process->timed_out = true;
-    kill_all_of(slot);
-  }
-  pid_t ended = waitpid(slot->pid, &state, late ? 0 : WNOHANG);
-  if (ended == slot->pid) {
-    slot->process->timed_out = slot->process->timed_out && WIFSIGNALED(state);
-    finish(runner, slot, state);
-  } else if (ended < 0 && errno != EINTR) {
-    finish(runner, slot, 0x7f00); /* somebody else reaped it: its result is lost */
-  }
+  if (late) kill_all_of(slot);
+  if (!has_ended(slot, late)) return;
+  kill_all_of(slot);
+  while (waitpid(slot->pid, &state, 0) < 0 && errno == EINTR) continue;
+  slot->process->timed_out = late && WIFSIGNALED(state);
+  finish(runner, slot, state);
 }
 
 /* Waits until something happens, at most WAKE_MS. */

@@ -3,7 +3,8 @@
  *
  * Nothing is inherited but the environment: standard input is empty, and
  * messages come in English (LC_ALL=C). Signals of the terminal do not reach
- * the programs. Thread-safe. */
+ * the programs. What a program leaves running when it ends is ended too.
+ * Thread-safe. */
 #ifndef HONE_CODEGEN_PROCESS_H
 #define HONE_CODEGEN_PROCESS_H
 
