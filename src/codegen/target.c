@@ -6,11 +6,11 @@
 #include "codegen/target_host.h"
 
 #if defined(__x86_64__)
-#define HERE HONE_ARCH_X86_64
+static const hone_arch_t here = HONE_ARCH_X86_64;
 #elif defined(__aarch64__)
-#define HERE HONE_ARCH_AARCH64
+static const hone_arch_t here = HONE_ARCH_AARCH64;
 #else
-#define HERE HONE_ARCH_OTHER
+static const hone_arch_t here = HONE_ARCH_OTHER;
 #endif
 
 typedef struct known_target {
@@ -82,8 +82,14 @@ static const known_target_t* find(const char* name, size_t length) {
 static const known_target_t* find_text(const char* name) { return find(name, strlen(name)); }
 
 static const known_target_t* baseline(void) {
-  if (HERE == HONE_ARCH_X86_64) return find_text("x86-64");
-  return HERE == HONE_ARCH_AARCH64 ? find_text("aarch64") : &other;
+  switch (here) {
+    case HONE_ARCH_X86_64:
+      return find_text("x86-64");
+    case HONE_ARCH_AARCH64:
+      return find_text("aarch64");
+    default:
+      return &other;
+  }
 }
 
 /* The best known target that the host is. */
@@ -95,7 +101,7 @@ static const known_target_t* best(const hone_host_cpu_t* host) {
 }
 
 static bool runs_on(const known_target_t* target, const hone_host_cpu_t* host) {
-  if (target->arch != HERE) return false;
+  if (target->arch != here) return false;
   return target->level <= host->x86_level && (!target->has_vnni || host->vnni);
 }
 
@@ -134,7 +140,7 @@ static void fill(const known_target_t* from, const hone_host_cpu_t* host, hone_t
   snprintf(out->name, sizeof out->name, "%s", from->name);
   add_flag(out, from->flags[0]);
   add_flag(out, from->flags[1]);
-  if (from->arch != HERE)
+  if (from->arch != here)
     out->cross_compiler = from->arch == HONE_ARCH_AARCH64  ? "aarch64-linux-gnu-gcc"
                           : from->arch == HONE_ARCH_X86_64 ? "x86_64-linux-gnu-gcc"
                                                            : NULL;
@@ -142,7 +148,7 @@ static void fill(const known_target_t* from, const hone_host_cpu_t* host, hone_t
 
 static void fill_caches(hone_target_t* out) {
   hone_host_caches_t caches = {{32 << 10, 512 << 10, 8 << 20}, 64};
-  if (out->arch == HERE) {
+  if (out->arch == here) {
     hone_host_caches_t found = hone_host_caches("");
     if (found.level[0] > 0 && found.level[1] > 0) caches = found;
   }
