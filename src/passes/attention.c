@@ -76,13 +76,21 @@ static const hone_node_t* walk(const hone_pattern_match_t* m, const hone_value_t
   }
 }
 
-/* The axis that a softmax goes along; -1 when there are several. */
+/* The axis of a softmax's input, and so of its result, that it goes along; -1 when
+ * there are several. */
 static int softmax_axis(const hone_node_t* call) {
   const hone_graph_t* region = call->regions[0];
-  for (int n = 0; n < region->n_nodes; n++)
-    if (region->nodes[n]->prim == HONE_PRIM_REDUCE)
-      return region->nodes[n]->n_axes == 1 ? (int)region->nodes[n]->axes[0] : -1;
-  return -1;
+  const hone_node_t* node = NULL;
+  for (int n = 0; n < region->n_nodes && !node; n++)
+    if (region->nodes[n]->prim == HONE_PRIM_REDUCE) node = region->nodes[n];
+  if (!node || node->n_axes != 1) return -1;
+  int axis = (int)node->axes[0];
+  for (node = node->inputs[0]->node; node->prim != HONE_PRIM_INPUT && axis >= 0;
+       node = node->inputs[0]->node) {
+    if (node->n_inputs == 0) return -1;
+    axis = through(node, axis);
+  }
+  return axis;
 }
 
 /* The softmax before `sums`, along the one axis that is summed over. */

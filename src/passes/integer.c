@@ -172,6 +172,8 @@ static hone_value_t* sum(hone_rewriter_t* r, hone_node_t* node) {
   hone_quantity_t x;
   double scale;
   if (node->combine != HONE_COMBINE_ADD || hone_dtype_of(node->outputs[0]) != HONE_F32) return NULL;
+  /* What is needed in floats anyway, as in a normalization, is summed in them too. */
+  if (!hone_rewrite_used_once(node->inputs[0])) return NULL;
   if (!hone_quantity_read(r, node->inputs[0], &x) || !hone_quantity_one_scale(&x, &scale))
     return NULL;
   hone_dim_t count = hone_d(1);

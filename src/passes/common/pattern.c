@@ -325,6 +325,7 @@ typedef struct state {
   hone_pattern_match_t* match;
   bound_t bound[HONE_PATTERN_NAMES];
   int reduced_rank; /* of the inputs of the reductions; -1: none yet */
+  uint32_t reduced; /* axes of the root that they go along, as far as is known */
   int steps;        /* taken so far: a bound on the work */
 } state_t;
 
@@ -339,15 +340,16 @@ static frame_t identity(const hone_value_t* value) {
 static const frame_t unknown = {.rank = RANK_UNKNOWN};
 
 /* Whether the same value under both stands in the same place; what `a` leaves
- * open is taken from `b`. */
-static bool same_frame(const hone_value_t* value, frame_t* a, const frame_t* b) {
+ * open is taken from `b`. Adds to *reduced the axes that either leaves open and
+ * the other one knows. */
+static bool same_frame(const hone_value_t* value, frame_t* a, const frame_t* b, uint32_t* reduced) {
   if (a->rank == RANK_UNKNOWN || b->rank == RANK_UNKNOWN) return true;
   for (int i = 0; i < a->rank; i++) {
-    if (hone_dim_is(value->type.dims[i], 1) || b->axis[i] < 0) continue;
-    if (a->axis[i] < 0)
-      a->axis[i] = b->axis[i];
-    else if (a->axis[i] != b->axis[i])
-      return false;
+    int axis = a->axis[i] < 0 ? b->axis[i] : a->axis[i];
+    if (hone_dim_is(value->type.dims[i], 1) || axis < 0) continue;
+    if (a->axis[i] == AXIS_FREE || b->axis[i] == AXIS_FREE) *reduced |= 1u << axis;
+    if (b->axis[i] >= 0 && b->axis[i] != axis) return false;
+    a->axis[i] = (int8_t)axis;
   }
   return true;
 }
@@ -383,10 +385,16 @@ static bool is_see_through(const hone_node_t* node, bool moved, frame_t* frame) 
       if (hone_dim_is(node->inputs[0]->type.dims[i], 1)) frame->axis[i] = AXIS_ANY;
     return true;
   }
-  if (node->prim == HONE_PRIM_RESHAPE && reshape_frame(node, frame)) return true;
-  if (!moved || (node->prim != HONE_PRIM_RESHAPE && node->prim != HONE_PRIM_PERMUTE)) return false;
-  *frame = unknown;
-  return true;
+  if (node->prim == HONE_PRIM_PERMUTE) {
+    frame_t inner = *frame;
+    for (int i = 0; i < frame->rank; i++) inner.axis[node->axes[i]] = frame->axis[i];
+    *frame = inner;
+    return true;
+  }
+  if (node->prim != HONE_PRIM_RESHAPE) return false;
+  if (reshape_frame(node, frame)) return true;
+  if (moved) *frame = unknown;
+  return moved;
 }
 
 /* ---- matching ---- */
@@ -418,7 +426,7 @@ static bool bind(state_t* s, int name, hone_value_t* value, const frame_t* frame
   }
   frame_t seen = *frame;
   if (bound->value != value) value = look(s, value, false, &seen);
-  return bound->value == value && same_frame(value, &bound->frame, &seen);
+  return bound->value == value && same_frame(value, &bound->frame, &seen, &s->reduced);
 }
 
 static bool is_single(const hone_value_t* value) {
@@ -453,18 +461,21 @@ static bool is_commutative(hone_prim_t prim) {
 /* What a failed attempt must not leave behind. */
 typedef struct mark {
   int n_nodes, reduced_rank;
+  uint32_t reduced;
   bound_t bound[HONE_PATTERN_NAMES];
 } mark_t;
 
 static void save(const state_t* s, mark_t* mark) {
   mark->n_nodes = s->match->n_nodes;
   mark->reduced_rank = s->reduced_rank;
+  mark->reduced = s->reduced;
   memcpy(mark->bound, s->bound, sizeof(bound_t) * (size_t)s->pattern->n_names);
 }
 
 static void restore(state_t* s, const mark_t* mark) {
   s->match->n_nodes = mark->n_nodes;
   s->reduced_rank = mark->reduced_rank;
+  s->reduced = mark->reduced;
   memcpy(s->bound, mark->bound, sizeof(bound_t) * (size_t)s->pattern->n_names);
 }
 
@@ -558,13 +569,13 @@ static bool agree_on_axes(state_t* s, const hone_node_t* node) {
   int rank = node->inputs[0]->type.rank;
   if (s->reduced_rank < 0) {
     s->reduced_rank = rank;
-    m->n_reduced = node->n_axes;
-    memcpy(m->reduced, node->axes, (size_t)node->n_axes * sizeof *m->reduced);
+    m->n_axes = node->n_axes;
+    memcpy(m->axes, node->axes, (size_t)node->n_axes * sizeof *m->axes);
     return true;
   }
   uint32_t mine = 0, theirs = 0;
   for (int i = 0; i < node->n_axes; i++) mine |= 1u << node->axes[i];
-  for (int i = 0; i < m->n_reduced; i++) theirs |= 1u << m->reduced[i];
+  for (int i = 0; i < m->n_axes; i++) theirs |= 1u << m->axes[i];
   return s->reduced_rank == rank && mine == theirs;
 }
 
@@ -678,20 +689,29 @@ static uint32_t varying_axes(const bound_t* bound) {
   return axes;
 }
 
+static bool is_straight(const bound_t* bound, const hone_value_t* root) {
+  if (!bound->value || bound->frame.rank != root->type.rank) return false;
+  for (int i = 0; i < bound->frame.rank; i++)
+    if (bound->frame.axis[i] != i && !hone_dim_is(bound->value->type.dims[i], 1)) return false;
+  return true;
+}
+
 bool hone_pattern_match(const hone_pattern_t* pattern, hone_node_t* root,
                         hone_pattern_match_t* out_match) {
   if (!(pattern->root_prims >> root->prim & 1) || root->n_outputs < 1) return false;
   hone_value_t* value = root->outputs[0];
   if (!hone_type_is_known(&value->type)) return false;
   out_match->pattern = pattern;
-  out_match->n_nodes = out_match->n_reduced = 0;
+  out_match->n_nodes = out_match->n_axes = 0;
   state_t s = {.pattern = pattern, .match = out_match, .reduced_rank = -1};
   frame_t frame = identity(value);
   if (!match(&s, pattern->root, value, &frame, NULL)) return false;
   for (int i = 0; i < HONE_PATTERN_NAMES; i++) {
     out_match->values[i] = s.bound[i].value;
     out_match->varies[i] = varying_axes(&s.bound[i]);
+    out_match->straight[i] = is_straight(&s.bound[i], value);
   }
+  out_match->reduced = s.reduced;
   return true;
 }
 
@@ -708,7 +728,10 @@ hone_value_t* hone_pattern_value(const hone_pattern_match_t* match, const char* 
 
 bool hone_pattern_only_along_reduced(const hone_pattern_match_t* match, const char* name) {
   int at = find_name(match, name);
-  uint32_t reduced = 0;
-  for (int i = 0; i < match->n_reduced; i++) reduced |= 1u << match->reduced[i];
-  return at < 0 || (match->varies[at] & ~reduced) == 0;
+  return at < 0 || (match->varies[at] & ~match->reduced) == 0;
+}
+
+bool hone_pattern_is_straight(const hone_pattern_match_t* match, const char* name) {
+  int at = find_name(match, name);
+  return at < 0 || match->straight[at];
 }

@@ -15,15 +15,15 @@
  *   (p | q)      p or else q
  *   2.5          all elements are this number, up to the rounding of its dtype
  *   x            any value; where the name stands again, the same value
- *   ~x           any value, without what only repeats it: reshapes that add or
- *                drop extents of 1, expands, casts between floats
+ *   ~x           any value, without what only moves it: permutes, expands,
+ *                reshapes that add or drop extents of 1, casts between floats
  *   #x           the same, with one element
- *   *x           any value, without reshapes, permutes, expands and such casts
+ *   *x           the same, without any reshape
  *   x=p          a name for what p matches
  *   a := p; …    in front of all: from there on `a` is short for p
  *
- * Between the nodes of a pattern, what only repeats a value is looked through,
- * and so are casts between floats. That the pieces fit each other is checked:
+ * Between the nodes of a pattern the same is looked through. That the pieces fit
+ * each other is checked:
  * every axis of a named value must be where it was when the name was first met,
  * and all reductions of a pattern go over the same axes.
  *
@@ -47,8 +47,10 @@ typedef struct hone_pattern_match {
   hone_node_t* nodes[HONE_MATCH_NODES];
   hone_value_t* values[HONE_PATTERN_NAMES]; /* by name; NULL: did not occur */
   uint32_t varies[HONE_PATTERN_NAMES]; /* by name: axes of the root that it is not equal along */
-  int n_reduced;                       /* axes of the reductions, as in their inputs */
-  int64_t reduced[HONE_MAX_RANK];
+  bool straight[HONE_PATTERN_NAMES];   /* by name: axis i of it is axis i of the root */
+  uint32_t reduced;                    /* axes of the root that reductions go along */
+  int n_axes;                          /* of the reductions, in their inputs */
+  int64_t axes[HONE_MAX_RANK];
 } hone_pattern_match_t;
 
 /* Parses `text`. The pattern lives in `arena`. Errors: INTERNAL for a text that
@@ -63,5 +65,7 @@ hone_value_t* hone_pattern_value(const hone_pattern_match_t* match, const char* 
 /* Whether the value of that name, if there is one, is the same along all axes but
  * those of the reductions. */
 bool hone_pattern_only_along_reduced(const hone_pattern_match_t* match, const char* name);
+/* Whether that value, if the pattern has it, has the axes of the root. */
+bool hone_pattern_is_straight(const hone_pattern_match_t* match, const char* name);
 
 #endif

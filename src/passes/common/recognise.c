@@ -132,6 +132,7 @@ static void try_rows(search_t* s, hone_node_t* root) {
   hone_pattern_match_t match;
   for (int row = 0; row < s->count; row++) {
     if (!hone_pattern_match(s->patterns[row], root, &match)) continue;
+    if (!hone_pattern_is_straight(&match, "x")) continue;
     if (s->table[row].accept && !s->table[row].accept(&match)) continue;
     if (take_match(s, &match, root, row)) return;
   }

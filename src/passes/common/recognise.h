@@ -9,7 +9,7 @@
 
 typedef struct hone_recognition {
   const char* label;
-  const char* pattern; /* see pattern.h */
+  const char* pattern; /* see pattern.h; a value named x has the axes of the result */
   const char* inputs;  /* names, parted by spaces: the first inputs of the call */
   /* Whether a match is wanted; NULL: always. */
   bool (*accept)(const hone_pattern_match_t* match);
