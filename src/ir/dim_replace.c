@@ -74,6 +74,7 @@ hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_d
 
 bool hone_dim_factor(hone_dim_t d, hone_dim_t symbol, int64_t* out_factor) {
   *out_factor = 0;
+  if (hone_dim_is_bad(d)) return false;
   if (!hone_dim_uses(d, symbol)) return true;
   if (d.expr == symbol.expr) {
     *out_factor = 1;

@@ -187,6 +187,36 @@ static bool add_error_buffer(hone_kernel_t* kernel) {
          hone_kernel_buffer(kernel, "error", HONE_I64, 0, NULL, HONE_SPACE_GLOBAL, HONE_ROLE_ERROR);
 }
 
+/* ---- sizes that cannot be written down ---- */
+
+static bool any_bad(int n, const hone_dim_t* dims) {
+  for (int i = 0; i < n; i++)
+    if (hone_dim_is_bad(dims[i])) return true;
+  return false;
+}
+
+static bool term_is_bad(const hone_term_t* term) {
+  if (hone_dim_is_bad(term->dim)) return true;
+  if (term->buffer && any_bad(term->buffer->rank, term->index)) return true;
+  for (int i = 0; i < term->n_args; i++)
+    if (term_is_bad(term->args[i])) return true;
+  return false;
+}
+
+static bool is_good(void* self, hone_stmt_t* stmt) {
+  return !hone_dim_is_bad(stmt->extent) && (!stmt->value || !term_is_bad(stmt->value)) &&
+         (!stmt->buffer || !any_bad(stmt->buffer->rank, stmt->index));
+}
+
+static hone_status_t check_sizes(hone_kernel_t* kernel) {
+  bool good = hone_stmt_walk(kernel->root, is_good, NULL);
+  for (int i = 0; i < kernel->n_buffers; i++)
+    good = good && !any_bad(kernel->buffers[i]->rank, kernel->buffers[i]->dims);
+  if (good) return NULL;
+  if (hone_dims_out_of_memory(kernel->dims)) return hone_oom();
+  return hone_status_make(HONE_UNSUPPORTED, "%s: its sizes are too long expressions", kernel->name);
+}
+
 /* ---- all ---- */
 
 static const char* join_origins(hone_kernel_t* kernel, const hone_graph_t* graph) {
@@ -216,6 +246,7 @@ static hone_status_t attempt(hone_lowering_t* l, const char* name,
   l->kernel->origin = join_origins(l->kernel, l->graph);
   bool ok = l->sizes && l->has_size && l->kernel->origin && lower_outputs(l) &&
             add_error_buffer(l->kernel);
+  if (ok && !l->status) l->status = check_sizes(l->kernel);
   if (ok && !l->status) return NULL;
   hone_kernel_destroy(l->kernel);
   l->kernel = NULL;

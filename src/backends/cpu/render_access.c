@@ -134,11 +134,28 @@ static void put_variable(hone_renderer_t* r, const hone_buffer_t* buffer, int64_
   hone_str_appendf(r->out, "_%" PRId64, number);
 }
 
-static void put_address(hone_renderer_t* r, const hone_buffer_t* buffer, hone_dim_t offset) {
+/* An offset that is too long for one expression is written axis by axis. */
+static void put_axes(hone_renderer_t* r, const hone_buffer_t* buffer, const hone_dim_t* index) {
+  for (int i = 1; i < buffer->rank; i++) hone_str_append_char(r->out, '(');
+  hone_c_dim(r->out, index[0]);
+  for (int i = 1; i < buffer->rank; i++) {
+    hone_str_append(r->out, " * ");
+    hone_c_dim(r->out, buffer->dims[i]);
+    hone_str_append(r->out, " + ");
+    hone_c_dim(r->out, index[i]);
+    hone_str_append_char(r->out, ')');
+  }
+}
+
+static void put_address(hone_renderer_t* r, const hone_buffer_t* buffer, const hone_dim_t* index,
+                        hone_dim_t offset) {
   hone_c_buffer(r->out, buffer);
   if (hone_dim_is(offset, 0)) return;
   hone_str_append(r->out, " + ");
-  hone_c_dim(r->out, offset);
+  if (hone_dim_is_bad(offset))
+    put_axes(r, buffer, index);
+  else
+    hone_c_dim(r->out, offset);
 }
 
 /* One lane after the other, in a loop whose variable is the vector loop's. */
@@ -154,7 +171,8 @@ static void open_lanes(hone_renderer_t* r) {
   hone_str_append(r->out, "++) ");
 }
 
-static hone_operand_t load_any(hone_renderer_t* r, const hone_buffer_t* buffer, hone_dim_t offset) {
+static hone_operand_t load_any(hone_renderer_t* r, const hone_buffer_t* buffer,
+                               const hone_dim_t* index, hone_dim_t offset) {
   hone_str_t* out = r->out;
   hone_operand_t to = hone_render_fresh(r, buffer->dtype, true);
   hone_str_append(out, ";\n");
@@ -163,7 +181,7 @@ static hone_operand_t load_any(hone_renderer_t* r, const hone_buffer_t* buffer, 
   hone_c_symbol(out, hone_dim_as_symbol(r->vector->var));
   hone_str_appendf(out, "] = %shone_load_%s(", buffer->dtype == HONE_BOOL ? "-" : "",
                    hone_dtype_name(buffer->dtype));
-  put_address(r, buffer, offset);
+  put_address(r, buffer, index, offset);
   hone_str_append(out, ");\n");
   return to;
 }
@@ -186,13 +204,13 @@ hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
   bool is_vector = pattern != LANES_SAME;
   if (buffer->space != HONE_SPACE_GLOBAL && r->storage[buffer->id] != HONE_STORAGE_ARRAY)
     return load_variable(r, buffer, first, is_vector);
-  if (pattern == LANES_ANY || stride < 0) return load_any(r, buffer, offset);
+  if (pattern == LANES_ANY || stride < 0) return load_any(r, buffer, index, offset);
   hone_operand_t to = hone_render_fresh(r, buffer->dtype, is_vector);
   hone_str_appendf(r->out, " = hone_load_%s%s(", hone_dtype_name(buffer->dtype),
                    pattern == LANES_SAME   ? ""
                    : pattern == LANES_NEXT ? "v"
                                            : "v_by");
-  put_address(r, buffer, first);
+  put_address(r, buffer, index, first);
   if (pattern == LANES_STRIDED) hone_str_appendf(r->out, ", %" PRId64, stride);
   hone_str_append(r->out, ");\n");
   return to;
@@ -259,11 +277,13 @@ static hone_operand_t across_lanes(hone_renderer_t* r, const hone_stmt_t* stmt, 
   return to;
 }
 
-static void store_any(hone_renderer_t* r, const hone_buffer_t* buffer, hone_dim_t offset,
+static void store_any(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t offset,
                       hone_operand_t value) {
+  const hone_buffer_t* buffer = stmt->buffer;
+  const hone_dim_t* index = stmt->index;
   open_lanes(r);
   hone_str_appendf(r->out, "hone_store_%s(", hone_dtype_name(buffer->dtype));
-  put_address(r, buffer, offset);
+  put_address(r, buffer, index, offset);
   hone_str_appendf(r->out, ", t%d", value.temporary);
   if (value.is_vector) {
     hone_str_append_char(r->out, '[');
@@ -287,13 +307,13 @@ static void store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operan
   bool is_array =
       buffer->space == HONE_SPACE_GLOBAL || r->storage[buffer->id] == HONE_STORAGE_ARRAY;
   if (is_array && (pattern == LANES_ANY || pattern == LANES_STRIDED)) {
-    store_any(r, buffer, offset, value);
+    store_any(r, stmt, offset, value);
     return;
   }
   hone_c_indent(r->out, r->depth);
   if (is_array) {
     hone_str_appendf(r->out, "hone_store_%s%s(", hone_dtype_name(buffer->dtype), wide ? "v" : "");
-    put_address(r, buffer, first);
+    put_address(r, buffer, stmt->index, first);
     hone_str_append(r->out, ", ");
   } else {
     put_variable(r, buffer, wide ? first.k / r->lanes : first.k);

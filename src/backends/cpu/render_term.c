@@ -124,8 +124,9 @@ static hone_operand_t render_index(hone_renderer_t* r, const hone_term_t* term) 
 
 static void put_cast_name(hone_renderer_t* r, const hone_term_t* term) {
   hone_str_appendf(r->out, "hone_cast_%s", hone_dtype_name(term->dtype));
-  if (term->flags & HONE_FLAG_ROUND_UP) hone_str_append(r->out, "_up");
-  if (term->flags & HONE_FLAG_ROUND_DOWN) hone_str_append(r->out, "_down");
+  bool is_scale = term->dtype == HONE_F8E8M0; /* the only type that is rounded on demand */
+  if (is_scale && term->flags & HONE_FLAG_ROUND_UP) hone_str_append(r->out, "_up");
+  if (is_scale && term->flags & HONE_FLAG_ROUND_DOWN) hone_str_append(r->out, "_down");
   if (term->flags & HONE_FLAG_SATURATE && hone_dtype_is_float(term->dtype) &&
       hone_dtype_bits(term->dtype) == 8)
     hone_str_append(r->out, "_sat");
