@@ -56,13 +56,10 @@ static int constant_side(const hone_node_t* contract) {
 static hone_value_t* fold_into(hone_rewriter_t* r, const hone_node_t* contract, int side,
                                hone_value_t* factor, bool divides) {
   hone_value_t* shaped = shape_factor(r, factor, contract, side);
-  hone_dtype_t dtype = contract->dtype;
   if (!shaped) return NULL;
-  hone_value_t* w = hone_cast(r->b, contract->inputs[side], HONE_F64);
-  shaped = hone_cast(r->b, shaped, HONE_F64);
-  hone_value_t* scaled = divides ? hone_div(r->b, w, shaped) : hone_mul(r->b, w, shaped);
   hone_value_t* inputs[2] = {contract->inputs[0], contract->inputs[1]};
-  inputs[side] = hone_cast(r->b, scaled, dtype);
+  hone_value_t* w = inputs[side];
+  inputs[side] = divides ? hone_div(r->b, w, shaped) : hone_mul(r->b, w, shaped);
   return hone_rewrite_copy(r, contract, inputs);
 }
 

@@ -33,6 +33,16 @@ static uint64_t mix_bytes(uint64_t hash, const void* data, size_t size) {
   return mix(hash, last);
 }
 
+/* Of large contents a few bytes from all over: whether they are the same is
+ * seen by comparing, but weights are large and all are hashed. */
+static uint64_t mix_sample(uint64_t hash, const char* data, size_t size) {
+  enum { WHOLE = 4096, SAMPLES = 64, SAMPLE = 32 };
+  if (size <= WHOLE) return mix_bytes(hash, data, size);
+  size_t step = (size - SAMPLE) / (SAMPLES - 1);
+  for (size_t i = 0; i < SAMPLES; i++) hash = mix_bytes(hash, data + i * step, SAMPLE);
+  return mix(hash, size);
+}
+
 static uint64_t mix_dims(uint64_t hash, int count, const hone_dim_t* dims) {
   for (int i = 0; dims && i < count; i++) {
     hash = mix_pointer(hash, dims[i].expr);
@@ -50,7 +60,7 @@ static uint64_t mix_constant(uint64_t hash, const hone_tensor_t* tensor) {
   hash = mix(hash, hone_tensor_dtype(tensor));
   for (int i = 0; i < hone_tensor_rank(tensor); i++)
     hash = mix(hash, (uint64_t)hone_tensor_dims(tensor)[i]);
-  return mix_bytes(hash, hone_tensor_data(tensor), hone_tensor_bytes(tensor));
+  return mix_sample(hash, hone_tensor_data(tensor), hone_tensor_bytes(tensor));
 }
 
 static uint64_t hash_node(const hone_node_t* node) {
