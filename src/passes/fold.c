@@ -222,11 +222,36 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   return content;
 }
 
+static void release_owner(void* owner) { hone_tensor_release(owner); }
+
+/* A constant in another shape shares the elements, which may be most of a model. */
+static hone_status_t reshaped(const hone_value_t* value, hone_tensor_t** out_tensor) {
+  hone_tensor_t* tensor = (hone_tensor_t*)(uintptr_t)hone_match_constant(value->node->inputs[0]);
+  int64_t dims[HONE_MAX_RANK];
+  for (int i = 0; i < value->type.rank; i++) dims[i] = value->type.dims[i].k;
+  hone_tensor_retain(tensor);
+  hone_status_t status =
+      hone_tensor_wrap(value->node->graph->allocator, value->type.dtype, value->type.rank, dims,
+                       hone_tensor_data(tensor), release_owner, tensor, out_tensor);
+  if (status) hone_tensor_release(tensor);
+  return status;
+}
+
+static bool shares_elements(const hone_value_t* value) {
+  const hone_tensor_t* tensor =
+      value->node->prim == HONE_PRIM_RESHAPE ? hone_match_constant(value->node->inputs[0]) : NULL;
+  return tensor && value->type.dtype != HONE_STRING &&
+         hone_tensor_count(tensor) == hone_match_count(&value->type);
+}
+
 /* Numbers that cannot be computed stay expressions: the run will say why. */
 static hone_status_t compute(folder_t* f) {
   for (int i = 0; i < f->graph->n_values; i++) {
     if (!f->known[i].wanted) continue;
-    hone_status_t status = hone_evaluate(f->context, f->graph->values[i], &f->known[i].value);
+    const hone_value_t* value = f->graph->values[i];
+    hone_status_t status = shares_elements(value)
+                               ? reshaped(value, &f->known[i].value)
+                               : hone_evaluate(f->context, value, &f->known[i].value);
     if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
     hone_status_free(status);
   }

@@ -383,7 +383,7 @@ static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen)
 }
 
 hone_status_t hone_fusion_plan(const hone_graph_t* graph, hone_fusion_t* out_fusion) {
-  *out_fusion = (hone_fusion_t){.graph = graph};
+  *out_fusion = (hone_fusion_t){.graph = graph, .n_nodes = graph->n_nodes};
   size_t nodes = (size_t)graph->n_nodes, values = (size_t)graph->n_values;
   const hone_allocator_t* allocator = graph->allocator;
   out_fusion->group_of = hone_alloc(allocator, nodes * sizeof(int));
@@ -402,7 +402,7 @@ hone_status_t hone_fusion_plan(const hone_graph_t* graph, hone_fusion_t* out_fus
 
 void hone_fusion_free(hone_fusion_t* f) {
   if (!f->graph) return;
-  size_t nodes = (size_t)f->graph->n_nodes;
+  size_t nodes = (size_t)f->n_nodes;
   hone_free(f->graph->allocator, f->group_of, nodes * sizeof *f->group_of);
   hone_free(f->graph->allocator, f->groups, nodes * sizeof *f->groups);
   *f = (hone_fusion_t){0};

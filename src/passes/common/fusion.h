@@ -8,6 +8,7 @@ typedef struct hone_fusion_group hone_fusion_group_t;
 
 typedef struct hone_fusion {
   const hone_graph_t* graph;
+  int n_nodes; /* of the graph when it was planned; outlining changes it */
   int n_groups;
   int* group_of;               /* by node: its group, or -1 */
   hone_fusion_group_t* groups; /* by group */
