@@ -1,21 +1,25 @@
-/* Draw: a stream of random numbers that is the same for the same seed, over
- * the counter-based numbers of base/random.h. */
+/* Draw: a stream of random numbers that is the same for the same seed, and
+ * cheap: a search draws thousands for each candidate it proposes.
+ *
+ * SplitMix64, from G. Steele et al., "Fast Splittable Pseudorandom Number
+ * Generators" (OOPSLA 2014), as a function of seed and place. */
 #ifndef HONE_TUNE_DRAW_H
 #define HONE_TUNE_DRAW_H
 
 #include <stdint.h>
 
-#include "base/random.h"
-
 typedef struct hone_draw {
-  uint64_t seed, at;
+  uint64_t seed, at; /* `at`: how many were drawn */
 } hone_draw_t;
 
+static inline uint64_t hone_draw_mix(uint64_t z) {
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
 static inline uint64_t hone_draw_u64(hone_draw_t* draw) {
-  uint32_t word[2];
-  hone_random_fill_u32(draw->seed, draw->at, 2, word);
-  draw->at += 2;
-  return (uint64_t)word[0] << 32 | word[1];
+  return hone_draw_mix(hone_draw_mix(draw->seed + 1) + ++draw->at * 0x9e3779b97f4a7c15u);
 }
 
 /* From 0 to limit - 1. The bias, below limit / 2^64, is of no account here. `limit` is above 0. */

@@ -195,7 +195,8 @@ static void progress_is_told_and_can_stop(void** state) {
 static void prepare_pairs(void* context, const hone_space_t* of, int count,
                           const hone_candidate_t* candidates, double limit) {
   fake_driver_t* driver = context;
-  double seconds = 0.2 * ((count + 1) / 2);
+  int pairs = (count + 1) / 2;
+  double seconds = 0.2 * pairs;
   assert_true(count > 1 && count <= 8);
   assert_true(seconds <= limit);
   driver->prepared += count;
