@@ -125,11 +125,28 @@ static void put_combined(hone_c_render_t* render, const hone_stmt_t* stmt, bool 
   }
 }
 
-static void put_store(hone_c_render_t* render, const hone_stmt_t* stmt) {
+/* Each lane to an element of its own. */
+static bool stores_lanes(const hone_c_render_t* render, const hone_stmt_t* stmt) {
   int64_t step = 0;
-  hone_c_access_step(render, stmt->buffer, stmt->index, &step);
-  bool wide = step != 0;
-  begin_value(render, stmt->value);
+  return hone_c_access_step(render, stmt->buffer, stmt->index, &step) && step != 0;
+}
+
+/* A product that is added is not needed by itself. */
+static void begin_store(hone_c_render_t* render, const hone_stmt_t* stmt) {
+  bool folds = hone_c_is_wide(render, stmt->value) && !stores_lanes(render, stmt);
+  if (!is_product_sum(stmt) || folds) {
+    begin_value(render, stmt->value);
+    return;
+  }
+  hone_c_open(render, "%s", "");
+  render->statement++;
+  for (int i = 0; i < 2; i++) hone_c_compute(render, stmt->value->args[i]);
+  hone_c_indent(&render->text, render->depth);
+}
+
+static void put_store(hone_c_render_t* render, const hone_stmt_t* stmt) {
+  bool wide = stores_lanes(render, stmt);
+  begin_store(render, stmt);
   hone_c_put_name(render, "store", stmt->buffer->dtype, wide);
   hone_str_append(&render->text, "(");
   hone_c_put_address(render, stmt->buffer, stmt->index);
@@ -256,12 +273,6 @@ static void put_vector_loop(hone_c_render_t* render, const hone_stmt_t* loop) {
   if (!is_vector) put_plain_loop(render, loop);
 }
 
-const hone_stmt_t* hone_c_inner_axis(const hone_stmt_t* loop, hone_loop_kind_t kind) {
-  for (int i = 0; i < loop->n_body; i++)
-    if (loop->body[i]->kind == HONE_STMT_LOOP && loop->body[i]->loop == kind) return loop->body[i];
-  return NULL;
-}
-
 static void put_bound_loop(hone_c_render_t* render, const hone_stmt_t* loop) {
   if (!render->dialect->bind) {
     put_plain_loop(render, loop);
@@ -379,12 +390,33 @@ static void check_buffers(hone_c_render_t* render) {
   }
 }
 
+static bool is_parallel(const hone_stmt_t* stmt) {
+  return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
+}
+
+/* What stands beside a parallel loop is done once, not by every thread. */
+static void put_top(hone_c_render_t* render) {
+  const hone_stmt_t* root = render->kernel->root;
+  bool has_parallel = false;
+  for (int i = 0; i < root->n_body; i++) has_parallel |= is_parallel(root->body[i]);
+  declare_in(render, root);
+  for (int i = 0; i < root->n_body; i++) {
+    const hone_stmt_t* stmt = root->body[i];
+    bool is_single = has_parallel && !is_parallel(stmt) && stmt->kind != HONE_STMT_LET;
+    int depth = render->depth;
+    if (is_single && render->dialect->bind) render->dialect->bind(render, stmt);
+    put_stmt(render, stmt);
+    while (render->depth > depth) hone_c_close(render);
+  }
+}
+
 static void put_kernel(hone_c_render_t* render, const char* name) {
   choose_lanes(render);
   check_buffers(render);
   if (render->status) return;
+  if (render->dialect->bind) hone_c_check_grid(render);
   render->dialect->begin(render, name);
-  put_body(render, render->kernel->root);
+  put_top(render);
   hone_c_close(render);
 }
 

@@ -39,7 +39,8 @@ typedef struct hone_dialect {
   /* Writes the function's head up to its first statement. */
   void (*begin)(hone_c_render_t* render, const char* name);
   /* Declares the variable of a PARALLEL, GROUP or ITEM loop, in a block that
-   * was opened for it; may open more. NULL: they are plain loops. */
+   * was opened for it; may open more. NULL: they are plain loops. Also called
+   * for what stands at the top beside PARALLEL loops: one round more. */
   void (*bind)(hone_c_render_t* render, const hone_stmt_t* loop);
   const void* self;
 } hone_dialect_t;
@@ -84,6 +85,8 @@ void hone_c_fail(hone_c_render_t* render, hone_status_t status);
 void hone_c_put_dim(hone_c_render_t* render, hone_dim_t d);
 /* The next axis of a grid: the first loop of the kind in the body; NULL: none. */
 const hone_stmt_t* hone_c_inner_axis(const hone_stmt_t* loop, hone_loop_kind_t kind);
+/* Work-items in a group: those of the first chain of ITEM loops. 0: not known. */
+int64_t hone_c_count_items(const hone_kernel_t* kernel);
 
 /* ---- between the renderer's own files ---- */
 
@@ -101,6 +104,8 @@ void hone_c_compute(hone_c_render_t* render, const hone_term_t* term);
 void hone_c_put_operand(hone_c_render_t* render, const hone_term_t* term, bool wide);
 /* Whether it differs from lane to lane. */
 bool hone_c_is_wide(const hone_c_render_t* render, const hone_term_t* term);
+/* Refuses grids other than PARALLEL loops at the top or one chain of GROUP loops. */
+void hone_c_check_grid(hone_c_render_t* render);
 /* "hone_add_f32v" */
 void hone_c_put_name(hone_c_render_t* render, const char* op, hone_dtype_t dtype, bool wide);
 

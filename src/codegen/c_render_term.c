@@ -41,9 +41,22 @@ bool hone_c_step(const hone_c_render_t* render, hone_dim_t d, int64_t* out_step)
   return !render->vector || hone_dim_factor(d, render->vector->var, out_step);
 }
 
+/* Products of extents that are long sums may be too long for an expression:
+ * the offset is bad then, and is put together as text. */
+static hone_dim_t offset_of(const hone_c_render_t* render, const hone_buffer_t* buffer,
+                            const hone_dim_t* index) {
+  return hone_buffer_offset(render->kernel, buffer, index);
+}
+
 bool hone_c_access_step(const hone_c_render_t* render, const hone_buffer_t* buffer,
                         const hone_dim_t* index, int64_t* out_step) {
-  return hone_c_step(render, hone_buffer_offset(render->kernel, buffer, index), out_step);
+  hone_dim_t offset = offset_of(render, buffer, index);
+  *out_step = 0;
+  if (!hone_dim_is_bad(offset)) return hone_c_step(render, offset, out_step);
+  for (int i = 0; i < buffer->rank; i++)
+    if (!hone_c_step(render, index[i], out_step) || (*out_step && i + 1 < buffer->rank))
+      return false;
+  return true;
 }
 
 static hone_dim_t first_lane(hone_c_render_t* render, hone_dim_t d) {
@@ -53,16 +66,34 @@ static hone_dim_t first_lane(hone_c_render_t* render, hone_dim_t d) {
 }
 
 void hone_c_put_dim(hone_c_render_t* render, hone_dim_t d) {
+  if (hone_dim_is_bad(d))
+    hone_c_fail(render, hone_status_make(HONE_UNSUPPORTED, "a size that is too long to write"));
   hone_c_dim(&render->text, first_lane(render, d));
+}
+
+/* "(((i) * (d1) + (j)) * (d2) + (k))" */
+static void put_long_offset(hone_c_render_t* render, const hone_buffer_t* buffer,
+                            const hone_dim_t* index) {
+  for (int i = 0; i < buffer->rank; i++) hone_str_append_char(&render->text, '(');
+  for (int i = 0; i < buffer->rank; i++) {
+    if (i) hone_str_append(&render->text, " * ");
+    if (i) hone_c_put_dim(render, buffer->dims[i]);
+    if (i) hone_str_append(&render->text, " + ");
+    hone_c_put_dim(render, index[i]);
+    hone_str_append_char(&render->text, ')');
+  }
 }
 
 void hone_c_put_address(hone_c_render_t* render, const hone_buffer_t* buffer,
                         const hone_dim_t* index) {
-  hone_dim_t offset = first_lane(render, hone_buffer_offset(render->kernel, buffer, index));
+  hone_dim_t offset = first_lane(render, offset_of(render, buffer, index));
   hone_c_buffer(&render->text, buffer);
   if (hone_dim_is(offset, 0)) return;
   hone_str_append(&render->text, " + ");
-  hone_c_dim(&render->text, offset);
+  if (hone_dim_is_bad(offset))
+    put_long_offset(render, buffer, index);
+  else
+    hone_c_dim(&render->text, offset);
 }
 
 bool hone_c_is_wide(const hone_c_render_t* render, const hone_term_t* term) {
@@ -188,7 +219,8 @@ static bool is_exact(hone_prim_t prim) {
 /* A cast into the computing type rounds as one into the type itself would. */
 static void put_cast(hone_c_render_t* render, const hone_term_t* term, bool wide) {
   const hone_term_t* from = term->args[0];
-  const char* round = term->flags & HONE_FLAG_ROUND_UP     ? "_up"
+  const char* round = term->dtype != HONE_F8E8M0           ? ""
+                      : term->flags & HONE_FLAG_ROUND_UP   ? "_up"
                       : term->flags & HONE_FLAG_ROUND_DOWN ? "_down"
                                                            : "";
   bool is_float8 = hone_dtype_is_float(term->dtype) && hone_dtype_size(term->dtype) == 1;

@@ -4,7 +4,7 @@
 
 #include "backends/cpu/device.h"
 #include "backends/cpu/render.h"
-#include "backends/cpu/schedule.h"
+#include "backends/common/schedule.h"
 #include "base/cpu_count.h"
 #include "base/memory.h"
 

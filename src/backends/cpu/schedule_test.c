@@ -2,7 +2,7 @@
  * lowered, scheduled for several shapes of machine and run by the interpreter
  * of kernels, through the same driver and descriptor as compiled code: only what
  * builds and launches is another. */
-#include "backends/cpu/schedule.h"
+#include "backends/common/schedule.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -62,9 +62,7 @@ static const struct {
   hone_code_t code;
   const char* name;
 } errors[] = {
-    {CL_DEVICE_NOT_FOUND, HONE_UNAVAILABLE, "no device"},
     {CL_DEVICE_NOT_AVAILABLE, HONE_UNAVAILABLE, "the device is not available"},
-    {CL_COMPILER_NOT_AVAILABLE, HONE_UNAVAILABLE, "the driver has no compiler"},
     {CL_MEM_OBJECT_ALLOCATION_FAILURE, HONE_OUT_OF_MEMORY, "no memory for the buffer"},
     {CL_OUT_OF_RESOURCES, HONE_OUT_OF_MEMORY, "the device is out of resources"},
     {CL_OUT_OF_HOST_MEMORY, HONE_OUT_OF_MEMORY, "the host is out of memory"},

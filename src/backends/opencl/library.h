@@ -11,43 +11,18 @@
 
 #include "hone/status.h"
 
+/* clang-format off */
 #define HONE_OPENCL_FUNCTIONS(X) \
-  X(GetPlatformIDs)              \
-  X(GetPlatformInfo)             \
-  X(GetDeviceIDs)                \
-  X(GetDeviceInfo)               \
-  X(CreateSubDevices)            \
-  X(ReleaseDevice)               \
-  X(CreateContext)               \
-  X(ReleaseContext)              \
-  X(CreateBuffer)                \
-  X(ReleaseMemObject)            \
-  X(CreateCommandQueue)          \
-  X(ReleaseCommandQueue)         \
-  X(EnqueueReadBuffer)           \
-  X(EnqueueWriteBuffer)          \
-  X(EnqueueCopyBuffer)           \
-  X(EnqueueMapBuffer)            \
-  X(EnqueueUnmapMemObject)       \
-  X(EnqueueMarkerWithWaitList)   \
-  X(EnqueueBarrierWithWaitList)  \
-  X(EnqueueNDRangeKernel)        \
-  X(Flush)                       \
-  X(Finish)                      \
-  X(WaitForEvents)               \
-  X(GetEventInfo)                \
-  X(GetEventProfilingInfo)       \
-  X(SetEventCallback)            \
-  X(ReleaseEvent)                \
-  X(CreateProgramWithSource)     \
-  X(CreateProgramWithBinary)     \
-  X(BuildProgram)                \
-  X(GetProgramBuildInfo)         \
-  X(GetProgramInfo)              \
-  X(ReleaseProgram)              \
-  X(CreateKernel)                \
-  X(SetKernelArg)                \
+  X(GetPlatformIDs) X(GetPlatformInfo) X(GetDeviceIDs) X(GetDeviceInfo) X(CreateSubDevices) \
+  X(ReleaseDevice) X(CreateContext) X(ReleaseContext) X(CreateBuffer) X(ReleaseMemObject) \
+  X(CreateCommandQueue) X(ReleaseCommandQueue) X(EnqueueReadBuffer) X(EnqueueWriteBuffer) \
+  X(EnqueueCopyBuffer) X(EnqueueMapBuffer) X(EnqueueUnmapMemObject) \
+  X(EnqueueMarkerWithWaitList) X(EnqueueBarrierWithWaitList) X(EnqueueNDRangeKernel) X(Flush) \
+  X(Finish) X(WaitForEvents) X(GetEventInfo) X(GetEventProfilingInfo) X(SetEventCallback) \
+  X(ReleaseEvent) X(CreateProgramWithSource) X(CreateProgramWithBinary) X(BuildProgram) \
+  X(GetProgramBuildInfo) X(GetProgramInfo) X(ReleaseProgram) X(CreateKernel) X(SetKernelArg) \
   X(ReleaseKernel)
+/* clang-format on */
 
 typedef struct hone_opencl_api {
 #define HONE_OPENCL_MEMBER(name) __typeof__(&cl##name) name;

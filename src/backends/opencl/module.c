@@ -89,11 +89,18 @@ static void append_key(const hone_device_t* device, hone_str_t* str) {
   hone_str_appendf(str, "%s\n%s\n%s\n", p->target, p->compiler, p->driver);
 }
 
+/* Asked for them, PoCL compiles each kernel once more, for groups of any size;
+ * what it compiles in earnest is in a cache of its own. */
+static bool gives_binaries(const hone_device_t* device) {
+  return !strstr(device->properties.compiler, "PoCL");
+}
+
 static hone_status_t write_blob(hone_device_t* device, const hone_str_t* source, cl_program program,
                                 hone_blob_t* out_binary) {
   size_t size = 0;
-  HONE_TRY(HONE_CL(device, GetProgramInfo,
-                   (program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL)));
+  if (gives_binaries(device))
+    HONE_TRY(HONE_CL(device, GetProgramInfo,
+                     (program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL)));
   hone_str_t key;
   hone_str_init(&key, device->allocator);
   append_key(device, &key);
@@ -111,8 +118,9 @@ static hone_status_t write_blob(hone_device_t* device, const hone_str_t* source,
   memcpy(at += key.size, hone_str_text(source), source->size);
   at += source->size;
   hone_str_free(&key);
-  hone_status_t status =
-      HONE_CL(device, GetProgramInfo, (program, CL_PROGRAM_BINARIES, sizeof at, &at, NULL));
+  hone_status_t status = NULL;
+  if (size)
+    status = HONE_CL(device, GetProgramInfo, (program, CL_PROGRAM_BINARIES, sizeof at, &at, NULL));
   if (status)
     hone_free(device->allocator, blob.data, blob.size);
   else

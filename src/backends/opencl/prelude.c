@@ -39,6 +39,10 @@ static const type_t types[] = {
     {"bool", "int", "uint", "int", "32", B},
 };
 
+/* Functions of floats that OpenCL has under the same name. */
+static const char* const builtins[] = {"exp",  "log",  "sqrt", "sin",  "cos",
+                                       "atan", "tanh", "erf",  "floor"};
+
 typedef struct row {
   int classes, forms;
   const char* text;
@@ -46,13 +50,11 @@ typedef struct row {
 
 static const row_t rows[] = {
     /* memory */
-    {X, ONE, "load_$D(p) (*(p))"},
-    {X, ONE, "store_$D(p, x) (*(p) = (x))"},
+    {ALL, ONE, "load_$D(p) (*(p))"},
+    {ALL, ONE, "store_$D(p, x) (*(p) = (x))"},
     {X, WIDE, "load_$D(p) HONE_J(vload)(0, p)"},
     {X, WIDE, "load_$D_by(p, s) HONE_J(HONE_BY_)($T, p, s)"},
     {X, WIDE, "store_$D(p, x) HONE_J(vstore)(x, 0, p)"},
-    {B, ONE, "load_$D(p) (*(p))"},
-    {B, ONE, "store_$D(p, x) (*(p) = (x))"},
     {B, WIDE, "load_$D(p) (-HONE_C(int)(HONE_J(vload)(0, p)))"},
     {B, WIDE, "load_$D_by(p, s) (-HONE_J(HONE_BY_)($T, p, s))"},
     {B, WIDE, "store_$D(p, x) HONE_J(vstore)(HONE_C(uchar)(-(x)), 0, p)"},
@@ -85,20 +87,18 @@ static const row_t rows[] = {
      "div_$D(a, b) ((b) == ($T)(0) ? ($T)(0) : (b) == ($T)(-1) ? hone_neg_$D(a) : (a) / "
      "hone_divisor_$D(b))"},
     {S, BOTH,
-     "rem_$D(a, b) ((b) == ($T)(0) ? ($T)(0) : (b) == ($T)(-1) ? ($T)(0) : (a) % hone_divisor_$D(b))"},
-    {S, ONE, "divisor_$D(b) (b)"},
-    {S, WIDE, "divisor_$D(b) (((b) == ($T)(0)) | ((b) == ($T)(-1)) ? ($T)(1) : (b))"},
-    {U, ONE, "div_$D(a, b) ((b) ? (a) / (b) : 0)"},
-    {U, ONE, "rem_$D(a, b) ((b) ? (a) % (b) : 0)"},
-    {U, WIDE, "div_$D(a, b) ((b) == ($T)(0) ? ($T)(0) : (a) / ((b) == ($T)(0) ? ($T)(1) : (b)))"},
-    {U, WIDE, "rem_$D(a, b) ((b) == ($T)(0) ? ($T)(0) : (a) % ((b) == ($T)(0) ? ($T)(1) : (b)))"},
+     "rem_$D(a, b) ((b) == ($T)(0) ? ($T)(0) : (b) == ($T)(-1) ? ($T)(0) : (a) % "
+     "hone_divisor_$D(b))"},
+    {S, BOTH, "divisor_$D(b) (((b) == ($T)(0)) | ((b) == ($T)(-1)) ? ($T)(1) : (b))"},
+    {U, BOTH, "div_$D(a, b) ((b) == ($T)(0) ? ($T)(0) : (a) / ((b) == ($T)(0) ? ($T)(1) : (b)))"},
+    {U, BOTH, "rem_$D(a, b) ((b) == ($T)(0) ? ($T)(0) : (a) % ((b) == ($T)(0) ? ($T)(1) : (b)))"},
     {S, ONE, "pow_$D(a, b) (($T)hone_pow_signed(a, b))"},
     {U, ONE, "pow_$D(a, b) (($T)hone_pow_unsigned(a, b))"},
     {I, BOTH, "min_$D(a, b) ((b) < (a) ? (b) : (a))"},
     {I, BOTH, "max_$D(a, b) ((b) > (a) ? (b) : (a))"},
-    {I, BOTH, "and_$D(a, b) ((a) & (b))"},
-    {I, BOTH, "or_$D(a, b) ((a) | (b))"},
-    {I, BOTH, "xor_$D(a, b) ((a) ^ (b))"},
+    {I | B, BOTH, "and_$D(a, b) ((a) & (b))"},
+    {I | B, BOTH, "or_$D(a, b) ((a) | (b))"},
+    {I | B, BOTH, "xor_$D(a, b) ((a) ^ (b))"},
     {I, BOTH, "shl_$D(a, b) ($d(b) < ($U)($N) ? $c($d(a) << ($d(b) & ($U)($N - 1))) : ($T)(0))"},
     {S, BOTH, "shr_$D(a, b) ((a) >> ($d(b) < ($U)($N) ? $c(b) : ($T)($N - 1)))"},
     {U, BOTH, "shr_$D(a, b) ((b) < ($U)($N) ? (a) >> ((b) & ($U)($N - 1)) : ($T)(0))"},
@@ -110,25 +110,11 @@ static const row_t rows[] = {
     {B, BOTH, "mul_$D(a, b) ((a) & (b))"},
     {B, BOTH, "min_$D(a, b) ((a) & (b))"},
     {B, BOTH, "max_$D(a, b) ((a) | (b))"},
-    {B, BOTH, "and_$D(a, b) ((a) & (b))"},
-    {B, BOTH, "or_$D(a, b) ((a) | (b))"},
-    {B, BOTH, "xor_$D(a, b) ((a) ^ (b))"},
     /* one operand */
     {F, BOTH, "neg_$D(x) (-(x))"},
-    {S, BOTH, "neg_$D(x) $c(-$d(x))"},
-    {U, BOTH, "neg_$D(x) $c(-(x))"},
+    {I, BOTH, "neg_$D(x) $c(-$d(x))"},
     {F, BOTH, "abs_$D(x) fabs(x)"},
-    {S, BOTH, "abs_$D(x) ((x) < ($T)(0) ? hone_neg_$D(x) : (x))"},
-    {U, BOTH, "abs_$D(x) (x)"},
-    {F, BOTH, "exp_$D(x) exp(x)"},
-    {F, BOTH, "log_$D(x) log(x)"},
-    {F, BOTH, "sqrt_$D(x) sqrt(x)"},
-    {F, BOTH, "sin_$D(x) sin(x)"},
-    {F, BOTH, "cos_$D(x) cos(x)"},
-    {F, BOTH, "atan_$D(x) atan(x)"},
-    {F, BOTH, "tanh_$D(x) tanh(x)"},
-    {F, BOTH, "erf_$D(x) erf(x)"},
-    {F, BOTH, "floor_$D(x) floor(x)"},
+    {I, BOTH, "abs_$D(x) ((x) < ($T)(0) ? hone_neg_$D(x) : (x))"},
     {F, BOTH, "round_$D(x) rint(x)"},
     {I, BOTH, "floor_$D(x) (x)"},
     {I, BOTH, "round_$D(x) (x)"},
@@ -159,30 +145,24 @@ static const char head[] =
     "typedef uchar hone_u8; typedef ushort hone_u16; typedef uint hone_u32; typedef ulong "
     "hone_u64;\n"
     "typedef float hone_f32; typedef uchar hone_bool;\n"
-    "#define HONE_J3(a, n) a##n\n"
-    "#define HONE_J2(a, n) HONE_J3(a, n)\n"
-    "#define HONE_J(a) HONE_J2(a, HONE_LANES)\n"
-    "#define HONE_V(t) HONE_J2(t, HONE_LANES)\n"
+    "#define HONE_J3(a, n) a##n\n#define HONE_J2(a, n) HONE_J3(a, n)\n"
+    "#define HONE_J(a) HONE_J2(a, HONE_LANES)\n#define HONE_V(t) HONE_J2(t, HONE_LANES)\n"
     "#define HONE_C(t) HONE_J2(convert_##t, HONE_LANES)\n"
     "#define HONE_A(t) HONE_J2(as_##t, HONE_LANES)\n"
-    "#define HONE_INF INFINITY\n"
-    "#define HONE_NAN NAN\n"
-    "#define HONE_IOTA_2 (int2)(0, 1)\n"
-    "#define HONE_IOTA_4 (int4)(HONE_IOTA_2, 2, 3)\n"
+    "#define HONE_INF INFINITY\n#define HONE_NAN NAN\n"
+    "#define HONE_IOTA_2 (int2)(0, 1)\n#define HONE_IOTA_4 (int4)(HONE_IOTA_2, 2, 3)\n"
     "#define HONE_IOTA_8 (int8)(HONE_IOTA_4, 4, 5, 6, 7)\n"
     "#define HONE_IOTA_16 (int16)(HONE_IOTA_8, 8, 9, 10, 11, 12, 13, 14, 15)\n"
     "#define HONE_2(p, s, i) (p)[(i) * (s)], (p)[((i) + 1) * (s)]\n"
     "#define HONE_4(p, s, i) HONE_2(p, s, i), HONE_2(p, s, (i) + 2)\n"
     "#define HONE_8(p, s, i) HONE_4(p, s, i), HONE_4(p, s, (i) + 4)\n"
-    "#define HONE_BY_2(t, p, s) ((t)(HONE_2(p, s, 0)))\n"
-    "#define HONE_BY_4(t, p, s) ((t)(HONE_4(p, s, 0)))\n"
+    "#define HONE_BY_2(t, p, s) ((t)(HONE_2(p, s, 0)))\n#define HONE_BY_4(t, p, s) ((t)(HONE_4(p, "
+    "s, 0)))\n"
     "#define HONE_BY_8(t, p, s) ((t)(HONE_8(p, s, 0)))\n"
     "#define HONE_BY_16(t, p, s) ((t)(HONE_8(p, s, 0), HONE_8(p, s, 8)))\n"
     "#ifdef FP_FAST_FMAF\n"
     "#define HONE_FMA_F32(a, b, c) fma(a, b, c)\n"
-    "#else\n"
-    "#define HONE_FMA_F32(a, b, c) mad(a, b, c)\n"
-    "#endif\n"
+    "#else\n#define HONE_FMA_F32(a, b, c) mad(a, b, c)\n#endif\n"
     "static long hone_floordiv(long a, long b) {\n"
     "  return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));\n"
     "}\n"
@@ -209,11 +189,7 @@ static const char head[] =
     "  uint##t u = as_uint##t(x); \\\n"
     "  u = (u + (uint##t)(0x7fff) + ((u >> (uint##t)(16)) & (uint##t)(1))) >> (uint##t)(16); \\\n"
     "  return convert_ushort##t(x != x ? (uint##t)(0x7fc0) : u); }\n"
-    "HONE_SMALL(1, )\n"
-    "HONE_SMALL(2, 2)\n"
-    "HONE_SMALL(4, 4)\n"
-    "HONE_SMALL(8, 8)\n"
-    "HONE_SMALL(16, 16)\n";
+    "HONE_SMALL(1, ) HONE_SMALL(2, 2) HONE_SMALL(4, 4) HONE_SMALL(8, 8) HONE_SMALL(16, 16)\n";
 
 /* f16 and bf16, by their values in f32: $D is the dtype. */
 static const char small[] =
@@ -231,32 +207,19 @@ static bool is_there(const hone_device_t* device, const type_t* type) {
 
 /* One name after a $. */
 static void put_name(hone_str_t* out, char letter, const type_t* type, bool wide) {
-  const char* name = strchr("Tca", letter) ? type->type : type->as_unsigned;
-  switch (letter) {
-    case 'D':
-      hone_str_appendf(out, "%s%s", type->dtype, wide ? "v" : "");
-      break;
-    case 'N':
-      hone_str_append(out, type->bits);
-      break;
-    case 'T':
-    case 'U':
-      hone_str_appendf(out, wide ? "HONE_V(%s)" : "%s", name);
-      break;
-    case 'c':
-    case 'd':
-      hone_str_appendf(out, wide ? "HONE_C(%s)" : "convert_%s", name);
-      break;
-    case 'a':
-    case 'b':
-      hone_str_appendf(out, wide ? "HONE_A(%s)" : "as_%s", name);
-      break;
-    case 'k':
-      hone_str_append(out, wide ? "HONE_C(int)" : "");
-      break;
-    default: /* m */
-      if (wide) hone_str_appendf(out, "HONE_C(%s)", type->as_signed);
-      break;
+  static const char pairs[] = "TUcdab"; /* of $T and of $U */
+  static const char* const formats[] = {"%s",         "HONE_V(%s)", "convert_%s",
+                                        "HONE_C(%s)", "as_%s",      "HONE_A(%s)"};
+  const char* at = strchr(pairs, letter);
+  if (at) {
+    const char* name = (at - pairs) % 2 ? type->as_unsigned : type->type;
+    hone_str_appendf(out, formats[(at - pairs) / 2 * 2 + wide], name);
+  } else if (letter == 'D') {
+    hone_str_appendf(out, "%s%s", type->dtype, wide ? "v" : "");
+  } else if (letter == 'N') {
+    hone_str_append(out, type->bits);
+  } else if (wide) { /* k, m */
+    hone_str_appendf(out, "HONE_C(%s)", letter == 'k' ? "int" : type->as_signed);
   }
 }
 
@@ -353,8 +316,16 @@ static bool has_folds(const type_t* type) {
   return hone_opencl_has_fold(hone_dtype_parse(type->dtype));
 }
 
+static void put_builtins(hone_str_t* out, const type_t* type) {
+  for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
+    for (int wide = 0; wide < 2; wide++)
+      hone_str_appendf(out, "#define hone_%s_%s%s(x) %s(x)\n", builtins[i], type->dtype,
+                       wide ? "v" : "", builtins[i]);
+}
+
 static void put_type(hone_str_t* out, const hone_device_t* device, const type_t* type) {
   hone_str_appendf(out, "#define hone_%sv HONE_V(%s)\n", type->dtype, type->type);
+  if (type->class & F) put_builtins(out, type);
   put_rows(out, type);
   put_casts(out, device, type);
   put_bitcasts(out, device, type);

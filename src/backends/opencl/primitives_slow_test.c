@@ -152,15 +152,14 @@ static int list_results(hone_dtype_t dtype, result_t* out) {
       continue;
     if (dtype == HONE_BOOL && (p == HONE_PRIM_SHL || p == HONE_PRIM_SHR)) continue;
     hone_prim_family_t family = hone_prim_info(prim)->family;
-    bool is_there =
-        (family == HONE_FAMILY_BINARY && hone_scalar_binary(prim, class)) ||
-        (family == HONE_FAMILY_UNARY && hone_scalar_unary(prim, class) &&
-         (class == HONE_SCALAR_F64 || is_exact(prim)) && prim != HONE_PRIM_SQRT) ||
-        (prim == HONE_PRIM_SQRT && class == HONE_SCALAR_F64);
+    bool is_there = (family == HONE_FAMILY_BINARY && hone_scalar_binary(prim, class)) ||
+                    (family == HONE_FAMILY_UNARY && hone_scalar_unary(prim, class) &&
+                     (class == HONE_SCALAR_F64 || is_exact(prim)) && prim != HONE_PRIM_SQRT) ||
+                    (prim == HONE_PRIM_SQRT && class == HONE_SCALAR_F64);
     bool to_bool = p == HONE_PRIM_EQ || p == HONE_PRIM_LT;
     if (is_there)
-      out[n++] = (result_t){prim, to_bool ? HONE_BOOL : dtype,
-                            is_exact(prim) || class != HONE_SCALAR_F64};
+      out[n++] =
+          (result_t){prim, to_bool ? HONE_BOOL : dtype, is_exact(prim) || class != HONE_SCALAR_F64};
   }
   for (size_t i = 0; i < TEST_COUNT(dtypes); i++)
     out[n++] = (result_t){HONE_PRIM_CAST, dtypes[i], true};
@@ -181,9 +180,9 @@ static hone_kernel_t* make_kernel(hone_dtype_t dtype, int n, const result_t* res
   assert_ok(hone_kernel_create(NULL, "all", &kernel));
   hone_buffer_t* buffers[MAX_BUFFERS];
   for (int i = 0; i < n + 2; i++)
-    buffers[i] = hone_kernel_buffer(kernel, i < 2 ? "in" : "out",
-                                    i < 2 ? dtype : results[i - 2].dtype, 1, &count,
-                                    HONE_SPACE_GLOBAL, i < 2 ? HONE_ROLE_INPUT : HONE_ROLE_OUTPUT);
+    buffers[i] =
+        hone_kernel_buffer(kernel, i < 2 ? "in" : "out", i < 2 ? dtype : results[i - 2].dtype, 1,
+                           &count, HONE_SPACE_GLOBAL, i < 2 ? HONE_ROLE_INPUT : HONE_ROLE_OUTPUT);
   hone_stmt_t* outer =
       hone_stmt_loop(kernel, NULL, "i", hone_dim_int(COUNT / LANES), HONE_LOOP_PARALLEL);
   for (int i = 0; i < n; i++) {
@@ -193,8 +192,7 @@ static hone_kernel_t* make_kernel(hone_dtype_t dtype, int n, const result_t* res
     const hone_term_t* args[2] = {hone_term_load(kernel, buffers[0], &at),
                                   hone_term_load(kernel, buffers[1], &at)};
     const hone_term_t* value = make_term(kernel, &results[i], args);
-    assert_non_null(
-        hone_stmt_store(kernel, lane, buffers[i + 2], &at, HONE_COMBINE_SET, value));
+    assert_non_null(hone_stmt_store(kernel, lane, buffers[i + 2], &at, HONE_COMBINE_SET, value));
   }
   return kernel;
 }

@@ -27,22 +27,16 @@ static bool has_dtype(const void* self, hone_dtype_t dtype) {
 
 /* ---- the grid ---- */
 
-/* Work-items in a group: those of the first chain of ITEM loops. 0: not known. */
-static int64_t count_items(const hone_kernel_t* kernel) {
-  const hone_stmt_t* at = kernel->root;
-  for (const hone_stmt_t* next = at; next; next = hone_c_inner_axis(at, HONE_LOOP_GROUP)) at = next;
-  int64_t count = 1;
-  while ((at = hone_c_inner_axis(at, HONE_LOOP_ITEM)))
-    if (!hone_dim_is_int(at->extent) || !hone_i64_mul(count, at->extent.k, &count)) return 0;
-  return count;
+static void declare_index(hone_c_render_t* render, const hone_stmt_t* loop, const char* from) {
+  hone_c_indent(&render->text, render->depth);
+  hone_str_append(&render->text, "const hone_i64 ");
+  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
+  hone_str_appendf(&render->text, " = %s", from);
 }
 
 /* " = NUMBER / (extents inside) % extent;" */
 static void put_digit(hone_c_render_t* render, const hone_stmt_t* loop, const char* number) {
-  hone_c_indent(&render->text, render->depth);
-  hone_str_append(&render->text, "const hone_i64 ");
-  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
-  hone_str_appendf(&render->text, " = %s", number);
+  declare_index(render, loop, number);
   const hone_stmt_t* inner = hone_c_inner_axis(loop, loop->loop);
   for (; inner; inner = hone_c_inner_axis(inner, loop->loop)) {
     hone_str_append(&render->text, " / ");
@@ -53,30 +47,36 @@ static void put_digit(hone_c_render_t* render, const hone_stmt_t* loop, const ch
   hone_str_append(&render->text, ";\n");
 }
 
-/* The rounds of the PARALLEL loops before it belong to other groups. */
-static void bind_parallel(hone_c_render_t* render, const hone_stmt_t* loop) {
-  const hone_stmt_t* parent = loop->parent;
-  hone_c_indent(&render->text, render->depth);
-  hone_str_append(&render->text, "const hone_i64 ");
-  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
-  hone_str_append(&render->text, " = (hone_i64)get_group_id(0)");
-  for (int i = 0; parent->body[i] != loop; i++) {
-    const hone_stmt_t* before = parent->body[i];
-    if (before->kind != HONE_STMT_LOOP || before->loop != HONE_LOOP_PARALLEL) continue;
+/* The group's number among the rounds of a statement at the top: what stands
+ * before it takes the groups before. */
+static void put_turn(hone_c_render_t* render, const hone_stmt_t* stmt) {
+  hone_str_append(&render->text, "(hone_i64)get_group_id(0)");
+  for (int i = 0; stmt->parent->body[i] != stmt; i++) {
+    const hone_stmt_t* before = stmt->parent->body[i];
+    bool is_parallel = before->kind == HONE_STMT_LOOP && before->loop == HONE_LOOP_PARALLEL;
+    if (before->kind == HONE_STMT_LET) continue;
     hone_str_append(&render->text, " - ");
-    hone_c_put_dim(render, before->extent);
+    hone_c_put_dim(render, is_parallel ? before->extent : hone_dim_int(1));
   }
+}
+
+static void bind_parallel(hone_c_render_t* render, const hone_stmt_t* loop) {
+  declare_index(render, loop, "");
+  put_turn(render, loop);
   hone_str_append(&render->text, ";\n");
-  hone_c_indent(&render->text, render->depth);
-  hone_str_append(&render->text, "if (");
+  hone_c_indent(&render->text, render->depth++);
+  hone_str_append(&render->text, "if ((hone_u64)");
   hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
-  hone_str_append(&render->text, " >= 0 && ");
-  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
-  hone_str_append(&render->text, " < ");
+  hone_str_append(&render->text, " < (hone_u64)");
   hone_c_put_dim(render, loop->extent);
-  hone_str_append(&render->text, ") ");
-  hone_str_append(&render->text, "{\n");
-  render->depth++;
+  hone_str_append(&render->text, ") {\n");
+}
+
+static void bind_single(hone_c_render_t* render, const hone_stmt_t* stmt) {
+  hone_c_indent(&render->text, render->depth++);
+  hone_str_append(&render->text, "if (");
+  put_turn(render, stmt);
+  hone_str_append(&render->text, " == 0) {\n");
 }
 
 /* A chain of as many rounds as the group has work-items takes one each; of any
@@ -95,7 +95,7 @@ static void bind_item(hone_c_render_t* render, const hone_stmt_t* loop) {
     hone_c_fail(render, hone_status_make(HONE_UNSUPPORTED, "work-items without a known number"));
     return;
   }
-  if (rounds == count_items(render->kernel))
+  if (rounds == hone_c_count_items(render->kernel))
     hone_c_line(render, "const hone_i64 item = get_local_id(0);");
   else
     hone_c_open(render,
@@ -105,26 +105,17 @@ static void bind_item(hone_c_render_t* render, const hone_stmt_t* loop) {
 }
 
 static void bind(hone_c_render_t* render, const hone_stmt_t* loop) {
-  if (loop->loop == HONE_LOOP_PARALLEL)
+  bool is_grid = loop->kind == HONE_STMT_LOOP &&
+                 (loop->loop == HONE_LOOP_PARALLEL || loop->loop == HONE_LOOP_GROUP ||
+                  loop->loop == HONE_LOOP_ITEM);
+  if (!is_grid)
+    bind_single(render, loop);
+  else if (loop->loop == HONE_LOOP_PARALLEL)
     bind_parallel(render, loop);
   else if (loop->loop == HONE_LOOP_GROUP)
     put_digit(render, loop, "(hone_i64)get_group_id(0)");
   else
     bind_item(render, loop);
-}
-
-/* Grids have one shape: PARALLEL loops at the top, or one chain of GROUP loops. */
-static bool check_place(void* self, hone_stmt_t* stmt) {
-  const hone_kernel_t* kernel = ((hone_c_render_t*)self)->kernel;
-  if (stmt->kind != HONE_STMT_LOOP) return true;
-  bool at_top = stmt->parent == kernel->root;
-  bool in_chain = hone_c_inner_axis(stmt->parent, stmt->loop) == stmt;
-  bool in_group =
-      !at_top && stmt->parent->kind == HONE_STMT_LOOP && stmt->parent->loop == HONE_LOOP_GROUP;
-  if ((stmt->loop == HONE_LOOP_PARALLEL && !at_top) ||
-      (stmt->loop == HONE_LOOP_GROUP && !(in_chain && (at_top || in_group))))
-    hone_c_fail(self, hone_status_make(HONE_UNSUPPORTED, "loops over groups inside others"));
-  return true;
 }
 
 /* ---- the function's head ---- */
@@ -142,8 +133,7 @@ static void put_pointer(hone_c_render_t* render, const hone_buffer_t* buffer) {
 static void begin(hone_c_render_t* render, const char* name) {
   const hone_kernel_t* kernel = render->kernel;
   const char* separator = "";
-  int64_t items = count_items(kernel);
-  hone_stmt_walk(kernel->root, check_place, render);
+  int64_t items = hone_c_count_items(kernel);
   hone_str_appendf(&render->text, "#undef HONE_LANES\n#define HONE_LANES %d\n__kernel ",
                    render->lanes);
   if (items)

@@ -1,8 +1,8 @@
 /* The inside of schedules for CPUs, for schedule*.c only. */
-#ifndef HONE_BACKENDS_CPU_SCHEDULE_IMPL_H
-#define HONE_BACKENDS_CPU_SCHEDULE_IMPL_H
+#ifndef HONE_BACKENDS_COMMON_SCHEDULE_IMPL_H
+#define HONE_BACKENDS_COMMON_SCHEDULE_IMPL_H
 
-#include "backends/cpu/schedule.h"
+#include "backends/common/schedule.h"
 #include "hone/schedule.h"
 
 typedef struct hone_recipe {

@@ -1,9 +1,9 @@
 /* Which recipe a kernel gets. */
-#include "backends/cpu/schedule.h"
+#include "backends/common/schedule.h"
 
 #include <string.h>
 
-#include "backends/cpu/schedule_impl.h"
+#include "backends/common/schedule_impl.h"
 
 bool hone_recipe_did(hone_recipe_t* r, hone_status_t status) {
   if (!status) return true;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cpu/schedule_impl.h"
+#include "backends/common/schedule_impl.h"
 
 enum { MAX_LOOPS = 24, NAME = 128 };
 

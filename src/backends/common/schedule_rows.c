@@ -3,7 +3,7 @@
  * vector goes over the output instead, and the reduction around it. */
 #include <string.h>
 
-#include "backends/cpu/schedule_impl.h"
+#include "backends/common/schedule_impl.h"
 
 /* ---- columns: for i { acc = 0; for k { acc += x[k, i] }; out[i] = acc } ---- */
 
