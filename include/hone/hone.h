@@ -11,6 +11,7 @@
 #include "hone/dim_option.h"
 #include "hone/dtype.h"
 #include "hone/engine.h"
+#include "hone/function.h"
 #include "hone/model.h"
 #include "hone/schedule.h"
 #include "hone/session.h"

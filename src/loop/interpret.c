@@ -329,6 +329,26 @@ static hone_status_t run_body(machine_t* m, int n, const thread_t* threads,
   return NULL;
 }
 
+/* ---- the top ---- */
+
+static bool has_parallel(const hone_stmt_t* root) {
+  for (int i = 0; i < root->n_body; i++)
+    if (root->body[i]->kind == HONE_STMT_LOOP && root->body[i]->loop == HONE_LOOP_PARALLEL)
+      return true;
+  return false;
+}
+
+/* Beside a parallel loop all but lets runs at the same time: here backwards. */
+static hone_status_t run_top(machine_t* m, const thread_t* t) {
+  const hone_stmt_t* root = m->kernel->root;
+  if (!has_parallel(root)) return run_body(m, 1, t, root);
+  for (int i = 0; i < root->n_body; i++)
+    if (root->body[i]->kind == HONE_STMT_LET) HONE_TRY(run_let(m, t, root->body[i]));
+  for (int i = root->n_body - 1; i >= 0 && !m->stopped; i--)
+    if (root->body[i]->kind != HONE_STMT_LET) HONE_TRY(run_together(m, 1, t, root->body[i]));
+  return NULL;
+}
+
 /* ---- start and end ---- */
 
 static hone_status_t count_buffer(machine_t* m, const hone_buffer_t* buffer,
@@ -377,7 +397,7 @@ static hone_status_t run_all(machine_t* m, const thread_t* t, const int64_t* siz
   HONE_TRY(set_stores(m, t, parameters));
   HONE_TRY(hone_access_owners(m->kernel, m->owners));
   m->has_barriers = has_barrier(m->kernel->root);
-  return run_body(m, 1, t, m->kernel->root);
+  return run_top(m, t);
 }
 
 hone_status_t hone_kernel_interpret(hone_kernel_t* kernel, const int64_t* sizes,
