@@ -92,6 +92,13 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_stage(hone_kernel_t* kernel, con
 HONE_API HONE_MUST_USE hone_status_t hone_sched_pack(hone_kernel_t* kernel, const char* buffer,
                                                      int n, const char* const* layout);
 
+/* Marks a loop, with all that is in it, as what an intrinsic of some devices
+ * computes: those that have it do it in one instruction. Comes last: what
+ * changes the loop later takes the mark away.
+ * Text: tensorize j.i dot4_u8_i8_x16 */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_tensorize(hone_kernel_t* kernel, const char* loop,
+                                                          const char* intrinsic);
+
 /* Applies a schedule: lines as the primitives note them; "#" starts a comment.
  * A line that is refused ends it with a status that has the line's number;
  * what is before it was done. */

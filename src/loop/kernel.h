@@ -148,7 +148,8 @@ struct hone_stmt {
   const char* name; /* of the variable; unique in the kernel */
   hone_dim_t extent;
   hone_loop_kind_t loop;
-  bool is_reduction; /* its rounds add to the same elements */
+  bool is_reduction;     /* its rounds add to the same elements */
+  const char* intrinsic; /* name of one that computes all of it (loop/intrinsic.h); or NULL */
   /* STORE */
   const hone_buffer_t* buffer;
   const hone_dim_t* index;

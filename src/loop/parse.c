@@ -6,6 +6,7 @@
 #include "base/float_convert.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "loop/intrinsic.h"
 #include "loop/text.h"
 #include "loop/verify.h"
 
@@ -371,6 +372,14 @@ static void check_made(parser_t* p, const hone_stmt_t* made, const char* name) {
     fail(p, "the name is taken, or has more than 80 bytes");
 }
 
+static const hone_intrinsic_t* read_intrinsic(parser_t* p) {
+  char name[MAX_NAME];
+  read_name(p, name);
+  const hone_intrinsic_t* intrinsic = hone_intrinsic_find(name);
+  if (!intrinsic) fail(p, "there is no such intrinsic");
+  return intrinsic;
+}
+
 static void read_for(parser_t* p, hone_stmt_t* parent) {
   char name[MAX_NAME];
   hone_loop_kind_t kind = HONE_LOOP_SERIAL;
@@ -380,12 +389,14 @@ static void read_for(parser_t* p, hone_stmt_t* parent) {
   for (int i = 1; i < HONE_LOOP_KIND_COUNT; i++)
     if (take_word(p, hone_loop_kind_name((hone_loop_kind_t)i))) kind = (hone_loop_kind_t)i;
   bool is_reduction = take_word(p, "reduction");
+  const hone_intrinsic_t* intrinsic = take_word(p, "as") ? read_intrinsic(p) : NULL;
   expect(p, '{');
   if (p->status) return;
   hone_stmt_t* loop = hone_stmt_loop(p->kernel, parent, name, extent, kind);
   check_made(p, loop, name);
   if (p->status) return;
   loop->is_reduction = is_reduction;
+  if (intrinsic) loop->intrinsic = intrinsic->name;
   read_body(p, loop);
 }
 

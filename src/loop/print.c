@@ -261,6 +261,7 @@ static void put_line(printer_t* p, const hone_stmt_t* stmt) {
       hone_dim_append(stmt->extent, out);
       if (stmt->loop != HONE_LOOP_SERIAL) hone_str_appendf(out, " %s", loop_kinds[stmt->loop]);
       if (stmt->is_reduction) hone_str_append(out, " reduction");
+      if (stmt->intrinsic) hone_str_appendf(out, " as %s", stmt->intrinsic);
       return;
     case HONE_STMT_STORE:
       hone_access_print(stmt->buffer, stmt->index, out);

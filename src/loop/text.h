@@ -25,7 +25,7 @@
  * has its type and flags in the name. A term that is used several times or
  * deep inside stands in lines %n = … before the statement that it belongs to.
  * Stores: =, +=, *=, min=, max=. Statements else: for NAME in EXTENT [kind]
- * [reduction] {…}, if TERM {…}, let NAME in MIN..MAX = TERM,
+ * [reduction] [as INTRINSIC] {…}, if TERM {…}, let NAME in MIN..MAX = TERM,
  * check NUMBER "message" TERM, barrier. Comments run from # to the line's end.
  * Names that are not plain words stand in quotes. */
 #ifndef HONE_LOOP_TEXT_H

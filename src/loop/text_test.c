@@ -150,6 +150,8 @@ static void rules_are_checked(void** state) {
   assert_refused("out[i] = %1", "range");
   assert_refused("%1 = f32(1)\nout[i] = %1\nout[i] = %1", "range");
   assert_refused("out[i] = bitcast.f64(acc[])", "size");
+  assert_refused("for j in 4 as dot4_i8 { out[i] = f32(0) }", "intrinsic computes");
+  assert_refused("for j in 4 as magic { out[i] = f32(0) }", "no such intrinsic");
 }
 
 /* ---- interpreter ---- */

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "ir/scalar.h"
 #include "loop/access.h"
+#include "loop/intrinsic.h"
 #include "loop/text.h"
 
 typedef struct verifier {
@@ -207,6 +208,16 @@ static void check_loop_kind(verifier_t* v, const hone_stmt_t* loop) {
   }
 }
 
+static void check_intrinsic(verifier_t* v, const hone_stmt_t* loop) {
+  const hone_intrinsic_t* intrinsic = hone_intrinsic_find(loop->intrinsic);
+  hone_operand_range_t operands[HONE_MAX_OPERANDS];
+  bool matches = false;
+  if (intrinsic && !v->status)
+    v->status = hone_intrinsic_match((hone_kernel_t*)(uintptr_t)v->kernel, loop, intrinsic,
+                                     &matches, operands);
+  if (!matches) broken(v, "the loop is not what its intrinsic computes", loop->intrinsic);
+}
+
 static void check_store(verifier_t* v, const hone_stmt_t* stmt) {
   if (stmt->buffer->role == HONE_ROLE_INPUT || stmt->buffer->role == HONE_ROLE_ERROR)
     broken(v, "nothing is stored there", stmt->buffer->name);
@@ -242,6 +253,7 @@ static void check_stmt(verifier_t* v, const hone_stmt_t* stmt) {
     case HONE_STMT_LOOP:
       check_dim(v, stmt->extent);
       check_loop_kind(v, stmt);
+      if (stmt->intrinsic) check_intrinsic(v, stmt);
       if (!v->status) set_scope(v, stmt, true);
       if (!v->status) check_body(v, stmt);
       if (!v->status) set_scope(v, stmt, false);

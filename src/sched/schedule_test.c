@@ -265,6 +265,23 @@ static void stage_copies_tiles(void** state) {
   assert_refused("matmul", "", "stage a i global", "neither");
 }
 
+static void tensorize_marks_loops(void** state) {
+  const char* before =
+      "split j 16\nsplit k 4\npack b 1/16 0/4 1%16 0%4\ndistribute j.i\nreorder k.o j.i.1 k.i";
+  char schedule[512];
+  snprintf(schedule, sizeof schedule, "%s\ntensorize j.i.1 dot4_u8_i8_x16", before);
+  assert_body(scheduled("quantized", schedule),
+              "        for j.i.1 in 16 as dot4_u8_i8_x16 {\n"
+              "          for k.i in 4 reduction {\n");
+  snprintf(schedule, sizeof schedule, "%s\ntensorize j.i.1 dot4_u8_i8_x16\nsplit k.i 2", before);
+  assert_body(scheduled("quantized", schedule), "        for j.i.1 in 16 {\n");
+  assert_refused("quantized", before, "tensorize j.i.1 dot4_u8_i8_x8", "not what");
+  assert_refused("quantized", before, "tensorize k.i dot4_i8", "not what");
+  assert_refused("quantized", before, "tensorize k.i matmul", "no intrinsic");
+  assert_refused("quantized", "split j 16\nsplit k 4\ndistribute j.i\nreorder k.o j.i.1 k.i",
+                 "tensorize j.i.1 dot4_u8_i8_x16", "side by side");
+}
+
 /* ---- dependences ---- */
 
 static hone_kernel_t* parsed(const char* text) {
@@ -382,6 +399,7 @@ int main(void) {
       cmocka_unit_test(pack_moves_constants),
       cmocka_unit_test(partition_decides_conditions),
       cmocka_unit_test(stage_copies_tiles),
+      cmocka_unit_test(tensorize_marks_loops),
       cmocka_unit_test(dependences_are_seen),
       cmocka_unit_test(schedules_are_noted_and_replayed),
       cmocka_unit_test(primitives_are_listed),

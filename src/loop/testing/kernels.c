@@ -139,6 +139,21 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {0}},
+    {"quantized",
+     "kernel quantized {\n"
+     "  input a: u8[6, 24] = 0\n"
+     "  input b: i8[24, 32] = 1 constant\n"
+     "  output out: i32[6, 32] = 0\n"
+     "  for i in 6 {\n"
+     "    for j in 32 {\n"
+     "      out[i, j] = i32(0)\n"
+     "      for k in 24 reduction {\n"
+     "        out[i, j] += mul(cast.i32(b[k, j]), cast.i32(a[i, k]))\n"
+     "      }\n"
+     "    }\n"
+     "  }\n"
+     "}\n",
+     {0}},
     {"gather",
      "kernel gather {\n"
      "  size n 0..50\n"

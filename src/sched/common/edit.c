@@ -8,10 +8,25 @@
 
 #include "base/memory.h"
 #include "base/str.h"
+#include "loop/intrinsic.h"
 
 /* ---- notes and refusals ---- */
 
 size_t hone_sched_begin(const hone_kernel_t* kernel) { return kernel->schedule->size; }
+
+/* Loops that are not any more what their intrinsic computes are plain again. */
+static bool forget_intrinsic(void* self, hone_stmt_t* stmt) {
+  hone_kernel_t* kernel = self;
+  hone_operand_range_t operands[HONE_MAX_OPERANDS];
+  bool matches;
+  if (stmt->kind != HONE_STMT_LOOP || !stmt->intrinsic) return true;
+  hone_status_t status =
+      hone_intrinsic_match(kernel, stmt, hone_intrinsic_find(stmt->intrinsic), &matches, operands);
+  if (!matches) stmt->intrinsic = NULL;
+  if (status) kernel->out_of_memory = true;
+  hone_status_free(status);
+  return true;
+}
 
 hone_status_t hone_sched_end(hone_kernel_t* kernel, size_t begin, const char* format, ...) {
   char line[4096];
@@ -19,6 +34,7 @@ hone_status_t hone_sched_end(hone_kernel_t* kernel, size_t begin, const char* fo
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
+  hone_stmt_walk(kernel->root, forget_intrinsic, kernel);
   hone_str_t* notes = kernel->schedule;
   if (notes->data) notes->data[begin] = 0;
   if (notes->data) notes->size = begin;

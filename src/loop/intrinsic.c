@@ -1,0 +1,134 @@
+/* The table of intrinsics, and recognising their patterns. */
+#include "loop/intrinsic.h"
+
+#include <string.h>
+
+#include "loop/text.h"
+
+static const hone_intrinsic_t intrinsics[] = {
+    {.name = "dot4_u8_i8_x16",
+     .pattern = "kernel dot4_u8_i8_x16 {\n"
+                "  input a: u8[4] = 0\n"
+                "  input b: i8[16, 4] = 1\n"
+                "  output c: i32[16] = 0\n"
+                "  for lane in 16 { for k in 4 reduction {\n"
+                "    c[lane] += mul(cast.i32(a[k]), cast.i32(b[lane, k]))\n"
+                "  } }\n"
+                "}\n",
+     .texts = {{"cpu", "avx512vnni", "immintrin.h",
+                "{ int hone_a; __builtin_memcpy(&hone_a, $0, 4); "
+                "_mm512_storeu_si512($2, _mm512_dpbusd_epi32(_mm512_loadu_si512($2), "
+                "_mm512_set1_epi32(hone_a), _mm512_loadu_si512($1))); }"}}},
+    {.name = "dot4_u8_i8_x8",
+     .pattern = "kernel dot4_u8_i8_x8 {\n"
+                "  input a: u8[4] = 0\n"
+                "  input b: i8[8, 4] = 1\n"
+                "  output c: i32[8] = 0\n"
+                "  for lane in 8 { for k in 4 reduction {\n"
+                "    c[lane] += mul(cast.i32(a[k]), cast.i32(b[lane, k]))\n"
+                "  } }\n"
+                "}\n",
+     .texts = {{"cpu", "avxvnni", "immintrin.h",
+                "{ int hone_a; __builtin_memcpy(&hone_a, $0, 4); "
+                "_mm256_storeu_si256((__m256i*)$2, _mm256_dpbusd_avx_epi32("
+                "_mm256_loadu_si256((const __m256i*)$2), _mm256_set1_epi32(hone_a), "
+                "_mm256_loadu_si256((const __m256i*)$1))); }"}}},
+    {.name = "dot4_i8",
+     .pattern = "kernel dot4_i8 {\n"
+                "  input a: i8[4] = 0\n"
+                "  input b: i8[4] = 1\n"
+                "  output c: i32[] = 0\n"
+                "  for k in 4 reduction { c[] += mul(cast.i32(a[k]), cast.i32(b[k])) }\n"
+                "}\n",
+     .texts = {{"cuda", "sm_61", "", "*$2 = __dp4a(*(const int*)$0, *(const int*)$1, *$2);"}}},
+};
+
+int hone_intrinsic_count(void) { return (int)(sizeof intrinsics / sizeof *intrinsics); }
+
+const hone_intrinsic_t* hone_intrinsic_at(int index) {
+  return index >= 0 && index < hone_intrinsic_count() ? &intrinsics[index] : NULL;
+}
+
+const hone_intrinsic_t* hone_intrinsic_find(const char* name) {
+  for (int i = 0; i < hone_intrinsic_count(); i++)
+    if (strcmp(intrinsics[i].name, name) == 0) return &intrinsics[i];
+  return NULL;
+}
+
+/* ---- matching ---- */
+
+enum { MAX_LOOPS = 8 };
+
+typedef struct match {
+  hone_kernel_t *pattern, *kernel;
+  int n_loops;
+  hone_dim_t of_pattern[MAX_LOOPS], of_kernel[MAX_LOOPS]; /* variables that stand for one another */
+  hone_operand_range_t operands[HONE_MAX_OPERANDS];       /* by the pattern's buffer id */
+} match_t;
+
+/* Both move through memory alike, and the rest is where it was seen before. */
+static bool match_access(match_t* m, const hone_buffer_t* p, const hone_dim_t* p_index,
+                         const hone_buffer_t* k, const hone_dim_t* k_index) {
+  hone_dims_t* dims = m->kernel->dims;
+  hone_dim_t in_pattern = hone_buffer_offset(m->pattern, p, p_index);
+  hone_dim_t offset = hone_buffer_offset(m->kernel, k, k_index);
+  hone_operand_range_t* operand = &m->operands[p->id];
+  if (p->dtype != k->dtype) return false;
+  for (int i = 0; i < m->n_loops; i++) {
+    int64_t want, got;
+    if (!hone_dim_factor(in_pattern, m->of_pattern[i], &want) ||
+        !hone_dim_factor(offset, m->of_kernel[i], &got) || want != got)
+      return false;
+    offset = hone_dim_sub(dims, offset, hone_dim_mul(dims, m->of_kernel[i], hone_dim_int(got)));
+  }
+  if (operand->buffer) return operand->buffer == k && hone_dim_same(operand->offset, offset);
+  *operand = (hone_operand_range_t){k, offset};
+  return !hone_dim_is_bad(offset);
+}
+
+static bool is_commutative(hone_prim_t prim) {
+  return prim == HONE_PRIM_ADD || prim == HONE_PRIM_MUL || prim == HONE_PRIM_MIN ||
+         prim == HONE_PRIM_MAX;
+}
+
+static bool match_term(match_t* m, const hone_term_t* p, const hone_term_t* k) {
+  if (p->kind != k->kind || p->dtype != k->dtype || p->prim != k->prim || p->flags != k->flags ||
+      p->n_args != k->n_args)
+    return false;
+  if (p->kind == HONE_TERM_CONST) return memcmp(p->bits, k->bits, sizeof p->bits) == 0;
+  if (p->kind == HONE_TERM_LOAD) return match_access(m, p->buffer, p->index, k->buffer, k->index);
+  if (p->kind != HONE_TERM_PRIM) return false;
+  match_t before = *m;
+  bool ok = true;
+  for (int i = 0; i < p->n_args && ok; i++) ok = match_term(m, p->args[i], k->args[i]);
+  if (ok || p->n_args != 2 || !is_commutative(p->prim)) return ok;
+  *m = before;
+  return match_term(m, p->args[0], k->args[1]) && match_term(m, p->args[1], k->args[0]);
+}
+
+static bool match_stmt(match_t* m, const hone_stmt_t* p, const hone_stmt_t* k) {
+  if (p->kind != k->kind || p->n_body != k->n_body) return false;
+  if (p->kind == HONE_STMT_STORE)
+    return p->combine == k->combine && match_access(m, p->buffer, p->index, k->buffer, k->index) &&
+           match_term(m, p->value, k->value);
+  if (p->kind != HONE_STMT_LOOP || !hone_dim_same(p->extent, k->extent) || m->n_loops == MAX_LOOPS)
+    return false;
+  m->of_pattern[m->n_loops] = p->var;
+  m->of_kernel[m->n_loops++] = k->var;
+  for (int i = 0; i < p->n_body; i++)
+    if (!match_stmt(m, p->body[i], k->body[i])) return false;
+  return true;
+}
+
+hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                                   const hone_intrinsic_t* intrinsic, bool* out,
+                                   hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
+  match_t m = {.kernel = kernel};
+  *out = false;
+  HONE_TRY(hone_kernel_parse(kernel->allocator, intrinsic->pattern, strlen(intrinsic->pattern),
+                             &m.pattern));
+  *out = m.pattern->root->n_body == 1 && match_stmt(&m, m.pattern->root->body[0], loop);
+  for (int i = 0; i < HONE_MAX_OPERANDS; i++) operands[i] = m.operands[i];
+  hone_kernel_destroy(m.pattern);
+  return NULL;
+}

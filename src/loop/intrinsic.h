@@ -1,0 +1,46 @@
+/* Intrinsics: what some devices do in one instruction. Each is a small kernel,
+ * its pattern; a nest of loops that computes the same may be marked with its
+ * name (hone_stmt_t.intrinsic, sched/tensorize.c). A renderer that has a text
+ * for it writes that instead of the loops; others write the loops, which stay
+ * what they were. */
+#ifndef HONE_LOOP_INTRINSIC_H
+#define HONE_LOOP_INTRINSIC_H
+
+#include "loop/kernel.h"
+
+enum { HONE_MAX_OPERANDS = 4 };
+
+/* How a backend writes it: a statement in its language, in which $0, $1, … are
+ * pointers to the first elements of the pattern's parameters. */
+typedef struct hone_intrinsic_text {
+  const char* backend; /* "cpu"; NULL: none */
+  const char* feature; /* what the target must have: "avx512vnni" */
+  const char* header;  /* "immintrin.h"; "" when none is needed */
+  const char* text;
+} hone_intrinsic_text_t;
+
+typedef struct hone_intrinsic {
+  const char* name;
+  const char* pattern; /* a kernel in text: one nest over parameters only */
+  hone_intrinsic_text_t texts[2];
+} hone_intrinsic_t;
+
+/* What stands for a parameter of the pattern: element `offset` of a buffer and those behind. */
+typedef struct hone_operand_range {
+  const hone_buffer_t* buffer;
+  hone_dim_t offset;
+} hone_operand_range_t;
+
+int hone_intrinsic_count(void);
+const hone_intrinsic_t* hone_intrinsic_at(int index);
+/* NULL when there is none of that name. */
+const hone_intrinsic_t* hone_intrinsic_find(const char* name);
+
+/* Whether the loop with all that is in it computes the pattern, on elements that
+ * lie in memory as the pattern's do. Operands, by number of the pattern's
+ * parameter, are given when it does. Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                                                 const hone_intrinsic_t* intrinsic, bool* out,
+                                                 hone_operand_range_t operands[HONE_MAX_OPERANDS]);
+
+#endif
