@@ -37,6 +37,7 @@ static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
     return hone_sched_refuse("distribute %s: there is one statement in it only", loop->name);
   if (loop->loop == HONE_LOOP_ITEM || loop->loop == HONE_LOOP_VECTOR)
     HONE_TRY(hone_sched_want_serial(loop));
+  HONE_TRY(hone_sched_want_order(kernel, loop));
   for (int i = 0; i < loop->n_body; i++)
     if (loop->body[i]->kind == HONE_STMT_BARRIER)
       return hone_sched_refuse("distribute %s: there is a barrier in it", loop->name);

@@ -3,18 +3,17 @@
 #include "sched/common/depend.h"
 #include "sched/common/edit.h"
 
-/* What stands at the top beside a parallel loop runs at the same time. */
-static hone_status_t check_beside(hone_kernel_t* kernel, hone_stmt_t* loop) {
+/* All that stands at the top beside a parallel loop runs at the same time. */
+static hone_status_t check_beside(hone_kernel_t* kernel, const hone_stmt_t* loop) {
+  const hone_stmt_t* top = kernel->root;
   const hone_buffer_t* buffer = NULL;
-  for (int i = 0; i < loop->parent->n_body && !buffer; i++) {
-    hone_stmt_t* other = loop->parent->body[i];
-    if (other != loop && other->kind != HONE_STMT_LET)
-      HONE_TRY(hone_depend_apart(kernel, loop, other, &buffer));
-  }
+  for (int i = 0; i < top->n_body; i++)
+    for (int k = i + 1; k < top->n_body && !buffer; k++)
+      HONE_TRY(hone_depend_apart(kernel, top->body[i], top->body[k], &buffer));
   if (!buffer) return NULL;
   return hone_sched_refuse(
-      "parallel %s: what stands beside it at the top may use the same "
-      "elements of %s",
+      "parallel %s: what stands beside one another at the top may use the "
+      "same elements of %s",
       loop->name, buffer->name);
 }
 

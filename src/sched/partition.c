@@ -142,7 +142,10 @@ hone_status_t hone_sched_partition(hone_kernel_t* kernel, const char* name, int 
   hone_stmt_t* loop;
   points_t found;
   HONE_TRY(hone_sched_find(kernel, name, &loop));
-  if (loop->loop != HONE_LOOP_PARALLEL) HONE_TRY(hone_sched_want_serial(loop));
+  if (loop->loop != HONE_LOOP_PARALLEL) {
+    HONE_TRY(hone_sched_want_serial(loop));
+    HONE_TRY(hone_sched_want_order(kernel, loop));
+  }
   if (n > MAX_POINTS) return hone_sched_refuse("partition %s: too many points", loop->name);
   HONE_TRY(check_points(loop, n, points));
   if (n == 0) HONE_TRY(find_points(kernel, loop, &found));

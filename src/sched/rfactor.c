@@ -99,6 +99,7 @@ hone_status_t hone_sched_rfactor(hone_kernel_t* kernel, const char* name) {
   HONE_TRY(hone_sched_want_serial(loop));
   hone_stmt_t* store = only_store(loop);
   HONE_TRY(check(kernel, loop, store));
+  HONE_TRY(hone_sched_want_order(kernel, find_top(loop, store)));
   if (!rfactor(kernel, loop, store)) return hone_oom();
   return hone_sched_end(kernel, begin, "rfactor %s", loop->name);
 }

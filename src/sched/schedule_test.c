@@ -174,7 +174,11 @@ static void kinds_are_checked(void** state) {
   assert_refused("concat", "", "parallel j", "outermost");
   assert_refused("sum_all", "", "parallel i", "same element of out");
   assert_refused("sum_all", "", "unroll i", "known");
-  assert_refused("two_nests", "", "parallel i", "stands beside");
+  assert_refused("two_nests", "", "parallel i", "beside one another");
+  assert_refused("two_nests", "merge i p\nparallel i", "distribute i", "comes last");
+  assert_refused("matmul", "partition i 5\nparallel i.p0", "split i.p1 2 peel", "comes last");
+  assert_refused("matmul", "partition i 5\nparallel i.p0", "partition i.p1 2", "comes last");
+  assert_refused("two_sums", "", "parallel i", "beside one another");
   assert_same("matmul_sizes", "split i 4 peel\nparallel i.o\nparallel i.t");
   assert_same("matmul", "partition i 5\nparallel i.p1\nparallel i.p0");
   assert_refused("softmax", "distribute i", "parallel i.0", "memory of one thread");

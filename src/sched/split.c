@@ -78,6 +78,8 @@ hone_status_t hone_sched_split(hone_kernel_t* kernel, const char* name, int64_t 
                                               : hone_dim_floordiv(kernel->dims, extent, by);
   if (tail == HONE_TAIL_PEEL && hone_dim_max_value(rounds) < 1)
     return hone_sched_refuse("split %s: %lld is more than the extent", name, (long long)factor);
+  if (tail == HONE_TAIL_PEEL && !divides && loop->loop != HONE_LOOP_PARALLEL)
+    HONE_TRY(hone_sched_want_order(kernel, loop));
   hone_dim_t start = hone_dim_mul(kernel->dims, rounds, by);
   bool ok = tail != HONE_TAIL_PEEL || divides || peel_tail(kernel, loop, start, rest);
   bool guarded = tail == HONE_TAIL_GUARD && !divides;

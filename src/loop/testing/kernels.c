@@ -154,6 +154,22 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {0}},
+    {"two_sums",
+     "kernel two_sums {\n"
+     "  input x: i32[4, 8] = 0\n"
+     "  output out: i32[4, 8] = 0\n"
+     "  output total: i32[] = 1\n"
+     "  for i in 4 {\n"
+     "    for j in 8 {\n"
+     "      out[i, j] = add(x[i, j], x[i, 0])\n"
+     "    }\n"
+     "  }\n"
+     "  total[] = i32(0)\n"
+     "  for k in 8 reduction {\n"
+     "    total[] += x[0, k]\n"
+     "  }\n"
+     "}\n",
+     {0}},
     {"gather",
      "kernel gather {\n"
      "  size n 0..50\n"

@@ -105,6 +105,19 @@ hone_status_t hone_sched_want_own_scratch(hone_kernel_t* kernel, hone_stmt_t* lo
   return status;
 }
 
+hone_status_t hone_sched_want_order(const hone_kernel_t* kernel, const hone_stmt_t* stmt) {
+  if (stmt->parent != kernel->root) return NULL;
+  for (int i = 0; i < kernel->root->n_body; i++) {
+    const hone_stmt_t* other = kernel->root->body[i];
+    if (other->kind == HONE_STMT_LOOP && other->loop == HONE_LOOP_PARALLEL)
+      return hone_sched_refuse(
+          "loop %s: what comes of it would run at the same time as parallel "
+          "loop %s; parallel comes last",
+          stmt->name, other->name);
+  }
+  return NULL;
+}
+
 hone_stmt_t* hone_sched_only_loop(const hone_stmt_t* loop) {
   bool is_one = loop->n_body == 1 && loop->body[0]->kind == HONE_STMT_LOOP;
   return is_one ? loop->body[0] : NULL;

@@ -29,6 +29,10 @@ HONE_MUST_USE hone_status_t hone_sched_want_serial(const hone_stmt_t* loop);
  * (a group, where `shared`) but lives around the loop. */
 HONE_MUST_USE hone_status_t hone_sched_want_own_scratch(hone_kernel_t* kernel, hone_stmt_t* loop,
                                                         bool shared);
+/* Refuses to put statements that follow one another at the top, beside parallel
+ * loops: they would run at the same time. `stmt` is what makes way for them. */
+HONE_MUST_USE hone_status_t hone_sched_want_order(const hone_kernel_t* kernel,
+                                                  const hone_stmt_t* stmt);
 /* The only statement in the loop, when that is a loop; else NULL. */
 hone_stmt_t* hone_sched_only_loop(const hone_stmt_t* loop);
 
