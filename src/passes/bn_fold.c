@@ -5,6 +5,7 @@
  * made one factor of what was several. */
 #include <inttypes.h>
 
+#include "passes/common/evaluate.h"
 #include "passes/common/match.h"
 #include "passes/common/rewrite.h"
 
@@ -53,13 +54,61 @@ static int constant_side(const hone_node_t* contract) {
   return -1;
 }
 
+/* Rows of `length` elements, each with its factor, or (steps) with one an element. */
+static void scale_row(const float* w, const float* c, int64_t length, bool steps, bool divides,
+                      float* out) {
+  for (int64_t i = 0; i < length; i++) {
+    float factor = c[steps ? i : 0];
+    out[i] = divides ? w[i] / factor : w[i] * factor;
+  }
+}
+
+/* out = w * c, c having w's rank and extents of 1 where it repeats. Weights are
+ * most of a model, so this is not left to folding. */
+static void scale(const hone_tensor_t* w, const hone_tensor_t* c, bool divides, float* out) {
+  const int64_t *dims = hone_tensor_dims(w), *narrow = hone_tensor_dims(c);
+  int rank = hone_tensor_rank(w), outer = rank;
+  int64_t length = 1, index[HONE_MAX_RANK] = {0}, stride[HONE_MAX_RANK], next = 1;
+  while (outer > 0 && narrow[outer - 1] == 1) length *= dims[--outer];
+  bool steps = outer == rank && rank > 0; /* c varies along the last axis */
+  if (steps) length = dims[--outer];
+  for (int i = rank - 1; i >= 0; i--) {
+    stride[i] = narrow[i] == 1 ? 0 : next;
+    next *= narrow[i];
+  }
+  const float *from = hone_tensor_data(w), *factors = hone_tensor_data(c);
+  for (int64_t done = 0; length && done < hone_tensor_count(w); done += length) {
+    int64_t at = 0;
+    for (int i = 0; i < outer; i++) at += index[i] * stride[i];
+    scale_row(from + done, factors + at, length, steps, divides, out + done);
+    for (int i = outer - 1; i >= 0 && ++index[i] == dims[i]; i--) index[i] = 0;
+  }
+}
+
+/* The scaled weights as a constant. */
+static hone_value_t* scaled_constant(hone_rewriter_t* r, const hone_value_t* weights,
+                                     const hone_value_t* factor, bool divides) {
+  const hone_tensor_t* w = hone_match_constant(weights);
+  hone_tensor_t *c, *out;
+  hone_status_t status = hone_evaluate(r->context, factor, &c);
+  if (status) return hone_fail_status(r->b, status);
+  status = hone_tensor_create(r->graph->allocator, HONE_F32, hone_tensor_rank(w),
+                              hone_tensor_dims(w), &out);
+  if (!status) scale(w, c, divides, hone_tensor_data(out));
+  hone_tensor_release(c);
+  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, out);
+}
+
 static hone_value_t* fold_into(hone_rewriter_t* r, const hone_node_t* contract, int side,
                                hone_value_t* factor, bool divides) {
   hone_value_t* shaped = shape_factor(r, factor, contract, side);
   if (!shaped) return NULL;
   hone_value_t* inputs[2] = {contract->inputs[0], contract->inputs[1]};
   hone_value_t* w = inputs[side];
-  inputs[side] = divides ? hone_div(r->b, w, shaped) : hone_mul(r->b, w, shaped);
+  if (contract->dtype == HONE_F32)
+    inputs[side] = scaled_constant(r, w, shaped, divides);
+  else
+    inputs[side] = divides ? hone_div(r->b, w, shaped) : hone_mul(r->b, w, shaped);
   return hone_rewrite_copy(r, contract, inputs);
 }
 
