@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/common/schedule.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/render.h"
-#include "backends/common/schedule.h"
 #include "base/cpu_count.h"
 #include "base/memory.h"
 
