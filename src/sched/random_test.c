@@ -41,37 +41,37 @@ static bool add_loop(void* self, hone_stmt_t* stmt) {
 static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t size) {
   static const int factors[] = {1, 2, 3, 4, 5, 8, 16};
   static const char* const tails[] = {"exact", "guard", "peel", "peel"};
-  static const char* const ones[] = {"distribute", "vectorize", "unroll",     "parallel",
-                                     "rfactor",    "partition", "distribute", "rfactor"};
+  static const char* const ones[] = {"distribute", "distribute", "vectorize", "vectorize",
+                                     "unroll",     "parallel",   "parallel",  "rfactor",
+                                     "rfactor",    "partition"};
   loops_t loops = {0};
   hone_stmt_walk(kernel->root, add_loop, &loops);
   int at = below(d, loops.n), next = (at + 1 + below(d, 2)) % loops.n;
   const char *a = loops.names[at], *b = loops.names[next], *c = loops.names[(next + 1) % loops.n];
   const char* buffer = kernel->buffers[below(d, kernel->n_buffers)]->name;
   int f = factors[below(d, 7)], g = factors[below(d, 7)];
-  switch (below(d, 10)) {
+  switch (below(d, 12)) {
     case 0:
     case 1:
-    case 2:
       snprintf(line, size, "split %s %d %s", a, f, tails[below(d, 4)]);
       break;
-    case 3:
+    case 2:
       snprintf(line, size, "fuse %s %s", a, b);
       break;
-    case 4:
+    case 3:
       snprintf(line, size, below(d, 2) ? "reorder %s %s" : "reorder %s %s %s", b, a, c);
       break;
-    case 5:
+    case 4:
       snprintf(line, size, "tile %s %s %d %d %s", a, b, f, g, tails[below(d, 4)]);
       break;
-    case 6:
+    case 5:
       snprintf(line, size, "merge %s %s", a, b);
       break;
-    case 7:
+    case 6:
       snprintf(line, size, "stage %s %s local", buffer, a);
       break;
     default: {
-      const char* name = ones[below(d, 8)];
+      const char* name = ones[below(d, 10)];
       snprintf(line, size, "%s %s%s", name, a, strcmp(name, "partition") == 0 ? " auto" : "");
       break;
     }
@@ -159,10 +159,10 @@ static long number_of(const char* variable, long otherwise) {
 }
 
 static void schedules_keep_results(void** state) {
-  long first = number_of("HONE_SCHEDULE_SEED", 1), count = number_of("HONE_SCHEDULE_COUNT", 300);
+  long first = number_of("HONE_SCHEDULE_SEED", 1), count = number_of("HONE_SCHEDULE_COUNT", 200);
   long done = 0;
   for (long i = 0; i < count; i++) done += check_seed((uint64_t)(first + i));
-  if (count >= 100) assert_true(done > count * 2); /* most lines must not be refused */
+  if (count >= 100) assert_true(done > count * 2); /* so that there is something to check */
 }
 
 int main(void) {

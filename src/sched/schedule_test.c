@@ -161,6 +161,7 @@ static void merge_joins_loops(void** state) {
               "    total[i] = f32(0)\n");
   assert_same("matmul", "distribute j\nmerge j.0 j.1\nmerge j.0 j.2");
   assert_refused("softmax", "", "merge j k", "follow");
+  assert_refused("matmul", "parallel i\nparallel j", "split i 3", "over threads already");
   assert_refused("two_nests", "merge i p\ndistribute i", "merge i.0 i.2", "follow");
   assert_refused("two_nests", "split i 4", "merge i.o p", "differ");
 }

@@ -55,12 +55,26 @@ static bool cut(hone_kernel_t* kernel, hone_stmt_t* loop, int64_t factor, hone_d
   return !limit || guard(kernel, inner, hone_term_lt(kernel, index, *limit));
 }
 
+static bool is_over_threads(const hone_stmt_t* stmt) {
+  return stmt->kind == HONE_STMT_LOOP &&
+         (stmt->loop == HONE_LOOP_PARALLEL || stmt->loop == HONE_LOOP_GROUP ||
+          stmt->loop == HONE_LOOP_ITEM);
+}
+
+/* The inner loop would be a serial one around what is over threads. */
+static hone_status_t check_threads(const hone_stmt_t* loop) {
+  const hone_stmt_t* inner = hone_sched_only_loop(loop);
+  if (!is_over_threads(loop) || !inner || !is_over_threads(inner)) return NULL;
+  return hone_sched_refuse("split %s: loop %s in it is over threads already; kinds come last",
+                           loop->name, inner->name);
+}
+
 static hone_status_t check(const hone_stmt_t* loop, int64_t factor) {
   if (factor < 1 || factor > INT32_MAX)
     return hone_sched_refuse("split %s: the factor must be from 1 to 2^31 - 1", loop->name);
   if (loop->loop == HONE_LOOP_VECTOR || loop->loop == HONE_LOOP_UNROLL)
     return hone_sched_refuse("split %s: the loop is vectorized or unrolled already", loop->name);
-  return NULL;
+  return check_threads(loop);
 }
 
 hone_status_t hone_sched_split(hone_kernel_t* kernel, const char* name, int64_t factor,
