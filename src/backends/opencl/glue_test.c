@@ -10,8 +10,8 @@
 
 /* What drivers keep to themselves is no leak of hone's. The sanitizer asks by
  * this name. NOLINTBEGIN(cert-dcl37-c,cert-dcl51-cpp,bugprone-reserved-identifier) */
-const char* __lsan_default_suppressions(void);
-const char* __lsan_default_suppressions(void) {
+const char* __lsan_default_suppressions(void);  /* NOLINT(cert-dcl51-cpp) */
+const char* __lsan_default_suppressions(void) { /* NOLINT(cert-dcl51-cpp) */
   return "leak:libpocl\nleak:libOpenCL\nleak:libLLVM\nleak:libclang\n";
 }
 /* NOLINTEND(cert-dcl37-c,cert-dcl51-cpp,bugprone-reserved-identifier) */

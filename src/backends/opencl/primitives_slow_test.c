@@ -10,8 +10,8 @@
 #include "ir/scalar.h"
 #include "loop/kernel.h"
 
-const char* __lsan_default_suppressions(void);
-const char* __lsan_default_suppressions(void) {
+const char* __lsan_default_suppressions(void);  /* NOLINT(cert-dcl51-cpp) */
+const char* __lsan_default_suppressions(void) { /* NOLINT(cert-dcl51-cpp) */
   return "leak:libpocl\nleak:libOpenCL\nleak:libLLVM\nleak:libclang\n";
 }
 

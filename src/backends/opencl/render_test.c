@@ -13,8 +13,8 @@
 #include "loop/interpret.h"
 #include "loop/text.h"
 
-const char* __lsan_default_suppressions(void);
-const char* __lsan_default_suppressions(void) {
+const char* __lsan_default_suppressions(void);  /* NOLINT(cert-dcl51-cpp) */
+const char* __lsan_default_suppressions(void) { /* NOLINT(cert-dcl51-cpp) */
   return "leak:libpocl\nleak:libOpenCL\nleak:libLLVM\nleak:libclang\n";
 }
 
