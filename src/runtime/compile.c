@@ -11,6 +11,7 @@
 #include "import/graph_text.h"
 #include "ir/outline.h"
 #include "loop/lower.h"
+#include "loop/text.h"
 #include "runtime/kernel_name.h"
 #include "runtime/routine.h"
 
@@ -39,6 +40,35 @@ static hone_status_t dump_graph(const driver_t* d, const char* name) {
   hone_str_init(&text, d->settings.allocator);
   hone_status_t status = hone_graph_print(d->graph, HONE_TEXT_SHORT, &text);
   if (!status) dump(d, "ir", name, hone_str_text(&text));
+  hone_str_free(&text);
+  return status;
+}
+
+/* A kernel as it was scheduled. */
+static hone_status_t dump_kernel(const driver_t* d, const hone_kernel_t* form) {
+  if (!d->settings.dump) return NULL;
+  hone_str_t text;
+  hone_str_init(&text, d->settings.allocator);
+  hone_status_t status = hone_kernel_print(form, &text);
+  if (!status) dump(d, "kernels", form->name, hone_str_text(&text));
+  hone_str_free(&text);
+  return status;
+}
+
+/* The plan for the smallest sizes that are not zero. */
+static hone_status_t dump_plan(const driver_t* d) {
+  if (!d->settings.dump) return NULL;
+  int count = hone_dims_symbol_count(d->program->dims);
+  int64_t* symbols = hone_arena_array(d->arena, (size_t)count, sizeof *symbols);
+  if (!symbols) return hone_oom();
+  for (int i = 0; i < count; i++) {
+    int64_t least = hone_dims_symbol(d->program->dims, i)->min;
+    symbols[i] = least < 1 ? 1 : least;
+  }
+  hone_str_t text;
+  hone_str_init(&text, d->settings.allocator);
+  hone_status_t status = hone_program_print_plan(d->program, symbols, &text);
+  if (!status) dump(d, "plan", "plan", hone_str_text(&text));
   hone_str_free(&text);
   return status;
 }
@@ -143,6 +173,7 @@ static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_k
   if (!d->backend->supports(d->device, out->form, why))
     return hone_status_make(HONE_UNSUPPORTED, "%s", why);
   HONE_TRY(d->backend->schedule(d->device, out->form));
+  HONE_TRY(dump_kernel(d, out->form));
   return add_source(d, out->form, &out->index);
 }
 
@@ -241,7 +272,7 @@ static hone_status_t assemble(driver_t* d) {
     for (int s = 0; s < d->program->routines[r]->n_steps; s++)
       d->report->n_interpreted += d->program->routines[r]->steps[s].kind == HONE_STEP_INTERPRET;
   d->report->n_kernels = d->program->n_kernels;
-  return NULL;
+  return dump_plan(d);
 }
 
 /* ---- the whole ---- */

@@ -339,6 +339,36 @@ static void the_plan_says_what_a_run_takes(void** state) {
   drop(&f);
 }
 
+/* ---- what compiling shows ---- */
+
+static void note_kind(void* self, const char* kind, const char* name, const char* text) {
+  static const char* const kinds[] = {"ir", "kernels", "source", "plan"};
+  int* seen = self;
+  for (int i = 0; i < 4; i++)
+    if (strcmp(kind, kinds[i]) == 0 && name[0] && text[0]) *seen |= 1 << i;
+}
+
+static void every_stage_can_be_seen(void** state) {
+  (void)state;
+  hone_graph_t* graph = hone_graph_of_text(symbols_km, layered);
+  const hone_backend_t* cpu = hone_backend_find("cpu");
+  const hone_open_options_t open = {
+      .struct_size = sizeof open, .allocator = hone_allocator_system(), .threads = 1};
+  hone_device_t* device;
+  assert_ok(cpu->open(0, &open, &device));
+  int seen = 0;
+  const hone_compile_settings_t settings = {.dump = note_kind, .dump_self = &seen};
+  hone_compile_report_t report;
+  hone_program_t* program;
+  assert_ok(hone_compile(graph, cpu, device, &settings, &report, &program));
+  assert_int_equal(seen, 15);
+  assert_true(report.n_kernels > 0 && report.n_calls >= report.n_kernels);
+  assert_string_equal(report.phases[0].name, "passes");
+  hone_program_destroy(program);
+  cpu->close(device);
+  hone_graph_destroy(graph);
+}
+
 /* ---- threads ---- */
 
 typedef struct caller {
@@ -499,6 +529,7 @@ int main(void) {
       cmocka_unit_test(sizes_at_odds_are_noticed),
       cmocka_unit_test(open_extents_may_be_one),
       cmocka_unit_test(the_plan_says_what_a_run_takes),
+      cmocka_unit_test(every_stage_can_be_seen),
       cmocka_unit_test(many_threads_run_one_program),
       cmocka_unit_test(random_graphs_give_what_ref_gives),
       cmocka_unit_test(runs_survive_running_out_of_memory),
