@@ -39,7 +39,8 @@ static storage_t storage_of(hone_dtype_t dtype) {
 /* Elements of 6, 4 and 2 bits follow each other without gaps in a file, the
  * first in the lowest bits. */
 static bool is_packed(hone_dtype_t dtype) {
-  return dtype != HONE_STRING && hone_dtype_bits(dtype) < 8;
+  int bits = hone_dtype_bits(dtype); /* 0 for strings and for what is no type */
+  return bits > 0 && bits < 8;
 }
 
 /* Bytes of all elements in a file. Nothing overflows where the size in memory
