@@ -5,6 +5,8 @@
 
 #include "backends/common/schedule_impl.h"
 
+enum { ENOUGH_ROUNDS = 8 }; /* to share out among threads */
+
 bool hone_recipe_did(hone_recipe_t* r, hone_status_t status) {
   if (!status) return true;
   if (hone_status_code(status) == HONE_OUT_OF_MEMORY && !r->status)
@@ -157,13 +159,29 @@ static void schedule_nest(hone_recipe_t* r, int position) {
   if (!hone_schedule_contract(r, nest)) hone_schedule_rows(r, r->kernel->root->body[position]);
 }
 
+/* A loop of unknown extent around one with enough rounds for all threads goes
+ * inside: it may well have one round only. */
+static void choose_parallel(hone_recipe_t* r, const hone_stmt_t* loop) {
+  const hone_stmt_t* inner = hone_only_loop(loop);
+  if (hone_dim_is_int(loop->extent) || !inner || inner->is_reduction ||
+      inner->loop != HONE_LOOP_SERIAL || hone_dim_min_value(inner->extent) < ENOUGH_ROUNDS)
+    return;
+  const char* const order[] = {inner->name, loop->name};
+  hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order));
+}
+
+static void share_out(hone_recipe_t* r, int position) {
+  hone_stmt_t** body = r->kernel->root->body;
+  if (!hone_stmt_is_loop(body[position])) return;
+  choose_parallel(r, body[position]);
+  hone_recipe_did(r, hone_sched_parallel(r->kernel, body[position]->name));
+}
+
 hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape) {
   hone_recipe_t r = {.kernel = kernel, .shape = shape};
   if (!is_independent(kernel)) return NULL;
   /* Peeling adds nests behind; those are done already. */
   for (int i = kernel->root->n_body - 1; i >= 0 && !r.status; i--) schedule_nest(&r, i);
-  for (int i = 0; i < kernel->root->n_body && !r.status; i++)
-    if (hone_stmt_is_loop(kernel->root->body[i]))
-      hone_recipe_did(&r, hone_sched_parallel(kernel, kernel->root->body[i]->name));
+  for (int i = 0; i < kernel->root->n_body && !r.status; i++) share_out(&r, i);
   return r.status;
 }

@@ -314,11 +314,12 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
   if (main) schedule_tile(r, main, deepest(main));
 }
 
-/* More bytes of weights than of the other operand: each thread takes weights
- * of its own. */
+/* More bytes of weights than of the other operand, or than can be told: each
+ * thread takes weights of its own. */
 static bool weights_are_larger(hone_kernel_t* kernel, const contraction_t* c) {
   hone_dim_t a = hone_dim_product(kernel->dims, c->a->buffer->rank, c->a->buffer->dims);
   hone_dim_t b = hone_dim_product(kernel->dims, c->b->buffer->rank, c->b->buffer->dims);
+  if (!hone_dim_is_int(a) && c->b->buffer->is_constant) return true;
   return hone_dim_min_value(b) > hone_dim_max_value(a) ||
          (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
 }
