@@ -1,0 +1,54 @@
+"""hone compile: engines on disk, what it says about them, and what it refuses."""
+
+import json
+import os
+import subprocess
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HONE = os.path.join(os.environ.get("HONE_BUILD_DIR", os.path.join(ROOT, "build", "release")), "hone")
+
+
+def hone(*args):
+    return subprocess.run([HONE, *map(str, args)], capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def model(tmp_path):
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("Exp", ["x"], ["e"]),
+                               helper.make_node("Add", ["e", "x"], ["y"])], "g",
+                              [info("x", TensorProto.FLOAT, ["n", 3])],
+                              [info("y", TensorProto.FLOAT, ["n", 3])])
+    path = tmp_path / "small.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    return path
+
+
+def test_an_engine_is_written(model, tmp_path):
+    out = tmp_path / "small.hone"
+    done = hone("compile", model, "-o", out, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["kernels"] == 1 and report["interpreted"] == 0
+    assert out.read_bytes()[:5] == b"\x89HONE"
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_what_is_made_on_the_way_can_be_seen(model):
+    done = hone("compile", model, "--dump", "kernels,source")
+    assert done.returncode == 0, done.stderr
+    assert "== kernels" in done.stdout and "== source" in done.stdout
+    assert "== ir" not in done.stdout
+
+
+def test_devices_that_take_whole_graphs_are_refused(model, tmp_path):
+    out = tmp_path / "no.hone"
+    done = hone("compile", model, "--device", "ref", "-o", out)
+    assert done.returncode == 1
+    assert "takes whole graphs" in done.stderr
+    assert not out.exists()
