@@ -193,7 +193,8 @@ static double step_cycles(int rows, int vectors) {
 static double cost_of(const contraction_t* c, const hone_cpu_shape_t* shape, tile_t t) {
   int64_t rows = c->rows && hone_dim_is_int(c->rows->extent) ? c->rows->extent.k : 240;
   int64_t vectors = hone_dim_is_int(c->lanes->extent) ? c->lanes->extent.k / shape->lanes : 240;
-  double row_cost = (double)(rows / t.rows) * step_cycles(t.rows, t.vectors);
+  int64_t row_blocks = rows / t.rows;
+  double row_cost = (double)row_blocks * step_cycles(t.rows, t.vectors);
   if (rows % t.rows) row_cost += step_cycles((int)(rows % t.rows), t.vectors);
   int64_t blocks = vectors / t.vectors, rest = vectors % t.vectors;
   /* What no block covers is done one vector at a time. */
