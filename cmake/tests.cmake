@@ -27,7 +27,7 @@ set(hone_test_environment
 # Registers TARGET with ctest; every test runs in the root of the sources.
 function(hone_test_register name target label)
   add_test(NAME ${name} COMMAND ${target} ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 240
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900
                        ENVIRONMENT "${hone_test_environment}")
 endfunction()
 

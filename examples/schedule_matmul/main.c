@@ -173,7 +173,7 @@ static hone_status_t run_all(int64_t n, const char* device, hone_tensor_t* const
 }
 
 int main(int argc, char** argv) {
-  int64_t n = argc > 1 ? atoll(argv[1]) : 512;
+  int64_t n = argc > 1 ? strtoll(argv[1], NULL, 10) : 512;
   const char* device = argc > 2 ? argv[2] : "cpu";
   hone_tensor_t* tensors[4] = {NULL};
   hone_status_t status =

@@ -222,6 +222,9 @@ HONE_API int hone_backend_total(void);
 HONE_API const hone_backend_t* hone_backend_at(int index); /* NULL out of range */
 /* The backend that a device name ("ref", "ref:0") asks for; NULL when there is none. */
 HONE_API const hone_backend_t* hone_backend_find(const char* device);
+/* Which device of its backend a name asks for: 1 of "cpu:1", 0 of "cpu". -1
+ * when what is behind the colon is no such number. */
+HONE_API int hone_device_index(const char* device);
 
 #ifdef __cplusplus
 }

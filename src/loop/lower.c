@@ -149,7 +149,7 @@ static bool store_at(hone_lowering_t* l, const hone_value_t* value, const hone_b
 static bool lower_group(hone_lowering_t* l, int first, bool* is_done,
                         hone_buffer_t* const* buffers) {
   const hone_graph_t* graph = l->graph;
-  const hone_value_t* values[64];
+  const hone_value_t* values[64] = {NULL};
   int which[64], n = 0;
   for (int i = first; i < graph->n_outputs && n < 64; i++)
     if (!is_done[i] && same_shape(graph->outputs[first], graph->outputs[i])) {

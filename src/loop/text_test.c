@@ -80,8 +80,7 @@ static void everything_reads_back(void** state) {
 static void shared_terms_stay_short(void** state) {
   hone_kernel_t* kernel = hone_test_kernel_make(hone_test_kernel("sum_all"));
   hone_stmt_t* store = kernel->root->body[0];
-  const hone_term_t* x = store->value;
-  x = hone_term_load(kernel, store->buffer, NULL);
+  const hone_term_t* x = hone_term_load(kernel, store->buffer, NULL);
   for (int i = 0; i < 60; i++) x = hone_term_binary(kernel, HONE_PRIM_MUL, x, x);
   for (int i = 0; i < 500; i++)
     x = hone_term_prim(kernel, HONE_PRIM_NEG, HONE_UNKNOWN, 0, 1, (const hone_term_t* const[]){x});

@@ -1,4 +1,6 @@
 /* The backends of this build, found by the build's scan of src/backends. */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "hone/backend.h"
@@ -19,4 +21,12 @@ const hone_backend_t* hone_backend_find(const char* device) {
     if (strlen(name) == length && strncmp(name, device, length) == 0) return hone_backends[i];
   }
   return NULL;
+}
+
+int hone_device_index(const char* device) {
+  const char* colon = strchr(device, ':');
+  if (!colon) return 0;
+  char* end;
+  long index = strtol(colon + 1, &end, 10);
+  return end == colon + 1 || *end || index < 0 || index > INT_MAX ? -1 : (int)index;
 }

@@ -21,13 +21,12 @@ static hone_status_t open_device(hone_engine_t* engine, const char* name, const 
   if (!hone_backend_runs_kernels(engine->backend))
     return hone_status_make(HONE_UNSUPPORTED,
                             "device '%s' takes whole graphs, and no engine: use a session", name);
-  const char* colon = strchr(name, ':');
   const hone_open_options_t open = {.struct_size = sizeof open,
                                     .allocator = engine->allocator,
                                     .target = target,
                                     .threads = options->threads,
                                     .deterministic = options->deterministic};
-  return engine->backend->open(colon ? atoi(colon + 1) : 0, &open, &engine->device);
+  return engine->backend->open(hone_device_index(name), &open, &engine->device);
 }
 
 static hone_status_t create(const hone_engine_options_t* options, hone_engine_t** out_engine) {

@@ -38,8 +38,7 @@ struct hone_function {
 /* ---- building ---- */
 
 static hone_status_t find_backend(const char* device, const hone_backend_t** out, int* out_index) {
-  const char* colon = strchr(device, ':');
-  *out_index = colon ? atoi(colon + 1) : 0;
+  *out_index = hone_device_index(device);
   *out = hone_backend_find(device);
   if (!*out) return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'", device);
   if (strcmp((*out)->name, "ref") == 0) *out = NULL;

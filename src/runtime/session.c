@@ -86,12 +86,11 @@ static hone_status_t build(const hone_session_t* session, bool loose, variant_t*
 /* "cpu:1" is the second device of its backend, "cpu" the first. */
 static hone_status_t open_device(hone_session_t* session, const hone_session_options_t* options) {
   if (!hone_backend_runs_kernels(session->backend)) return NULL;
-  const char* colon = strchr(options->device, ':');
   hone_open_options_t open = {.struct_size = sizeof open,
                               .allocator = session->allocator,
                               .threads = options->threads,
                               .deterministic = options->deterministic};
-  return session->backend->open(colon ? atoi(colon + 1) : 0, &open, &session->device);
+  return session->backend->open(hone_device_index(options->device), &open, &session->device);
 }
 
 /* Copies the sizes and their names, which the caller may free. */

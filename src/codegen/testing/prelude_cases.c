@@ -309,6 +309,7 @@ static bool is_exact(hone_prim_t prim) {
 static int64_t ordinal(hone_dtype_t dtype, const char* element) {
   int64_t bits = 0, sign = (int64_t)(1ull << (hone_dtype_bits(dtype) - 1));
   memcpy(&bits, element, hone_dtype_size(dtype));
+  if (dtype == HONE_F8E8M0) return bits; /* has no sign */
   return bits & sign ? -(bits ^ sign) : bits;
 }
 

@@ -147,12 +147,7 @@ static hone_status_t visit(hone_rewriter_t* r, hone_node_t* node) {
   return hone_graph_append_again(r->graph, node) ? NULL : hone_oom();
 }
 
-static hone_status_t sweep_graph(hone_rewriter_t* r, hone_graph_t* graph) {
-  hone_builder_t builder = {.graph = graph};
-  builder.first_symbol = hone_dims_symbol_count(graph->dims);
-  r->graph = graph;
-  r->b = &builder;
-  count_uses(graph);
+static hone_status_t visit_all(hone_rewriter_t* r, hone_graph_t* graph) {
   hone_node_t** nodes = graph->nodes;
   int count = graph->n_nodes;
   graph->nodes = NULL;
@@ -162,6 +157,17 @@ static hone_status_t sweep_graph(hone_rewriter_t* r, hone_graph_t* graph) {
   for (int i = 0; i < graph->n_outputs; i++)
     graph->outputs[i] = hone_rewrite_resolve(graph->outputs[i]);
   return NULL;
+}
+
+static hone_status_t sweep_graph(hone_rewriter_t* r, hone_graph_t* graph) {
+  hone_builder_t builder = {.graph = graph};
+  builder.first_symbol = hone_dims_symbol_count(graph->dims);
+  r->graph = graph;
+  r->b = &builder;
+  count_uses(graph);
+  hone_status_t status = visit_all(r, graph);
+  r->b = NULL;
+  return status;
 }
 
 hone_status_t hone_rewrite_sweep(hone_rewriter_t* rewriter, hone_graph_t* graph) {

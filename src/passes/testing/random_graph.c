@@ -16,7 +16,8 @@ typedef struct maker {
 } maker_t;
 
 static int draw(maker_t* m, int limit) {
-  return (int)(hone_random_u32(m->seed, m->index++) % (uint32_t)limit);
+  uint32_t word = hone_random_u32(m->seed, m->index++);
+  return limit > 0 ? (int)(word % (uint32_t)limit) : 0;
 }
 
 static void add(maker_t* m, hone_value_t* value) {
