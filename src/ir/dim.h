@@ -84,10 +84,6 @@ hone_dim_t hone_dim_select_eq(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hon
                               hone_dim_t y);
 hone_dim_t hone_dim_product(hone_dims_t* dims, int count, const hone_dim_t* list);
 
-/* `d` with each symbol replaced by by[its id], unless that is bad or the id is
- * not below `count`. */
-hone_dim_t hone_dim_substitute(hone_dims_t* dims, hone_dim_t d, int count, const hone_dim_t* by);
-
 /* Nodes of the expression written out as a tree; 1 for a number. */
 int64_t hone_dim_size(hone_dim_t d);
 /* The range that follows from the symbols' ranges. */
@@ -103,7 +99,8 @@ void hone_dim_visit_symbols(hone_dim_t d, void (*visit)(void*, const hone_symbol
 bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol);
 /* `d` with symbol i replaced by to[i], for i < n where is_mapped[i] (NULL:
  * everywhere), rebuilt and simplified in `dims`; d itself may be of another
- * hone_dims_t when all its symbols are replaced. */
+ * hone_dims_t when all its symbols are replaced. A divisor that turns out to be
+ * zero gives zero, as it does at run time. */
 hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_dim_t* to,
                             const bool* is_mapped);
 /* When d is base + factor * symbol with a base free of the symbol, gives the

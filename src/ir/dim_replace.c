@@ -43,9 +43,9 @@ static hone_dim_t replace_atom(const replacing_t* by, const hone_expr_t* e) {
     case HONE_EXPR_PRODUCT:
       return hone_dim_mul(by->dims, a[0], a[1]);
     case HONE_EXPR_FLOORDIV:
-      return hone_dim_floordiv(by->dims, a[0], a[1]);
+      return hone_dim_is(a[1], 0) ? a[1] : hone_dim_floordiv(by->dims, a[0], a[1]);
     case HONE_EXPR_MOD:
-      return hone_dim_mod(by->dims, a[0], a[1]);
+      return hone_dim_is(a[1], 0) ? a[1] : hone_dim_mod(by->dims, a[0], a[1]);
     case HONE_EXPR_MIN:
       return hone_dim_min(by->dims, a[0], a[1]);
     case HONE_EXPR_MAX:

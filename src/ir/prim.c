@@ -27,3 +27,19 @@ hone_combine_t hone_combine_parse(const char* name) {
   while (i < HONE_COMBINE_COUNT && strcmp(combines[i], name) != 0) i++;
   return (hone_combine_t)i;
 }
+
+bool hone_prim_is_transcendental(hone_prim_t prim) {
+  switch (prim) {
+    case HONE_PRIM_POW:
+    case HONE_PRIM_EXP:
+    case HONE_PRIM_LOG:
+    case HONE_PRIM_SIN:
+    case HONE_PRIM_COS:
+    case HONE_PRIM_ATAN:
+    case HONE_PRIM_TANH:
+    case HONE_PRIM_ERF:
+      return true;
+    default:
+      return false;
+  }
+}

@@ -9,23 +9,6 @@
 typedef const hone_term_t* (*element_fn)(hone_lowering_t* l, const hone_value_t* value,
                                          const hone_place_t* at);
 
-/* Elementwise primitives that cost more than a load. */
-static bool is_costly(hone_prim_t prim) {
-  switch (prim) {
-    case HONE_PRIM_EXP:
-    case HONE_PRIM_LOG:
-    case HONE_PRIM_SIN:
-    case HONE_PRIM_COS:
-    case HONE_PRIM_ATAN:
-    case HONE_PRIM_TANH:
-    case HONE_PRIM_ERF:
-    case HONE_PRIM_POW:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /* index clamped to 0 … extent - 1, so that a load is always allowed. */
 static hone_dim_t clamp(hone_lowering_t* l, hone_dim_t index, hone_dim_t extent) {
   hone_dims_t* dims = l->kernel->dims;
@@ -287,7 +270,8 @@ const hone_term_t* hone_lower_element(hone_lowering_t* l, const hone_value_t* va
   if (by_prim[node->prim]) return by_prim[node->prim](l, value, at);
   if (!is_elementwise(node)) return hone_lowering_fail(l, node, "cannot be part of a kernel");
   const hone_value_note_t* note = &l->notes[value->id];
-  if (note->n_uses < 2 || !is_costly(node->prim)) return hone_lower_map(l, value, at);
+  if (note->n_uses < 2 || !hone_prim_is_transcendental(node->prim))
+    return hone_lower_map(l, value, at);
   hone_lowering_note_rows(l, value, at);
   return note->rows ? hone_lower_anchor(l, value, at) : hone_lower_map(l, value, at);
 }

@@ -11,12 +11,13 @@
 
 enum { MAX_ROUNDS = 8 };
 
-/* What each symbol is; bad while it is not known. */
+/* What each symbol is, where it is known. */
 typedef struct sizes {
   hone_pass_context_t* context;
   hone_dims_t* dims;
   int count;
   hone_dim_t* by;
+  bool* is_known;
   int found; /* in this round */
 } sizes_t;
 
@@ -38,8 +39,9 @@ static bool read_element(const hone_tensor_t* tensor, int64_t index, int64_t* ou
 }
 
 static void found(sizes_t* s, const hone_node_t* node, int symbol, hone_dim_t what) {
-  if (symbol >= s->count || !hone_dim_is_bad(s->by[symbol])) return;
+  if (symbol >= s->count || s->is_known[symbol]) return;
   s->by[symbol] = what;
+  s->is_known[symbol] = true;
   s->found++;
   hone_pass_did(s->context, node, "%s is %" PRId64, hone_dims_symbol(s->dims, symbol)->name,
                 what.k);
@@ -77,7 +79,7 @@ static hone_status_t replace_list(sizes_t* s, hone_graph_t* graph, int64_t count
   const hone_dim_t* old = *list;
   hone_dim_t* fresh = NULL;
   for (int64_t i = 0; old && i < count; i++) {
-    hone_dim_t now = hone_dim_substitute(s->dims, old[i], s->count, s->by);
+    hone_dim_t now = hone_dim_replace(s->dims, old[i], s->count, s->by, s->is_known);
     if (hone_dim_same(now, old[i]) || hone_dim_is_bad(now)) continue;
     if (!fresh) fresh = hone_arena_memdup(graph->arena, old, (size_t)count * sizeof *old);
     if (!fresh) return hone_oom();
@@ -96,7 +98,7 @@ static hone_status_t replace_value(sizes_t* s, hone_graph_t* graph, hone_value_t
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as regions are nested */
 static hone_status_t replace(sizes_t* s, hone_graph_t* graph) {
   for (hone_short_name_t* n = graph->short_names; n; n = n->next)
-    n->expression = hone_dim_substitute(s->dims, n->expression, s->count, s->by);
+    n->expression = hone_dim_replace(s->dims, n->expression, s->count, s->by, s->is_known);
   for (int i = 0; i < graph->n_values; i++) HONE_TRY(replace_value(s, graph, graph->values[i]));
   for (int n = 0; n < graph->n_nodes; n++) {
     hone_node_t* node = graph->nodes[n];
@@ -111,11 +113,11 @@ static hone_status_t replace(sizes_t* s, hone_graph_t* graph) {
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   int count = hone_dims_symbol_count(graph->dims);
-  size_t bytes = (size_t)count * sizeof(hone_dim_t);
+  size_t bytes = (size_t)count * (sizeof(hone_dim_t) + sizeof(bool));
   sizes_t s = {.context = context, .dims = graph->dims, .count = count};
   s.by = hone_alloc(graph->allocator, bytes + 1);
   if (!s.by) return hone_oom();
-  for (int i = 0; i < count; i++) s.by[i] = hone_dim_bad();
+  s.is_known = (bool*)(void*)(s.by + count);
   hone_status_t status = NULL;
   for (int i = 0; i < MAX_ROUNDS && !status; i++) {
     s.found = 0;

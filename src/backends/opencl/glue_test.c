@@ -5,16 +5,8 @@
 #include <string.h>
 
 #include "backends/opencl/library.h"
-#include "base/testing/test.h"
+#include "backends/opencl/testing/device.h"
 #include "hone/backend.h"
-
-/* What drivers keep to themselves is no leak of hone's. The sanitizer asks by
- * this name. NOLINTBEGIN(cert-dcl37-c,cert-dcl51-cpp,bugprone-reserved-identifier) */
-const char* __lsan_default_suppressions(void);  /* NOLINT(cert-dcl51-cpp) */
-const char* __lsan_default_suppressions(void) { /* NOLINT(cert-dcl51-cpp) */
-  return "leak:libpocl\nleak:libOpenCL\nleak:libLLVM\nleak:libclang\n";
-}
-/* NOLINTEND(cert-dcl37-c,cert-dcl51-cpp,bugprone-reserved-identifier) */
 
 enum { COUNT = 1000, SIZE = 48 };
 
@@ -50,26 +42,16 @@ static const char* const sources[] = {
 
 static int open_device(void** state) {
   (void)state;
-  be = hone_backend_find("opencl");
-  assert_non_null(be);
-  hone_device_info_t info;
-  int count;
-  assert_ok(be->enumerate(1, &info, &count));
-  if (!info.usable) {
-    print_message("opencl: no device for the tests: %s\n", info.reason);
-    return 0;
-  }
-  hone_open_options_t options = {.struct_size = sizeof options};
-  assert_ok(be->open(0, &options, &device));
-  assert_ok(be->stream_create(device, &stream));
+  test_device_t opened = test_device_open();
+  be = opened.backend;
+  device = opened.device;
+  stream = opened.stream;
   return 0;
 }
 
 static int close_device(void** state) {
   (void)state;
-  if (!device) return 0;
-  be->stream_destroy(stream);
-  be->close(device);
+  test_device_close(&(test_device_t){be, device, stream});
   return 0;
 }
 

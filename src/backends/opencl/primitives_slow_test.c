@@ -6,14 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/testing/test.h"
+#include "backends/opencl/testing/device.h"
 #include "ir/scalar.h"
 #include "loop/kernel.h"
-
-const char* __lsan_default_suppressions(void);  /* NOLINT(cert-dcl51-cpp) */
-const char* __lsan_default_suppressions(void) { /* NOLINT(cert-dcl51-cpp) */
-  return "leak:libpocl\nleak:libOpenCL\nleak:libLLVM\nleak:libclang\n";
-}
 
 enum { VALUES = 16, COUNT = VALUES * VALUES, LANES = 8, MAX_BUFFERS = 64 };
 
@@ -23,24 +18,16 @@ static hone_stream_t* stream;
 
 static int open_device(void** state) {
   (void)state;
-  hone_device_info_t info;
-  int count;
-  be = hone_backend_find("opencl");
-  assert_ok(be->enumerate(1, &info, &count));
-  if (!info.usable) {
-    print_message("opencl: no device for the tests: %s\n", info.reason);
-    return 0;
-  }
-  hone_open_options_t options = {.struct_size = sizeof options};
-  assert_ok(be->open(0, &options, &device));
-  assert_ok(be->stream_create(device, &stream));
+  test_device_t opened = test_device_open();
+  be = opened.backend;
+  device = opened.device;
+  stream = opened.stream;
   return 0;
 }
 
 static int close_device(void** state) {
   (void)state;
-  if (device) be->stream_destroy(stream);
-  if (device) be->close(device);
+  test_device_close(&(test_device_t){be, device, stream});
   return 0;
 }
 
@@ -124,22 +111,6 @@ typedef struct result {
   bool exact;
 } result_t;
 
-static bool is_exact(hone_prim_t prim) {
-  switch (prim) {
-    case HONE_PRIM_POW:
-    case HONE_PRIM_EXP:
-    case HONE_PRIM_LOG:
-    case HONE_PRIM_SIN:
-    case HONE_PRIM_COS:
-    case HONE_PRIM_ATAN:
-    case HONE_PRIM_TANH:
-    case HONE_PRIM_ERF:
-      return false;
-    default:
-      return true;
-  }
-}
-
 static int list_results(hone_dtype_t dtype, result_t* out) {
   hone_scalar_class_t class = hone_scalar_class(dtype);
   int n = 0;
@@ -154,12 +125,13 @@ static int list_results(hone_dtype_t dtype, result_t* out) {
     hone_prim_family_t family = hone_prim_info(prim)->family;
     bool is_there = (family == HONE_FAMILY_BINARY && hone_scalar_binary(prim, class)) ||
                     (family == HONE_FAMILY_UNARY && hone_scalar_unary(prim, class) &&
-                     (class == HONE_SCALAR_F64 || is_exact(prim)) && prim != HONE_PRIM_SQRT) ||
+                     (class == HONE_SCALAR_F64 || !hone_prim_is_transcendental(prim)) &&
+                     prim != HONE_PRIM_SQRT) ||
                     (prim == HONE_PRIM_SQRT && class == HONE_SCALAR_F64);
     bool to_bool = p == HONE_PRIM_EQ || p == HONE_PRIM_LT;
     if (is_there)
-      out[n++] =
-          (result_t){prim, to_bool ? HONE_BOOL : dtype, is_exact(prim) || class != HONE_SCALAR_F64};
+      out[n++] = (result_t){prim, to_bool ? HONE_BOOL : dtype,
+                            !hone_prim_is_transcendental(prim) || class != HONE_SCALAR_F64};
   }
   for (size_t i = 0; i < TEST_COUNT(dtypes); i++)
     out[n++] = (result_t){HONE_PRIM_CAST, dtypes[i], true};

@@ -7,16 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/opencl/testing/device.h"
 #include "base/file.h"
 #include "base/float_convert.h"
-#include "base/testing/test.h"
 #include "loop/interpret.h"
 #include "loop/text.h"
-
-const char* __lsan_default_suppressions(void);  /* NOLINT(cert-dcl51-cpp) */
-const char* __lsan_default_suppressions(void) { /* NOLINT(cert-dcl51-cpp) */
-  return "leak:libpocl\nleak:libOpenCL\nleak:libLLVM\nleak:libclang\n";
-}
 
 enum { SIZE = 5, MAX_BUFFERS = 8, MAX_ELEMENTS = 4096 };
 
@@ -26,24 +21,16 @@ static hone_stream_t* stream;
 
 static int open_device(void** state) {
   (void)state;
-  hone_device_info_t info;
-  int count;
-  be = hone_backend_find("opencl");
-  assert_ok(be->enumerate(1, &info, &count));
-  if (!info.usable) {
-    print_message("opencl: no device for the tests: %s\n", info.reason);
-    return 0;
-  }
-  hone_open_options_t options = {.struct_size = sizeof options};
-  assert_ok(be->open(0, &options, &device));
-  assert_ok(be->stream_create(device, &stream));
+  test_device_t opened = test_device_open();
+  be = opened.backend;
+  device = opened.device;
+  stream = opened.stream;
   return 0;
 }
 
 static int close_device(void** state) {
   (void)state;
-  if (device) be->stream_destroy(stream);
-  if (device) be->close(device);
+  test_device_close(&(test_device_t){be, device, stream});
   return 0;
 }
 

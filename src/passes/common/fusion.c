@@ -86,23 +86,6 @@ static kind_t kind_of(const hone_node_t* node) {
   }
 }
 
-static bool is_costly(const hone_node_t* node) {
-  switch (node->prim) {
-    case HONE_PRIM_EXP:
-    case HONE_PRIM_LOG:
-    case HONE_PRIM_SIN:
-    case HONE_PRIM_COS:
-    case HONE_PRIM_ATAN:
-    case HONE_PRIM_TANH:
-    case HONE_PRIM_ERF:
-    case HONE_PRIM_POW:
-    case HONE_PRIM_GATHER:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /* The product of the extents, as one expression. */
 static hone_dim_t count_of(const hone_fusion_t* f, const hone_value_t* v) {
   return hone_dim_product(f->graph->dims, v->type.rank, v->type.dims);
@@ -295,7 +278,7 @@ static contents_t contents_of(const hone_fusion_t* f, int group) {
     const hone_node_t* node = f->graph->nodes[i];
     c.n++;
     c.only_views &= hone_fusion_is_view(node);
-    c.has_costly |= is_costly(node);
+    c.has_costly |= hone_prim_is_transcendental(node->prim) || node->prim == HONE_PRIM_GATHER;
     c.has_choice |= node->prim == HONE_PRIM_PAD || node->prim == HONE_PRIM_CONCAT;
   }
   return c;
