@@ -1,6 +1,7 @@
 /* Compiling, stage by stage. */
 #include "runtime/compile.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -130,10 +131,35 @@ static hone_status_t render(const driver_t* d, const hone_kernel_t* form, const 
   return *out_text ? NULL : hone_oom();
 }
 
+/* What a function is called until its text, and with it its name, is known. */
+static const char NAMELESS[] = "hone_kernel";
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* The text with each NAMELESS replaced; NULL when memory is out. */
+static const char* with_name(const driver_t* d, const char* text, const char* name) {
+  hone_str_t out;
+  hone_str_init(&out, d->settings.allocator);
+  const size_t length = sizeof NAMELESS - 1;
+  for (const char *at = text, *next;; at = next + length) {
+    next = strstr(at, NAMELESS);
+    if (!next) {
+      hone_str_append(&out, at);
+      break;
+    }
+    bool whole = (next == text || !is_word(next[-1])) && !is_word(next[length]);
+    hone_str_append_n(&out, at, (size_t)(next - at));
+    hone_str_append(&out, whole ? name : NAMELESS);
+  }
+  const char* copy = out.failed ? NULL : hone_arena_strdup(d->program->arena, hone_str_text(&out));
+  hone_str_free(&out);
+  return copy;
+}
+
 /* The kernel with that source, which is built under a name made from it. */
 static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, int* out_index) {
   char* text;
-  HONE_TRY(render(d, form, "hone_kernel", &text));
+  HONE_TRY(render(d, form, NAMELESS, &text));
   hone_program_kernel_t* same = hone_map_get(&d->sources, text);
   if (same) {
     *out_index = same->entry;
@@ -145,12 +171,10 @@ static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, int* out
   if (!kernel) return hone_oom();
   kernel->entry = d->n_kernels;
   kernel->name = hone_arena_strdup(d->program->arena, name);
-  char* named;
-  HONE_TRY(render(d, form, name, &named));
-  kernel->source = hone_arena_strdup(d->program->arena, named);
+  kernel->source = with_name(d, text, name);
   if (!kernel->name || !kernel->source) return hone_oom();
   HONE_TRY(hone_map_put(&d->sources, text, kernel));
-  dump(d, "source", form->name, named);
+  dump(d, "source", form->name, kernel->source);
   *out_index = d->n_kernels++;
   return NULL;
 }
