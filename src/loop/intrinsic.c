@@ -43,14 +43,8 @@ static const hone_intrinsic_t intrinsics[] = {
      .texts = {{"cuda", "sm_61", "", "*$2 = __dp4a(*(const int*)$0, *(const int*)$1, *$2);"}}},
 };
 
-int hone_intrinsic_count(void) { return (int)(sizeof intrinsics / sizeof *intrinsics); }
-
-const hone_intrinsic_t* hone_intrinsic_at(int index) {
-  return index >= 0 && index < hone_intrinsic_count() ? &intrinsics[index] : NULL;
-}
-
 const hone_intrinsic_t* hone_intrinsic_find(const char* name) {
-  for (int i = 0; i < hone_intrinsic_count(); i++)
+  for (size_t i = 0; i < sizeof intrinsics / sizeof *intrinsics; i++)
     if (strcmp(intrinsics[i].name, name) == 0) return &intrinsics[i];
   return NULL;
 }

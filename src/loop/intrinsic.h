@@ -31,8 +31,6 @@ typedef struct hone_operand_range {
   hone_dim_t offset;
 } hone_operand_range_t;
 
-int hone_intrinsic_count(void);
-const hone_intrinsic_t* hone_intrinsic_at(int index);
 /* NULL when there is none of that name. */
 const hone_intrinsic_t* hone_intrinsic_find(const char* name);
 

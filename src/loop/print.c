@@ -14,12 +14,6 @@ static const char* const loop_kinds[] = {"serial", "parallel", "vector", "unroll
 
 const char* hone_loop_kind_name(hone_loop_kind_t kind) { return loop_kinds[kind]; }
 
-hone_loop_kind_t hone_loop_kind_parse(const char* name) {
-  int i = 0;
-  while (i < HONE_LOOP_KIND_COUNT && strcmp(loop_kinds[i], name) != 0) i++;
-  return (hone_loop_kind_t)i;
-}
-
 typedef struct printer {
   hone_str_t* out;
   const hone_allocator_t* allocator;
@@ -186,8 +180,6 @@ static void put_term(const printer_t* p, hone_str_t* out, const hone_term_t* ter
       break;
   }
 }
-
-void hone_term_print(const hone_term_t* term, hone_str_t* out) { put_term(NULL, out, term, false); }
 
 /* ---- parts with lines of their own ---- */
 

@@ -36,8 +36,6 @@
 
 /* Appends the text. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_kernel_print(const hone_kernel_t* kernel, hone_str_t* out);
-/* Appends one term, without names for its parts: for messages. */
-void hone_term_print(const hone_term_t* term, hone_str_t* out);
 /* Appends a dimension expression. */
 void hone_dim_append(hone_dim_t dim, hone_str_t* out);
 /* Appends "x[i, 3]". */
@@ -48,8 +46,7 @@ void hone_access_print(const hone_buffer_t* buffer, const hone_dim_t* index, hon
 HONE_MUST_USE hone_status_t hone_kernel_parse(const hone_allocator_t* allocator, const char* text,
                                               size_t size, hone_kernel_t** out_kernel);
 
-/* Words of the text, by enum value. */
-const char* hone_loop_kind_name(hone_loop_kind_t kind);  /* "serial", "parallel", … */
-hone_loop_kind_t hone_loop_kind_parse(const char* name); /* HONE_LOOP_KIND_COUNT: none */
+/* Word of the text, by enum value: "serial", "parallel", … */
+const char* hone_loop_kind_name(hone_loop_kind_t kind);
 
 #endif

@@ -158,8 +158,7 @@ static void put_address(hone_renderer_t* r, const hone_buffer_t* buffer, const h
     hone_c_dim(r->out, offset);
 }
 
-/* One lane after the other, in a loop whose variable is the vector loop's. */
-static void open_lanes(hone_renderer_t* r) {
+void hone_render_open_lanes(hone_renderer_t* r) {
   const hone_symbol_t* lane = hone_dim_as_symbol(r->vector->var);
   hone_c_indent(r->out, r->depth);
   hone_str_append(r->out, "for (long ");
@@ -176,7 +175,7 @@ static hone_operand_t load_any(hone_renderer_t* r, const hone_buffer_t* buffer,
   hone_str_t* out = r->out;
   hone_operand_t to = hone_render_fresh(r, buffer->dtype, true);
   hone_str_append(out, ";\n");
-  open_lanes(r);
+  hone_render_open_lanes(r);
   hone_str_appendf(out, "t%d[", to.temporary);
   hone_c_symbol(out, hone_dim_as_symbol(r->vector->var));
   hone_str_appendf(out, "] = %shone_load_%s(", buffer->dtype == HONE_BOOL ? "-" : "",
@@ -281,7 +280,7 @@ static void store_any(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t of
                       hone_operand_t value) {
   const hone_buffer_t* buffer = stmt->buffer;
   const hone_dim_t* index = stmt->index;
-  open_lanes(r);
+  hone_render_open_lanes(r);
   hone_str_appendf(r->out, "hone_store_%s(", hone_dtype_name(buffer->dtype));
   put_address(r, buffer, index, offset);
   hone_str_appendf(r->out, ", t%d", value.temporary);

@@ -43,6 +43,9 @@ void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_
 hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
                                 const hone_dim_t* index);
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done);
+/* Begins a line for one lane after the other: the head of a loop whose variable
+ * is the vector loop's. */
+void hone_render_open_lanes(hone_renderer_t* r);
 hone_operand_t hone_render_fresh(hone_renderer_t* r, hone_dtype_t dtype, bool is_vector);
 void hone_render_storage(hone_renderer_t* r);
 void hone_render_declarations(hone_renderer_t* r, const hone_stmt_t* scope);

@@ -103,17 +103,10 @@ static hone_operand_t render_index(hone_renderer_t* r, const hone_term_t* term) 
     hone_str_append(r->out, ";\n");
     return to;
   }
-  const hone_symbol_t* lane = hone_dim_as_symbol(r->vector->var);
   hone_str_append(r->out, ";\n");
-  hone_c_indent(r->out, r->depth);
-  hone_str_append(r->out, "for (long ");
-  hone_c_symbol(r->out, lane);
-  hone_str_append(r->out, " = 0; ");
-  hone_c_symbol(r->out, lane);
-  hone_str_appendf(r->out, " < %d; ", r->lanes);
-  hone_c_symbol(r->out, lane);
-  hone_str_appendf(r->out, "++) t%d[", to.temporary);
-  hone_c_symbol(r->out, lane);
+  hone_render_open_lanes(r);
+  hone_str_appendf(r->out, "t%d[", to.temporary);
+  hone_c_symbol(r->out, hone_dim_as_symbol(r->vector->var));
   hone_str_append(r->out, "] = ");
   hone_c_dim(r->out, term->dim);
   hone_str_append(r->out, ";\n");

@@ -90,37 +90,6 @@ bool hone_match_with_number(const hone_node_t* node, hone_value_t** out_other, d
 
 /* ---- shapes ---- */
 
-/* Next extent that is not 1, from *at on; false at the end. */
-static bool next_extent(const hone_type_t* type, int* at, hone_dim_t* out) {
-  while (*at < type->rank && hone_dim_is(type->dims[*at], 1)) ++*at;
-  if (*at >= type->rank) return false;
-  *out = type->dims[(*at)++];
-  return true;
-}
-
-static bool same_but_ones(const hone_type_t* a, const hone_type_t* b) {
-  int i = 0, k = 0;
-  for (;;) {
-    hone_dim_t x, y;
-    bool more = next_extent(a, &i, &x);
-    if (more != next_extent(b, &k, &y)) return false;
-    if (!more) return true;
-    if (!hone_dim_same(x, y)) return false;
-  }
-}
-
-const hone_value_t* hone_match_source(const hone_value_t* value) {
-  for (;;) {
-    const hone_node_t* node = value->node;
-    if (node->prim == HONE_PRIM_RESHAPE) {
-      if (!same_but_ones(&node->inputs[0]->type, &value->type)) return value;
-    } else if (node->prim != HONE_PRIM_EXPAND) {
-      return value;
-    }
-    value = node->inputs[0];
-  }
-}
-
 bool hone_match_same_shape(const hone_value_t* a, const hone_value_t* b) {
   if (!hone_type_is_known(&a->type) || a->type.rank != b->type.rank) return false;
   for (int i = 0; i < a->type.rank; i++)
@@ -140,11 +109,6 @@ int64_t hone_match_bytes(const hone_type_t* type) {
   int64_t count = hone_match_count(type), bytes;
   if (count < 0 || !hone_i64_mul(count, (int64_t)hone_dtype_size(type->dtype), &bytes)) return -1;
   return bytes;
-}
-
-bool hone_match_is_elementwise(const hone_node_t* node) {
-  hone_prim_family_t family = hone_prim_info(node->prim)->family;
-  return family == HONE_FAMILY_UNARY || family == HONE_FAMILY_CAST;
 }
 
 void hone_match_invert(int count, const int64_t* axes, int64_t* out_inverse) {

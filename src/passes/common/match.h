@@ -22,18 +22,12 @@ bool hone_match_is_number(const hone_value_t* value, double number);
 /* Of a two-operand node: the operand that is one number, and the other one. */
 bool hone_match_with_number(const hone_node_t* node, hone_value_t** out_other, double* out_number);
 
-/* What `value` repeats: walks through expand and those reshapes that only add
- * or drop extents of 1. Itself when it repeats nothing. */
-const hone_value_t* hone_match_source(const hone_value_t* value);
-
 /* Same extents as far as the expressions show. */
 bool hone_match_same_shape(const hone_value_t* a, const hone_value_t* b);
 /* Static number of elements; -1 when it is not known. */
 int64_t hone_match_count(const hone_type_t* type);
 /* Static size in bytes; -1 when it is not known. */
 int64_t hone_match_bytes(const hone_type_t* type);
-/* One operand in, same shape out: unary or cast. */
-bool hone_match_is_elementwise(const hone_node_t* node);
 /* The permutation with perm[axes[i]] == i. */
 void hone_match_invert(int count, const int64_t* axes, int64_t* out_inverse);
 

@@ -30,8 +30,7 @@ hone_value_t* hone_move_unreshape(hone_builder_t* b, hone_value_t* x, int rank,
 /* Rules (see hone_rule_fn), one a file. */
 hone_value_t* hone_movement_chain(hone_rewriter_t* r, hone_node_t* node); /* movement of movement */
 hone_value_t* hone_movement_sink(hone_rewriter_t* r, hone_node_t* node);  /* of elementwise */
-hone_value_t* hone_movement_absorb(hone_rewriter_t* r, hone_node_t* node); /* of the rest */
-hone_value_t* hone_movement_ones(hone_rewriter_t* r, hone_node_t* node);   /* of new extents of 1 */
+hone_value_t* hone_movement_absorb(hone_rewriter_t* r, hone_node_t* node);   /* of the rest */
 hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node); /* of contract */
 
 #endif

@@ -342,19 +342,25 @@ static bool are_apart(test_t* t, const hone_access_t* a, const hone_access_t* b)
   return false;
 }
 
+/* A test of two statements against each other, with what each accesses. */
+static hone_status_t test_pair(hone_kernel_t* kernel, hone_stmt_t* first, hone_stmt_t* second,
+                               test_t* t, hone_access_list_t* before, hone_access_list_t* after) {
+  *before = *after = (hone_access_list_t){.allocator = kernel->allocator};
+  HONE_TRY(test_create(kernel, t));
+  HONE_TRY(hone_access_collect(kernel, first, before));
+  HONE_TRY(hone_access_collect(kernel, second, after));
+  hone_stmt_walk(first, mark_bound, t);
+  hone_stmt_walk(second, mark_bound, t);
+  make_twins(t);
+  return NULL;
+}
+
 hone_status_t hone_depend_apart(hone_kernel_t* kernel, hone_stmt_t* first, hone_stmt_t* second,
                                 const hone_buffer_t** out) {
   test_t t;
-  hone_access_list_t before = {.allocator = kernel->allocator}, after = before;
+  hone_access_list_t before, after;
   *out = NULL;
-  hone_status_t status = test_create(kernel, &t);
-  if (!status) status = hone_access_collect(kernel, first, &before);
-  if (!status) status = hone_access_collect(kernel, second, &after);
-  if (!status) {
-    hone_stmt_walk(first, mark_bound, &t);
-    hone_stmt_walk(second, mark_bound, &t);
-    make_twins(&t);
-  }
+  hone_status_t status = test_pair(kernel, first, second, &t, &before, &after);
   for (int i = 0; i < before.count && !status && !*out; i++)
     for (int k = 0; k < after.count && !*out; k++) {
       const hone_access_t *a = &before.items[i], *b = &after.items[k];
@@ -368,17 +374,10 @@ hone_status_t hone_depend_apart(hone_kernel_t* kernel, hone_stmt_t* first, hone_
 hone_status_t hone_depend_join(hone_kernel_t* kernel, hone_stmt_t* first, hone_stmt_t* second,
                                const hone_buffer_t** out) {
   test_t t;
-  hone_access_list_t before = {.allocator = kernel->allocator}, after = before;
+  hone_access_list_t before, after;
   *out = NULL;
-  hone_status_t status = test_create(kernel, &t);
-  if (!status) status = hone_access_collect(kernel, first, &before);
-  if (!status) status = hone_access_collect(kernel, second, &after);
-  if (!status) {
-    hone_stmt_walk(first, mark_bound, &t);
-    hone_stmt_walk(second, mark_bound, &t);
-    make_twins(&t);
-    *out = conflict_between(&t, &before, &after, first->var, second->var, NULL);
-  }
+  hone_status_t status = test_pair(kernel, first, second, &t, &before, &after);
+  if (!status) *out = conflict_between(&t, &before, &after, first->var, second->var, NULL);
   hone_access_free(&before);
   hone_access_free(&after);
   return finish(&t, status);
