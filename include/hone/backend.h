@@ -98,7 +98,7 @@ typedef struct hone_device_properties {
 
 typedef struct hone_open_options {
   size_t struct_size;
-  const hone_allocator_t* allocator;
+  const hone_allocator_t* allocator; /* NULL: the system's */
   const char* target; /* NULL: this machine; otherwise code can be built, maybe not run */
   int threads;        /* at most so many; 0: all */
   /* Results must not depend on which thread did what, nor on how many there

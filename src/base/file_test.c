@@ -1,7 +1,9 @@
 #include "base/file.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -160,6 +162,36 @@ static void nothing_is_seen_before_commit(void** state) {
   hone_file_writer_abort(NULL);
 }
 
+/* A process that begins to write, and ends without any clean-up. */
+static void die_writing(void) {
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    hone_file_writer_t* writer;
+    hone_status_free(hone_file_writer_create(NULL, at("a"), &writer));
+    raise(SIGKILL);
+  }
+  waitpid(child, NULL, 0);
+}
+
+static void what_killed_writers_left_is_removed_by_the_next(void** state) {
+  (void)state;
+  test_folder_write(&folder, "a", "old");
+  test_folder_write(&folder, "ab.tmp-1-1", "another's");
+  for (int i = 0; i < 3; i++) die_writing();
+  assert_int_equal(test_folder_entries(&folder), 3); /* the last one's is left */
+  hone_file_writer_t *living, *writer;
+  assert_ok(hone_file_writer_create(NULL, at("a"), &living));
+  assert_ok(hone_file_writer_create(NULL, at("a"), &writer));
+  hone_file_writer_write(writer, "new", 3);
+  assert_ok(hone_file_writer_commit(writer));
+  assert_content("a", "new");
+  hone_file_writer_write(living, "newer", 5);
+  assert_ok(hone_file_writer_commit(living));
+  assert_content("a", "newer");
+  assert_int_equal(test_folder_entries(&folder), 2);
+}
+
 static void a_full_disk_is_named(void** state) {
   (void)state;
   hone_status_t status = hone_file_write("/dev/full", "x", 1);
@@ -225,6 +257,7 @@ int main(void) {
       TEST(a_link_keeps_leading_to_its_target),
       TEST(large_writes_arrive_in_order),
       TEST(nothing_is_seen_before_commit),
+      TEST(what_killed_writers_left_is_removed_by_the_next),
       TEST(a_full_disk_is_named),
       TEST(a_path_that_cannot_be_written_is_refused),
       TEST(a_failed_replacement_leaves_nothing),

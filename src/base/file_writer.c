@@ -1,4 +1,5 @@
 /* Writing a file so that its readers see the old one or the new one whole. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,10 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/claim.h"
 #include "base/file.h"
 #include "base/memory.h"
 
 enum { BUFFER_SIZE = 1 << 16 };
+
+static const char temporary_mark[] = ".tmp-";
 
 struct hone_file_writer {
   const hone_allocator_t* allocator;
@@ -46,18 +50,49 @@ static void writer_flush(hone_file_writer_t* writer) {
   writer->buffered = 0;
 }
 
+/* What killed writers of this target left beside it. */
+static void remove_abandoned(const hone_file_writer_t* writer) {
+  char folder[PATH_MAX], path[PATH_MAX];
+  const char* name = hone_path_basename(writer->target);
+  size_t length = strlen(name);
+  snprintf(folder, sizeof folder, "%.*s", (int)(name - writer->target), writer->target);
+  DIR* stream = opendir(*folder ? folder : ".");
+  if (!stream) return;
+  for (const struct dirent* entry; (entry = readdir(stream));) {
+    bool ours = strncmp(entry->d_name, name, length) == 0 &&
+                strncmp(entry->d_name + length, temporary_mark, sizeof temporary_mark - 1) == 0;
+    int size = ours ? snprintf(path, sizeof path, "%s%s", folder, entry->d_name) : 0;
+    int fd = size > 0 && (size_t)size < sizeof path
+                 ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                 : -1;
+    if (fd >= 0 && hone_claim_abandoned(fd, path)) unlink(path);
+    if (fd >= 0) close(fd);
+  }
+  closedir(stream);
+}
+
+/* Whether the new file is this writer's; a moment ago it was nobody's. */
+static bool is_claimed(hone_file_writer_t* writer) {
+  if (hone_claim_new(writer->fd, writer->temporary)) return true;
+  close(writer->fd);
+  writer->fd = -1;
+  errno = EEXIST;
+  return false;
+}
+
 /* Opens a new file beside the target under a name nobody else has. */
 static int open_temporary(hone_file_writer_t* writer) {
   enum { ATTEMPTS = 100 };
   static atomic_uint serial;
+  remove_abandoned(writer);
   for (int i = 0; i < ATTEMPTS; i++) {
-    int length = snprintf(writer->temporary, sizeof writer->temporary, "%s.tmp-%ld-%u",
-                          writer->target, (long)getpid(), atomic_fetch_add(&serial, 1));
+    int length = snprintf(writer->temporary, sizeof writer->temporary, "%s%s%ld-%u", writer->target,
+                          temporary_mark, (long)getpid(), atomic_fetch_add(&serial, 1));
     if (length < 0 || (size_t)length >= sizeof writer->temporary)
       errno = ENAMETOOLONG;
     else
       writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (writer->fd >= 0) return 0;
+    if (writer->fd >= 0 && is_claimed(writer)) return 0;
     if (errno != EEXIST && errno != EINTR) break;
   }
   writer->temporary[0] = 0;
@@ -121,7 +156,7 @@ hone_status_t hone_file_writer_commit(hone_file_writer_t* writer) {
   /* EINVAL: the file system has nothing to sync. */
   if (!writer->status && !writer->in_place && fsync(writer->fd) && errno != EINVAL)
     writer_fail(writer, errno, "write to disk");
-  writer_close(writer);
+  /* While it is open nobody takes it for abandoned. */
   if (!writer->status && !writer->in_place) {
     if (rename(writer->temporary, writer->target))
       writer_fail(writer, errno, "replace");

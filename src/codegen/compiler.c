@@ -18,30 +18,37 @@ static bool is_program(const char* path) {
   return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-const char* hone_program_find(hone_arena_t* arena, const char* program) {
-  if (strchr(program, '/')) return is_program(program) ? hone_arena_strdup(arena, program) : NULL;
+static hone_status_t copy_path(hone_arena_t* arena, const char* path, const char** out_path) {
+  *out_path = hone_arena_strdup(arena, path);
+  return *out_path ? NULL : hone_oom();
+}
+
+hone_status_t hone_program_find(hone_arena_t* arena, const char* program, const char** out_path) {
+  *out_path = NULL;
+  if (strchr(program, '/')) return is_program(program) ? copy_path(arena, program, out_path) : NULL;
   const char* at = getenv("PATH");
   if (!at) at = "/usr/local/bin:/usr/bin:/bin";
   while (*program && *at) {
     size_t length = strcspn(at, ":");
-    const char* folder = hone_arena_strndup(arena, at, length);
-    const char* path = folder ? hone_path_join(arena, length ? folder : ".", program) : NULL;
-    if (path && is_program(path)) return path;
+    char path[PATH_MAX];
+    int size = snprintf(path, sizeof path, "%.*s/%s", length ? (int)length : 1, length ? at : ".",
+                        program);
+    if (size > 0 && (size_t)size < sizeof path && is_program(path))
+      return copy_path(arena, path, out_path);
     at += length + (at[length] == ':');
   }
   return NULL;
 }
 
-/* Takes `command` apart at blanks; false when there is no such program. */
-static bool set_words(hone_arena_t* arena, const char* command, hone_compiler_t* out) {
-  char* text = hone_arena_strdup(arena, command);
-  char* rest = text;
+/* Takes `command` apart at blanks; words[0] stays NULL when there is no such program. */
+static hone_status_t set_words(hone_arena_t* arena, const char* command, hone_compiler_t* out) {
+  char* rest = hone_arena_strdup(arena, command);
+  if (!rest) return hone_oom();
   out->n_words = 0;
-  for (char* word; text && (word = strtok_r(rest, " \t", &rest));)
+  for (char* word; (word = strtok_r(rest, " \t", &rest));)
     if (out->n_words < HONE_COMPILER_WORDS) out->words[out->n_words++] = word;
-  if (out->n_words == 0) return false;
-  out->words[0] = hone_program_find(arena, out->words[0]);
-  return out->words[0] != NULL;
+  if (out->n_words == 0) return NULL;
+  return hone_program_find(arena, out->words[0], &out->words[0]);
 }
 
 /* The program itself is part of its identity: an upgrade may keep the version. */
@@ -59,7 +66,9 @@ static uint64_t digest_of(const hone_compiler_t* compiler) {
 
 /* Asks the compiler for its version, which also shows that it can be run. */
 static hone_status_t probe(hone_arena_t* arena, const char* command, hone_compiler_t* out) {
-  if (!set_words(arena, command, out))
+  *out = (hone_compiler_t){.n_words = 0};
+  HONE_TRY(set_words(arena, command, out));
+  if (!out->words[0])
     return hone_status_make(HONE_UNAVAILABLE, "the C compiler '%s' is not found", command);
   const char* argv[HONE_COMPILER_WORDS + 2] = {NULL};
   for (int i = 0; i < out->n_words; i++) argv[i] = out->words[i];
@@ -88,15 +97,20 @@ static hone_status_t from_variable(hone_arena_t* arena, const char* variable, ho
   return hone_status_annotate(probe(arena, command, out), "$%s", variable);
 }
 
-/* The first of `names` that works. */
-static bool first_of(hone_arena_t* arena, const char* const* names, hone_compiler_t* out) {
-  for (; *names; names++) {
-    if (!hone_program_find(arena, *names)) continue;
+/* The first of `names` that works; only a lack of memory is an error. */
+static hone_status_t first_of(hone_arena_t* arena, const char* const* names, hone_compiler_t* out,
+                              bool* out_found) {
+  *out_found = false;
+  for (; *names && !*out_found; names++) {
+    const char* path;
+    HONE_TRY(hone_program_find(arena, *names, &path));
+    if (!path) continue;
     hone_status_t status = probe(arena, *names, out);
-    if (!status) return true;
+    if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
+    *out_found = !status;
     hone_status_free(status);
   }
-  return false;
+  return NULL;
 }
 
 /* clang compiles for any architecture it is told. */
@@ -107,9 +121,12 @@ static const char* clang_for(hone_arch_t arch) {
 static hone_status_t find_cross(hone_arena_t* arena, const hone_target_t* target,
                                 hone_compiler_t* out) {
   const char* const names[] = {target->cross_compiler, NULL};
-  if (first_of(arena, names, out)) return NULL;
   const char* const clang[] = {"clang", NULL};
-  if (first_of(arena, clang, out)) {
+  bool found;
+  HONE_TRY(first_of(arena, names, out, &found));
+  if (found) return NULL;
+  HONE_TRY(first_of(arena, clang, out, &found));
+  if (found) {
     out->words[out->n_words++] = clang_for(target->arch);
     out->digest = digest_of(out);
     return NULL;
@@ -131,7 +148,8 @@ hone_status_t hone_compiler_find(hone_arena_t* arena, const hone_target_t* targe
   if (found) return NULL;
   if (target->cross_compiler) return find_cross(arena, target, out_compiler);
   HONE_TRY(from_variable(arena, "CC", out_compiler, &found));
-  if (found || first_of(arena, names, out_compiler)) return NULL;
+  if (!found) HONE_TRY(first_of(arena, names, out_compiler, &found));
+  if (found) return NULL;
   return hone_status_make(HONE_UNAVAILABLE,
                           "kernels are compiled by the system's C compiler, and none was found: "
                           "install gcc or clang (Debian: apt install gcc libc6-dev), or name "

@@ -22,10 +22,11 @@ typedef struct hone_compiler {
   uint64_t digest; /* changes when the compiler does */
 } hone_compiler_t;
 
-/* All text lives in `arena`. Errors: UNAVAILABLE, which says what to install. */
+/* All text lives in `arena`. Errors: UNAVAILABLE, which says what to install; OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_compiler_find(hone_arena_t* arena, const hone_target_t* target,
                                                hone_compiler_t* out_compiler);
-/* The path of `program` as a shell would find it; NULL when there is none or memory is out. */
-const char* hone_program_find(hone_arena_t* arena, const char* program);
+/* The path of `program` as a shell would find it; *out_path NULL: there is none. */
+HONE_MUST_USE hone_status_t hone_program_find(hone_arena_t* arena, const char* program,
+                                              const char** out_path);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "codegen/build_folder.h"
 #include "codegen/declarations.h"
 #include "codegen/process.h"
 
@@ -69,7 +70,7 @@ typedef struct build {
   int n_jobs;
   hone_process_t* jobs;
   hone_cache_key_t tools;
-  char folder[PATH_MAX]; /* private, of this build; "" until made */
+  hone_build_folder_t folder;
   int64_t limit_ms;
   int parallel;
 } build_t;
@@ -154,35 +155,12 @@ static hone_status_t key_of_whole(const build_t* build, hone_cache_key_t* out_ke
 
 /* ---- the private folder ---- */
 
-static hone_status_t make_folder(build_t* build) {
-  const char* base = getenv("TMPDIR");
-  if (!base || !*base) base = "/tmp";
-  int length = snprintf(build->folder, sizeof build->folder, "%s/hone-build-XXXXXX", base);
-  if (length > 0 && (size_t)length < sizeof build->folder - 32 && mkdtemp(build->folder))
-    return NULL;
-  hone_status_t status = hone_file_error(errno, base, "make a folder in");
-  build->folder[0] = 0;
-  return status;
-}
-
 static void remove_file(const char* path) {
   if (path) unlink(path);
 }
 
 static const char* in_folder(build_t* build, int index, const char* suffix) {
-  return hone_arena_format(build->arena, "%s/%d%s", build->folder, index, suffix);
-}
-
-static void remove_folder(build_t* build) {
-  if (!build->folder[0]) return;
-  for (int i = 0; i < build->count; i++) {
-    remove_file(build->items[i].source_path);
-    remove_file(build->items[i].object_path);
-  }
-  char whole[PATH_MAX + 16];
-  snprintf(whole, sizeof whole, "%s/whole.so", build->folder);
-  unlink(whole);
-  rmdir(build->folder);
+  return hone_arena_format(build->arena, "%s/%d%s", build->folder.path, index, suffix);
 }
 
 static hone_status_t write_file(const char* path, const char* data, size_t size) {
@@ -205,9 +183,9 @@ static void first_errors(const build_t* build, const char* output, char* out, si
   const char* from = strstr(output, "error");
   while (from && from > output && from[-1] != '\n') from--;
   if (!from) from = output;
-  size_t used = 0, folder = strlen(build->folder);
+  size_t used = 0, folder = strlen(build->folder.path);
   for (int lines = 0; *from && lines < 4 && used + 1 < size;) {
-    if (folder && strncmp(from, build->folder, folder) == 0) {
+    if (folder && strncmp(from, build->folder.path, folder) == 0) {
       from += folder + (from[folder] == '/');
       continue;
     }
@@ -413,7 +391,7 @@ static hone_status_t link_words(build_t* build, const char* product, const char*
 
 static hone_status_t link_all(build_t* build, char** out_bytes, size_t* out_size) {
   for (int i = 0; i < build->count; i++) HONE_TRY(write_object(build, &build->items[i]));
-  const char* product = hone_arena_format(build->arena, "%s/whole.so", build->folder);
+  const char* product = hone_arena_format(build->arena, "%s/whole.so", build->folder.path);
   hone_process_t* process = hone_arena_alloc(build->arena, sizeof *process);
   if (!product || !process) return hone_oom();
   HONE_TRY(link_words(build, product, &process->argv));
@@ -450,7 +428,7 @@ static hone_status_t prepare(build_t* build, const hone_unit_t* units) {
 static hone_status_t build_new(build_t* build, hone_cache_key_t whole, char** out_bytes,
                                size_t* out_size) {
   hone_cache_t* cache = build->options->cache;
-  HONE_TRY(make_folder(build));
+  HONE_TRY(hone_build_folder_make(&build->folder));
   HONE_TRY(compile_all(build));
   HONE_TRY(link_all(build, out_bytes, out_size));
   HONE_TRY(trim(build, out_bytes, *out_size));
@@ -490,7 +468,7 @@ hone_status_t hone_toolchain_build(const hone_allocator_t* allocator,
   hone_status_t status = build_all(&build, units, out_bytes, out_size, &linked);
   hone_build_report_t report = {count, build.n_jobs, linked, now() - start};
   if (out_report) *out_report = report;
-  remove_folder(&build);
+  hone_build_folder_remove(&build.folder);
   free_objects(&build);
   hone_arena_destroy(build.arena);
   if (!status)

@@ -244,6 +244,25 @@ static void libraries_of_one_text_are_apart(void** state) {
   hone_free(NULL, bytes, size);
 }
 
+/* Memory that is not there is no lack of a compiler. */
+static hone_status_t find_once(const hone_allocator_t* allocator, void* context) {
+  (void)context;
+  hone_arena_t* own;
+  hone_compiler_t compiler;
+  HONE_TRY(hone_arena_create(allocator, &own));
+  hone_status_t status = hone_compiler_find(own, &target, &compiler);
+  hone_arena_destroy(own);
+  return status;
+}
+
+static void finding_a_compiler_survives_failing_allocations(void** state) {
+  (void)state;
+  setenv("HONE_CC", "cc -g0", 1);
+  assert_survives_faults(find_once, NULL);
+  unsetenv("HONE_CC");
+  assert_survives_faults(find_once, NULL);
+}
+
 static hone_status_t build_once(const hone_allocator_t* allocator, void* context) {
   (void)context;
   char* bytes;
@@ -273,6 +292,7 @@ int main(void) {
       TEST(a_variable_may_hold_arguments),
       TEST(what_is_no_library_is_refused),
       TEST(libraries_of_one_text_are_apart),
+      TEST(finding_a_compiler_survives_failing_allocations),
       TEST(failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,13 +50,15 @@ static hone_status_t open(int index, const hone_open_options_t* options,
   if (index != 0)
     return hone_status_make(HONE_NOT_FOUND, "there is no device 'cpu:%d'; this machine is cpu:0",
                             index);
-  hone_device_t* device = hone_alloc(options->allocator, sizeof *device);
+  const hone_allocator_t* allocator =
+      options->allocator ? options->allocator : hone_allocator_system();
+  hone_device_t* device = hone_alloc(allocator, sizeof *device);
   if (!device) return hone_oom();
-  device->allocator = options->allocator;
+  device->allocator = allocator;
   device->deterministic = options->deterministic;
   device->threads = options->threads > 0 ? options->threads : hone_cpu_count();
   pthread_mutex_init(&device->mutex, NULL);
-  hone_status_t status = hone_arena_create(options->allocator, &device->arena);
+  hone_status_t status = hone_arena_create(allocator, &device->arena);
   if (!status) status = hone_target_parse(options->target, &device->target);
   if (status) {
     close(device);

@@ -186,9 +186,11 @@ hone_status_t hone_opencl_open(int index, const hone_open_options_t* options,
   char reason[HONE_DEVICE_TEXT_SIZE];
   judge(cl, ids[index], reason, sizeof reason);
   if (*reason) return hone_status_make(HONE_UNAVAILABLE, "opencl:%d: %s", index, reason);
-  hone_device_t* device = hone_alloc(options->allocator, sizeof *device);
+  const hone_allocator_t* allocator =
+      options->allocator ? options->allocator : hone_allocator_system();
+  hone_device_t* device = hone_alloc(allocator, sizeof *device);
   if (!device) return hone_oom();
-  *device = (hone_device_t){.allocator = options->allocator, .cl = cl, .id = ids[index]};
+  *device = (hone_device_t){.allocator = allocator, .cl = cl, .id = ids[index]};
   hone_status_t status = start(device, options);
   if (status) {
     hone_opencl_close(device);

@@ -472,8 +472,10 @@ static int run_by_qemu(suite_t* s, const char* qemu, const char* bytes, size_t s
 /* NULL: there is none. */
 static const char* find_qemu(suite_t* s) {
   if (s->target.arch != HONE_ARCH_AARCH64) return NULL;
-  const char* qemu = hone_program_find(s->arena, "qemu-aarch64");
-  return qemu ? qemu : hone_program_find(s->arena, "qemu-aarch64-static");
+  const char* qemu;
+  assert_ok(hone_program_find(s->arena, "qemu-aarch64", &qemu));
+  if (!qemu) assert_ok(hone_program_find(s->arena, "qemu-aarch64-static", &qemu));
+  return qemu;
 }
 
 static bool has_compiler(suite_t* s) {
