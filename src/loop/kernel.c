@@ -23,7 +23,7 @@ hone_status_t hone_kernel_create(const hone_allocator_t* allocator, const char* 
     hone_str_init(schedule, allocator);
     kernel->schedule = schedule;
     kernel->name = hone_arena_strdup(arena, name);
-    kernel->origin = "";
+    kernel->origin = kernel->tactic = kernel->why = "";
     kernel->n_term_buckets = 64;
     kernel->term_buckets =
         hone_arena_array(arena, kernel->n_term_buckets, sizeof *kernel->term_buckets);

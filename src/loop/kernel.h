@@ -180,6 +180,9 @@ struct hone_kernel {
   int n_names; /* for fresh ones */
   /* The schedule as it was applied, one primitive a line (sched/). */
   struct hone_str* schedule;
+  /* Who chose it: the name of a recipe or tactic, and its reason in a few words;
+   * "" as it was lowered. Static, or in the arena. Not part of the text form. */
+  const char *tactic, *why;
   bool out_of_memory; /* a term is NULL because of this */
 };
 

@@ -303,8 +303,10 @@ static bool clone_into(const hone_kernel_t* from, hone_kernel_t* to) {
   to->n_checks = from->n_checks;
   to->n_names = from->n_names; /* so that both name what comes alike */
   to->origin = hone_arena_strdup(to->arena, from->origin);
+  to->tactic = hone_arena_strdup(to->arena, from->tactic);
+  to->why = hone_arena_strdup(to->arena, from->why);
   hone_str_append(to->schedule, hone_str_text(from->schedule));
-  return to->root && to->origin && !to->schedule->failed &&
+  return to->root && to->origin && to->tactic && to->why && !to->schedule->failed &&
          hone_stmt_walk(to->root, retarget, &cloning);
 }
 

@@ -172,7 +172,9 @@ static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, int* out
   kernel->entry = d->n_kernels;
   kernel->name = hone_arena_strdup(d->program->arena, name);
   kernel->source = with_name(d, text, name);
-  if (!kernel->name || !kernel->source) return hone_oom();
+  kernel->tactic = hone_arena_strdup(d->program->arena, form->tactic);
+  kernel->why = hone_arena_strdup(d->program->arena, form->why);
+  if (!kernel->name || !kernel->source || !kernel->tactic || !kernel->why) return hone_oom();
   HONE_TRY(hone_map_put(&d->sources, text, kernel));
   dump(d, "source", form->name, kernel->source);
   *out_index = d->n_kernels++;
@@ -196,6 +198,7 @@ static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_k
   char why[HONE_DEVICE_TEXT_SIZE] = "";
   if (!d->backend->supports(d->device, out->form, why))
     return hone_status_make(HONE_UNSUPPORTED, "%s", why);
+  HONE_TRY(hone_kernel_work(out->form, &out->work));
   HONE_TRY(d->backend->schedule(d->device, out->form));
   HONE_TRY(dump_kernel(d, out->form));
   return add_source(d, out->form, &out->index);

@@ -1,6 +1,7 @@
 /* A program, part by part, in both directions. */
 #include "runtime/engine_program.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -130,6 +131,17 @@ static void io_weights(transfer_t* t) {
 
 /* ---- kernels ---- */
 
+static void io_seconds(transfer_t* t, double* seconds) {
+  uint64_t bits;
+  memcpy(&bits, seconds, sizeof bits);
+  hone_io_u64(&t->io, &bits);
+  memcpy(seconds, &bits, sizeof bits);
+  if (!(*seconds >= 0 && isfinite(*seconds))) {
+    hone_io_fail(&t->io, "a kernel's predicted time makes no sense");
+    *seconds = 0;
+  }
+}
+
 static void io_kernels(transfer_t* t) {
   hone_program_t* program = t->program;
   hone_io_count(&t->io, &program->n_kernels, 8);
@@ -139,6 +151,9 @@ static void io_kernels(transfer_t* t) {
     hone_program_kernel_t* kernel = &program->kernels[i];
     hone_io_text(&t->io, &kernel->name);
     hone_io_int(&t->io, &kernel->entry, 0, program->n_kernels - 1);
+    hone_io_text(&t->io, &kernel->tactic);
+    hone_io_text(&t->io, &kernel->why);
+    io_seconds(t, &kernel->predicted_seconds);
   }
 }
 
@@ -230,6 +245,12 @@ static void io_guards(transfer_t* t, hone_step_t* step) {
   if (step->n_guards) io_shell(t, step);
 }
 
+static void io_work(transfer_t* t, hone_work_t* work) {
+  hone_dim_t* const counts[] = {&work->arithmetic, &work->transcendental, &work->read,
+                                &work->written};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) hone_io_dim(&t->io, counts[i]);
+}
+
 static void io_checks(transfer_t* t, hone_step_t* step) {
   hone_io_count(&t->io, &step->n_checks, 4);
   const char** checks = hone_io_array(&t->io, step->checks, step->n_checks, sizeof *checks);
@@ -251,6 +272,7 @@ static void io_launch(transfer_t* t, hone_step_t* step) {
     hone_io_dim(&t->io, &step->groups[i]);
     hone_io_dim(&t->io, &step->locals[i]);
   }
+  io_work(t, &step->work);
   io_checks(t, step);
   for (int i = 0; i < step->n_buffers && !failed(t); i++)
     if (step->buffers[i] == HONE_BUFFER_ERROR && step->error < 0)

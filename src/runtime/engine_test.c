@@ -13,6 +13,7 @@
 #include "base/testing/fault.h"
 #include "base/testing/folder.h"
 #include "import/testing/sample.h"
+#include "runtime/engine_impl.h"
 #include "runtime/testing/rich_model.h"
 
 enum { OUTPUTS = 4, PLACES = 1000 };
@@ -157,6 +158,51 @@ static void sessions_know_names_and_types(void** state) {
   hone_engine_destroy(engine);
 }
 
+/* What explains a program stays with it. */
+static void assert_same_work(const hone_work_t* a, const hone_work_t* b) {
+  const int64_t sizes[64] = {3, 5, 7, 2, 9, 4};
+  hone_work_amount_t x = hone_work_eval(a, sizes), y = hone_work_eval(b, sizes);
+  assert_float_equal(x.arithmetic, y.arithmetic, 0);
+  assert_float_equal(x.transcendental, y.transcendental, 0);
+  assert_float_equal(x.read, y.read, 0);
+  assert_float_equal(x.written, y.written, 0);
+}
+
+static double compare_routines(const hone_routine_t* a, const hone_routine_t* b) {
+  double bytes = 0;
+  const int64_t ones[64] = {1, 1, 1, 1, 1, 1, 1, 1};
+  assert_int_equal(a->n_steps, b->n_steps);
+  for (int s = 0; s < a->n_steps; s++) {
+    if (a->steps[s].kind != HONE_STEP_LAUNCH) continue;
+    assert_same_work(&a->steps[s].work, &b->steps[s].work);
+    bytes += hone_work_eval(&a->steps[s].work, ones).written;
+  }
+  return bytes;
+}
+
+static void a_loaded_engine_can_be_explained(void** state) {
+  fixture_t* f = *state;
+  const char* path = test_folder_file(&f->folder, "explained.hone");
+  hone_engine_t *made, *loaded;
+  assert_ok(hone_engine_compile(f->model, NULL, &made));
+  made->program->kernels[0].predicted_seconds = 0.25;
+  assert_ok(hone_engine_save(made, path));
+  assert_ok(hone_engine_load(path, NULL, &loaded));
+  const hone_program_t *a = made->program, *b = loaded->program;
+  assert_int_equal(a->n_kernels, b->n_kernels);
+  for (int i = 0; i < a->n_kernels; i++) {
+    assert_true(a->kernels[i].tactic[0] && a->kernels[i].why[0]);
+    assert_string_equal(a->kernels[i].tactic, b->kernels[i].tactic);
+    assert_string_equal(a->kernels[i].why, b->kernels[i].why);
+    assert_float_equal(a->kernels[i].predicted_seconds, b->kernels[i].predicted_seconds, 0);
+  }
+  double bytes = 0;
+  for (int r = 0; r < a->n_routines; r++) bytes += compare_routines(a->routines[r], b->routines[r]);
+  assert_true(bytes > 0);
+  hone_engine_destroy(loaded);
+  hone_engine_destroy(made);
+}
+
 /* ---- damage ---- */
 
 typedef struct bytes {
@@ -234,9 +280,9 @@ static void strangers_are_refused_with_the_reason(void** state) {
   assert_ok(hone_file_write(path, "not an engine, but long enough to be one, were it one", 50));
   expect_failure(path, NULL, HONE_INVALID_DATA, "not an engine file");
   bytes_t bytes = read_file(f->path);
-  bytes.data[8] = 2; /* the version */
+  bytes.data[8] = 3; /* the version */
   assert_ok(hone_file_write(path, bytes.data, bytes.size));
-  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 2");
+  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 3");
   hone_free(NULL, bytes.data, bytes.size + 1);
   const hone_engine_options_t elsewhere = {.device = "ref"};
   expect_failure(f->path, &elsewhere, HONE_UNAVAILABLE, "compiled for 'cpu', not for 'ref'");
@@ -332,6 +378,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_loaded_engine_gives_what_the_model_gives),
       cmocka_unit_test(sessions_know_names_and_types),
+      cmocka_unit_test(a_loaded_engine_can_be_explained),
       cmocka_unit_test(a_cut_file_is_refused),
       cmocka_unit_test(a_flipped_bit_is_noticed_or_harmless),
       cmocka_unit_test(strangers_are_refused_with_the_reason),

@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "hone/backend.h"
 #include "ir/graph.h"
+#include "loop/work.h"
 
 typedef enum hone_place {
   HONE_PLACE_INPUT,  /* handed to the routine */
@@ -97,6 +98,7 @@ typedef struct hone_step {
   int n_checks;
   const char* const* checks; /* what each says when it fails */
   int error;                 /* index of its error word; -1: none */
+  hone_work_t work;          /* over the program's symbols */
   int n_guards;              /* where one does not hold, the step is interpreted instead */
   const hone_guard_t* guards;
   /* INTERPRET, and LAUNCH with guards */
@@ -130,9 +132,12 @@ struct hone_routine {
 
 /* A kernel as the device runs it. */
 typedef struct hone_program_kernel {
-  const char* name;   /* the function's, from its content */
-  const char* source; /* NULL when the engine does not carry it */
-  int entry;          /* in the module */
+  const char* name;         /* the function's, from its content */
+  const char* source;       /* NULL when the engine does not carry it */
+  int entry;                /* in the module */
+  const char* tactic;       /* who scheduled it: a recipe or a tactic; "" nobody */
+  const char* why;          /* that one was chosen; "" not said */
+  double predicted_seconds; /* of one launch; 0: nobody predicts */
 } hone_program_kernel_t;
 
 typedef struct hone_weight {

@@ -96,7 +96,9 @@ static hone_status_t find_size(const builder_t* b, hone_dim_t size, hone_dim_t* 
   return hone_status_make(HONE_INTERNAL, "the kernel's size '%s' is no symbol of the graph", name);
 }
 
-static hone_status_t set_sizes(const builder_t* b, const hone_kernel_t* kernel, hone_step_t* step) {
+static hone_status_t set_sizes(const builder_t* b, const hone_call_kernel_t* call,
+                               hone_step_t* step) {
+  const hone_kernel_t* kernel = call->form;
   hone_dim_t* sizes = hone_arena_array(b->program->arena, (size_t)kernel->n_sizes, sizeof *sizes);
   int n = hone_dims_symbol_count(kernel->dims);
   hone_dim_t* to = hone_alloc(b->program->allocator, (size_t)n * sizeof *to);
@@ -111,6 +113,7 @@ static hone_status_t set_sizes(const builder_t* b, const hone_kernel_t* kernel, 
       step->groups[i] = hone_dim_replace(b->program->dims, step->groups[i], n, to, NULL);
       step->locals[i] = hone_dim_replace(b->program->dims, step->locals[i], n, to, NULL);
     }
+    step->work = hone_work_replace(b->program->dims, &call->work, n, to);
   }
   hone_free(b->program->allocator, to, (size_t)n * sizeof *to);
   step->n_sizes = kernel->n_sizes;
@@ -207,7 +210,7 @@ static hone_status_t make_launch(const builder_t* b, const hone_node_t* node,
   step->kernel = call->index;
   step->name = hone_arena_strdup(b->program->arena, call->form->name ? call->form->name : "");
   if (!step->name) return hone_oom();
-  HONE_TRY(set_sizes(b, call->form, step));
+  HONE_TRY(set_sizes(b, call, step));
   HONE_TRY(set_buffers(b, call->form, node, step));
   allow_in_place(b, call->form, step);
   return set_checks(b, call->form, step);

@@ -10,6 +10,7 @@ typedef struct hone_call_kernel {
   hone_kernel_t* form; /* as scheduled; NULL: interpreted */
   int index;           /* among the program's kernels */
   const char* reason;  /* where there is no kernel */
+  hone_work_t work;    /* over the form's sizes */
 } hone_call_kernel_t;
 
 typedef struct hone_routine_source {

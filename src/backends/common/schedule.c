@@ -154,9 +154,21 @@ static bool is_independent(hone_kernel_t* kernel) {
   return !found;
 }
 
+/* A kernel with one contraction is called after it. */
+static void set_tactic(hone_kernel_t* kernel, const char* tactic, const char* why) {
+  if (strcmp(kernel->tactic, "contract") == 0) return;
+  kernel->tactic = tactic;
+  kernel->why = why;
+}
+
 static void schedule_nest(hone_recipe_t* r, int position) {
   hone_stmt_t* nest = hone_fuse_contiguous(r, r->kernel->root->body[position]);
-  if (!hone_schedule_contract(r, nest)) hone_schedule_rows(r, r->kernel->root->body[position]);
+  if (hone_schedule_contract(r, nest)) {
+    set_tactic(r->kernel, "contract", "sums of products: a tile of them stays in registers");
+    return;
+  }
+  hone_schedule_rows(r, r->kernel->root->body[position]);
+  set_tactic(r->kernel, "rows", "no sums of products: vectors along what lies side by side");
 }
 
 /* A loop of unknown extent around one with enough rounds for all threads goes
@@ -179,7 +191,10 @@ static void share_out(hone_recipe_t* r, int position) {
 
 hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape) {
   hone_recipe_t r = {.kernel = kernel, .shape = shape};
-  if (!is_independent(kernel)) return NULL;
+  if (!is_independent(kernel)) {
+    set_tactic(kernel, "serial", "one part reads what another writes: one thread, as lowered");
+    return NULL;
+  }
   /* Peeling adds nests behind; those are done already. */
   for (int i = kernel->root->n_body - 1; i >= 0 && !r.status; i--) schedule_nest(&r, i);
   for (int i = 0; i < kernel->root->n_body && !r.status; i++) share_out(&r, i);

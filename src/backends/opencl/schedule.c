@@ -30,6 +30,8 @@ static hone_stmt_t* only_loop(const hone_stmt_t* stmt) {
 static hone_status_t schedule_items(hone_kernel_t* kernel, int64_t items) {
   hone_status_t status = NULL;
   char name[NAME];
+  kernel->tactic = "items";
+  kernel->why = "a device of many small processors: one work-item an element";
   for (hone_stmt_t* outer; (outer = only_loop(kernel->root)) && only_loop(outer);)
     if (!did(&status, hone_sched_fuse(kernel, outer->name, only_loop(outer)->name))) break;
   const hone_stmt_t* loop = only_loop(kernel->root);
