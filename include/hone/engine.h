@@ -35,6 +35,9 @@ typedef struct hone_engine_options {
    * "kernels", "source" or "plan"; name tells pieces of a kind apart. */
   void (*dump)(void* self, const char* kind, const char* name, const char* text);
   void* dump_self;
+  /* "fp32", "bf16", "fp16" or "int8", as in hone_session_options_t; NULL: "fp32". A
+   * file that is loaded has the precision that it was compiled in. */
+  const char* precision;
 } hone_engine_options_t;
 
 /* What an engine is. Texts live as long as the engine. */
@@ -46,8 +49,9 @@ typedef struct hone_engine_info {
   uint64_t weight_bytes;
   uint64_t kernel_bytes;
   int n_kernels;
-  int n_interpreted; /* steps that run on the reference interpreter */
-  bool runs_here;    /* false: built for another kind of machine */
+  int n_interpreted;     /* steps that run on the reference interpreter */
+  bool runs_here;        /* false: built for another kind of machine */
+  const char* precision; /* "fp32", "bf16" … */
 } hone_engine_info_t;
 
 /* Compiles a model, which must outlive the engine. `options` may be NULL.

@@ -23,7 +23,21 @@ typedef struct hone_session_options {
   const hone_dim_option_t* dims;
   int threads;        /* that a run may use, on devices that are made of threads; 0: all */
   bool deterministic; /* equal inputs give equal bits, whatever the number of threads */
+  /* What contractions take their operands in: "bf16", "fp16" (sums, and all the
+   * rest, stay in f32), "fp32", or "int8" for models that are quantized. NULL:
+   * "fp32". Inputs and outputs keep their types. */
+  const char* precision;
 } hone_session_options_t;
+
+/* What a session is made of. Texts live as long as the session. */
+typedef struct hone_session_info {
+  const char* device;    /* its backend: "cpu" */
+  const char* target;    /* what its kernels were built for; "" where there are none */
+  const char* precision; /* "fp32", "bf16" … */
+  int n_kernels;         /* distinct ones */
+  int n_interpreted;     /* steps that run on the reference interpreter */
+  uint64_t weight_bytes;
+} hone_session_info_t;
 
 /* Lowers the model and compiles it for the device. A gap is an error that names
  * the node. The model must outlive the session. `options` may be NULL. Errors:
@@ -32,6 +46,8 @@ HONE_API HONE_MUST_USE hone_status_t hone_session_create(const hone_model_t* mod
                                                          const hone_session_options_t* options,
                                                          hone_session_t** out_session);
 HONE_API void hone_session_destroy(hone_session_t* session); /* NULL is allowed */
+
+HONE_API void hone_session_describe(const hone_session_t* session, hone_session_info_t* out_info);
 
 HONE_API int hone_session_input_count(const hone_session_t* session);
 HONE_API int hone_session_output_count(const hone_session_t* session);

@@ -4,7 +4,8 @@
  *
  * Words in comments of a case: "rounding" allows results that differ by
  * rounding, "fast-math" sets that option, "unchanged" says that the pass must
- * leave the graph alone (and the file of what is wanted is not there).
+ * leave the graph alone (and the file of what is wanted is not there), "bf16" and
+ * "f16" ask for that precision, and allow what it rounds.
  * With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are written. */
 #include <glob.h>
 #include <stdio.h>
@@ -39,8 +40,13 @@ static bool says(const char* text, const char* word) {
 
 static hone_graph_t* rewrite(const char* text, const char* pass) {
   hone_graph_t* graph = test_graph_parse(text);
-  hone_pass_options_t options = {
-      .n_only = 1, .only = &pass, .verify = true, .fast_math = says(text, "fast-math")};
+  hone_pass_options_t options = {.n_only = 1,
+                                 .only = &pass,
+                                 .verify = true,
+                                 .fast_math = says(text, "fast-math"),
+                                 .precision = says(text, "bf16")  ? HONE_BF16
+                                              : says(text, "f16") ? HONE_F16
+                                                                  : HONE_UNKNOWN};
   assert_ok(hone_passes_run(graph, &options, NULL));
   return graph;
 }
@@ -71,6 +77,7 @@ static void check_case(const char* path, const char* pass) {
   hone_graph_t *before = test_graph_parse(text), *after = rewrite(text, pass);
   check_text(path, text, after);
   double tolerance = says(text, "rounding") || says(text, "fast-math") ? 1e-5 : 0;
+  if (says(text, "bf16") || says(text, "f16")) tolerance = 2e-2;
   for (uint64_t seed = 0; seed < RUNS; seed++) {
     test_outputs_t a, b;
     test_graph_run(before, seed * 100, &a);

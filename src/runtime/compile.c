@@ -295,9 +295,7 @@ static hone_status_t assemble(driver_t* d) {
   hone_routine_source_t source = {.graph = d->graph, .find = find_call, .self = d};
   HONE_TRY(hone_program_add_graph(d->program, &source));
   HONE_TRY(hone_program_finish(d->program));
-  for (int r = 0; r < d->program->n_routines; r++)
-    for (int s = 0; s < d->program->routines[r]->n_steps; s++)
-      d->report->n_interpreted += d->program->routines[r]->steps[s].kind == HONE_STEP_INTERPRET;
+  d->report->n_interpreted = hone_program_interpreted(d->program);
   d->report->n_kernels = d->program->n_kernels;
   return dump_plan(d);
 }

@@ -10,6 +10,7 @@
 #include "ops/lower.h"
 #include "runtime/engine_impl.h"
 #include "runtime/engine_program.h"
+#include "runtime/precision.h"
 
 /* ---- devices ---- */
 
@@ -76,7 +77,9 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
   snprintf(engine->version, sizeof engine->version, "%s", hone_version());
   const hone_lower_options_t lowering = {.n_dims = options->n_dims, .dims = options->dims};
   HONE_TRY(hone_lower_model(model, &lowering, engine->allocator, &engine->graph));
-  const hone_pass_options_t passes = {.n_off = options->n_passes_off, .off = options->passes_off};
+  hone_pass_options_t passes = {.n_off = options->n_passes_off, .off = options->passes_off};
+  HONE_TRY(hone_precision_parse(options->precision, model, &passes.precision));
+  engine->precision = hone_precision_name(options->precision);
   const hone_compile_settings_t settings = {.allocator = engine->allocator,
                                             .passes = &passes,
                                             .may_be_foreign = options->target != NULL,
@@ -151,6 +154,7 @@ static hone_status_t assemble(hone_engine_t* engine, const void* data, size_t si
   HONE_TRY(find_device(engine, &parts, options));
   engine->model_digest = parts.model_digest;
   snprintf(engine->version, sizeof engine->version, "%s", parts.version);
+  engine->precision = hone_precision_name(parts.precision);
   engine->binary = (hone_blob_t){(void*)(uintptr_t)parts.binary, parts.binary_size};
   HONE_TRY(
       hone_program_create(engine->allocator, engine->backend, engine->device, &engine->program));
@@ -203,12 +207,10 @@ void hone_engine_describe(const hone_engine_t* engine, hone_engine_info_t* out_i
                                    .target = program->properties.target,
                                    .version = engine->version,
                                    .model_digest = engine->model_digest,
+                                   .weight_bytes = hone_program_weight_bytes(program),
                                    .kernel_bytes = engine->binary.size,
                                    .n_kernels = program->n_kernels,
-                                   .runs_here = engine->runs_here};
-  for (int i = 0; i < program->n_weights; i++)
-    out_info->weight_bytes += hone_tensor_bytes(program->weights[i].tensor);
-  for (int r = 0; r < program->n_routines; r++)
-    for (int s = 0; s < program->routines[r]->n_steps; s++)
-      out_info->n_interpreted += program->routines[r]->steps[s].kind == HONE_STEP_INTERPRET;
+                                   .n_interpreted = hone_program_interpreted(program),
+                                   .runs_here = engine->runs_here,
+                                   .precision = engine->precision};
 }

@@ -54,6 +54,7 @@ static void io_about(hone_io_t* io, hone_engine_parts_t* about) {
   hone_io_text(io, &about->driver);
   hone_io_text(io, &about->version);
   hone_io_u64(io, &about->model_digest);
+  hone_io_text(io, &about->precision);
 }
 
 /* ---- writing ---- */
@@ -167,6 +168,7 @@ hone_status_t hone_engine_write(hone_engine_t* engine, const char* path) {
                                .target = engine->program->properties.target,
                                .driver = engine->program->properties.driver,
                                .version = engine->version,
+                               .precision = engine->precision,
                                .model_digest = engine->model_digest};
   hone_io_t io = {.out = &texts[SECTION_ABOUT]};
   io_about(&io, &about);

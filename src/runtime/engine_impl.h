@@ -16,6 +16,7 @@ struct hone_engine {
   hone_blob_t binary; /* what the kernels were loaded from */
   uint64_t model_digest;
   char version[32];
+  const char* precision; /* a word of precision.c */
   bool runs_here;
   hone_compile_report_t report; /* of a compiled one */
 };
@@ -25,7 +26,7 @@ HONE_MUST_USE hone_status_t hone_engine_write(hone_engine_t* engine, const char*
 /* Fills an empty engine but for its device and what depends on it: checks the
  * bytes and hands out their parts. */
 typedef struct hone_engine_parts {
-  const char *backend, *target, *driver, *version;
+  const char *backend, *target, *driver, *version, *precision;
   uint64_t model_digest;
   const void *program, *binary, *weights;
   size_t program_size, binary_size, weights_size;

@@ -277,3 +277,20 @@ hone_status_t hone_program_finish(hone_program_t* program) {
   if (!status) status = load_weights(program);
   return status;
 }
+
+/* ---- looking ---- */
+
+int hone_program_interpreted(const hone_program_t* program) {
+  int count = 0;
+  for (int r = 0; r < program->n_routines; r++)
+    for (int s = 0; s < program->routines[r]->n_steps; s++)
+      count += program->routines[r]->steps[s].kind == HONE_STEP_INTERPRET;
+  return count;
+}
+
+uint64_t hone_program_weight_bytes(const hone_program_t* program) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < program->n_weights; i++)
+    bytes += hone_tensor_bytes(program->weights[i].tensor);
+  return bytes;
+}

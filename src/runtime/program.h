@@ -205,6 +205,9 @@ HONE_MUST_USE hone_status_t hone_program_memory(hone_program_t* program, const i
 /* The plan of the whole for such values, as text with a row for each value. */
 HONE_MUST_USE hone_status_t hone_program_print_plan(hone_program_t* program, const int64_t* symbols,
                                                     hone_str_t* out);
+/* Steps that `ref` runs, and the bytes of all weights. */
+int hone_program_interpreted(const hone_program_t* program);
+uint64_t hone_program_weight_bytes(const hone_program_t* program);
 /* Symbol values from the extents of the inputs, -1 where they do not tell. */
 void hone_program_bind_inputs(const hone_program_t* program, hone_tensor_t* const* inputs,
                               int64_t* out_symbols);

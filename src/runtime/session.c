@@ -15,6 +15,7 @@
 #include "ir/verify.h"
 #include "ops/lower.h"
 #include "runtime/engine_impl.h"
+#include "runtime/precision.h"
 
 /* The model in one reading of its dimension names. */
 typedef struct variant {
@@ -29,8 +30,10 @@ struct hone_session {
   hone_engine_t* engine;          /* whose session it is; owns device, graph and program then */
   const hone_model_t* model;      /* NULL: there is an engine */
   hone_session_options_t options; /* only dims, copied */
-  int n_dims_room;                /* entries that they were made for */
-  variant_t strict;               /* equal names are equal sizes */
+  hone_dtype_t precision;         /* for the pass of that name */
+  const char* precision_name;
+  int n_dims_room;  /* entries that they were made for */
+  variant_t strict; /* equal names are equal sizes */
   /* Equal names of different inputs may differ, as models in the wild have it;
    * made when a run first asks for it. */
   variant_t loose;
@@ -63,12 +66,22 @@ static void drop_variant(const hone_session_t* session, variant_t* variant) {
   *variant = (variant_t){0};
 }
 
+/* A backend that takes whole graphs gets the model's own arithmetic, but for the
+ * precision that was asked for. */
+static hone_status_t narrow(const hone_session_t* session, hone_graph_t* graph) {
+  static const char* const only[] = {"precision"};
+  const hone_pass_options_t options = {.n_only = 1, .only = only, .precision = session->precision};
+  return session->precision == HONE_UNKNOWN ? NULL : hone_passes_run(graph, &options, NULL);
+}
+
 static hone_status_t compile(const hone_session_t* session, variant_t* variant) {
   if (session->device) {
-    hone_compile_settings_t settings = {.allocator = session->allocator};
+    const hone_pass_options_t passes = {.precision = session->precision};
+    hone_compile_settings_t settings = {.allocator = session->allocator, .passes = &passes};
     return hone_compile(variant->graph, session->backend, session->device, &settings, NULL,
                         &variant->program);
   }
+  HONE_TRY(narrow(session, variant->graph));
   hone_compile_options_t options = {.struct_size = sizeof options, .allocator = session->allocator};
   return session->backend->compile(variant->graph, &options, &variant->program);
 }
@@ -134,7 +147,9 @@ hone_status_t hone_session_create(const hone_model_t* model, const hone_session_
   session->model = model;
   session->n_dims_room = options->n_dims;
   pthread_mutex_init(&session->loose_lock, NULL);
-  hone_status_t status = copy_dims(session, options);
+  session->precision_name = hone_precision_name(options->precision);
+  hone_status_t status = hone_precision_parse(options->precision, model, &session->precision);
+  if (!status) status = copy_dims(session, options);
   if (!status) status = open_device(session, options);
   if (!status) status = build(session, false, &session->strict);
   if (status)
@@ -167,12 +182,24 @@ hone_status_t hone_session_create_from_engine(hone_engine_t* engine, hone_sessio
   session->device = engine->device;
   session->engine = engine;
   session->strict = (variant_t){engine->graph, engine->program};
+  session->precision_name = engine->precision;
   pthread_mutex_init(&session->loose_lock, NULL);
   *out_session = session;
   return NULL;
 }
 
 /* ---- looking ---- */
+
+void hone_session_describe(const hone_session_t* session, hone_session_info_t* out_info) {
+  *out_info = (hone_session_info_t){
+      .device = session->backend->name, .target = "", .precision = session->precision_name};
+  if (!session->device) return;
+  const hone_program_t* program = session->strict.program;
+  out_info->target = program->properties.target;
+  out_info->n_kernels = program->n_kernels;
+  out_info->n_interpreted = hone_program_interpreted(program);
+  out_info->weight_bytes = hone_program_weight_bytes(program);
+}
 
 int hone_session_input_count(const hone_session_t* session) {
   return session->strict.graph->n_inputs;

@@ -22,9 +22,10 @@ static hone_status_t set_options(hone_cli_t* cli, const char** passes,
   *options = (hone_engine_options_t){.struct_size = sizeof *options,
                                      .device = hone_cli_text(cli, "device", NULL),
                                      .target = hone_cli_text(cli, "target", NULL),
-                                     .threads = (int)hone_cli_int(cli, "threads", 0),
+                                     .threads = hone_cli_threads(cli),
                                      .deterministic = hone_cli_has(cli, "deterministic"),
-                                     .passes_off = passes};
+                                     .passes_off = passes,
+                                     .precision = hone_cli_text(cli, "precision", NULL)};
   for (int i = 0; i < hone_cli_count(cli, "no-pass") && i < MOST_PASSES; i++)
     passes[options->n_passes_off++] = hone_cli_text_at(cli, "no-pass", i);
   if (hone_cli_has(cli, "dump")) {
@@ -41,11 +42,13 @@ static void print_report(hone_cli_t* cli, const hone_engine_info_t* info, double
     hone_str_init(&text, NULL);
     hone_str_append(&text, "{\"target\": ");
     hone_str_append_json(&text, info->target, strlen(info->target));
-    hone_str_appendf(&text,
-                     ", \"kernels\": %d, \"interpreted\": %d, \"weight_bytes\": %llu, "
-                     "\"kernel_bytes\": %llu, \"compile_ms\": %.3f}\n",
-                     info->n_kernels, info->n_interpreted, (unsigned long long)info->weight_bytes,
-                     (unsigned long long)info->kernel_bytes, seconds * 1e3);
+    hone_str_appendf(
+        &text,
+        ", \"precision\": \"%s\", \"kernels\": %d, \"interpreted\": %d, \"weight_bytes\": %llu, "
+        "\"kernel_bytes\": %llu, \"compile_ms\": %.3f}\n",
+        info->precision, info->n_kernels, info->n_interpreted,
+        (unsigned long long)info->weight_bytes, (unsigned long long)info->kernel_bytes,
+        seconds * 1e3);
     fputs(hone_str_text(&text), stdout);
     hone_str_free(&text);
     return;
@@ -79,8 +82,7 @@ static hone_status_t compile(hone_cli_t* cli, const hone_model_t* model) {
 
 static int run_compile(hone_cli_t* cli) {
   hone_model_t* model = NULL;
-  if (hone_cli_int(cli, "threads", 0) < 0)
-    return hone_cli_usage(cli, "--threads takes a number from 0");
+  hone_cli_threads(cli);
   if (!hone_cli_ok(cli)) return HONE_EXIT_USAGE;
   hone_status_t status = hone_cli_load(cli, 0, &model);
   if (!status) status = compile(cli, model);
@@ -102,11 +104,9 @@ static const hone_option_t options[] = {
     {.name = "target",
      .argument = "NAME",
      .help = "another kind of machine than this one, for example x86-64-v3 or aarch64"},
-    {.name = "threads",
-     .argument = "COUNT",
-     .help = "use at most so many, here and in runs of what is not saved; 0: all"},
-    {.name = "deterministic",
-     .help = "equal inputs give equal bits, whatever the number of threads"},
+    HONE_OPTION_THREADS,
+    HONE_OPTION_DETERMINISTIC,
+    HONE_OPTION_PRECISION,
     {.name = "no-pass",
      .argument = "NAME",
      .repeats = true,

@@ -25,7 +25,7 @@ static hone_status_t load_models(hone_diff_t* diff) {
   HONE_TRY(hone_cli_load(run->cli, 0, &run->model));
   if (run->n_models == 2) HONE_TRY(hone_cli_load(run->cli, 1, &diff->other));
   diff->subject = diff->other ? diff->other : run->model;
-  HONE_TRY(hone_cli_session(run->cli, run->model, &run->session));
+  HONE_TRY(hone_cli_session(run->cli, run->model, NULL, &run->session));
   run->n_inputs = hone_session_input_count(run->session);
   run->n_outputs = hone_session_output_count(run->session);
   return NULL;

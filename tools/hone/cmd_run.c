@@ -1,4 +1,4 @@
-/* hone run: a model on inputs from files. */
+/* hone run: a model, or an engine file, on inputs from files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +82,8 @@ static hone_status_t do_run(hone_run_t* run) {
   hone_cli_t* cli = run->cli;
   HONE_TRY(hone_cli_allocator(cli, &run->allocator));
   HONE_TRY(hone_arena_create(NULL, &run->arena));
-  HONE_TRY(hone_cli_load(cli, 0, &run->model));
-  HONE_TRY(hone_cli_session(cli, run->model, &run->session));
+  HONE_TRY(hone_subject_open(cli, 0, NULL, &run->subject));
+  run->session = run->subject.session;
   run->n_inputs = hone_session_input_count(run->session);
   run->n_outputs = hone_session_output_count(run->session);
   HONE_TRY(hone_run_plan_outputs(run));
@@ -97,8 +97,7 @@ static hone_status_t do_run(hone_run_t* run) {
 static void close_run(hone_run_t* run) {
   release_outputs(run);
   for (int i = 0; run->inputs && i < run->n_inputs; i++) hone_tensor_release(run->inputs[i]);
-  hone_session_destroy(run->session);
-  hone_model_destroy(run->model);
+  hone_subject_close(&run->subject);
   hone_arena_destroy(run->arena);
 }
 
@@ -108,6 +107,7 @@ static int run_run(hone_cli_t* cli) {
   hone_cli_int(cli, "seed", 0);
   hone_cli_int(cli, "repeat", 1);
   hone_cli_bytes(cli, "mem-limit", 0);
+  hone_cli_threads(cli);
   if (!hone_cli_ok(cli)) return HONE_EXIT_USAGE;
   hone_status_t status = do_run(&run);
   close_run(&run);
@@ -146,6 +146,9 @@ static const hone_option_t options[] = {
      .complete = HONE_COMPLETE_FILE},
     HONE_OPTION_DIM,
     HONE_OPTION_DEVICE,
+    HONE_OPTION_THREADS,
+    HONE_OPTION_DETERMINISTIC,
+    HONE_OPTION_PRECISION,
     HONE_OPTION_MEM_LIMIT,
     {.name = "seed", .argument = "NUMBER", .help = "for --random and for random operators"},
     {.name = "repeat",
@@ -159,7 +162,11 @@ static const hone_option_t options[] = {
 };
 
 static const char description[] =
-    "Runs a model and prints what came out. Files are understood by the end of their name:\n"
+    "Runs a model, or an engine file that `hone compile` wrote, and prints what came out. An\n"
+    "engine runs where it was compiled for, and needs neither the model nor a compiler; a model\n"
+    "runs on ref unless --device says otherwise.\n"
+    "\n"
+    "Files are understood by the end of their name:\n"
     ".npy .npz (NumPy), .pb (ONNX), .raw .bin (elements as in memory), .txt (numbers, or strings\n"
     "one a line), .png .jpg .ppm .pgm (pictures). Inputs may also follow the model, in order.\n"
     "\n"
@@ -177,8 +184,8 @@ static const char description[] =
 extern const hone_command_t hone_command_run;
 const hone_command_t hone_command_run = {
     .name = "run",
-    .summary = "run a model on inputs from files",
-    .arguments = "MODEL [INPUT...]",
+    .summary = "run a model or an engine on inputs from files",
+    .arguments = "MODEL|ENGINE [INPUT...]",
     .min_arguments = 1,
     .max_arguments = -1,
     .complete = HONE_COMPLETE_FILE,
@@ -186,6 +193,7 @@ const hone_command_t hone_command_run = {
     .examples =
         "  hone run model.onnx x.npy -o y.npy\n"
         "  hone run net.onnx cat.jpg --preprocess resize=256,crop=224,scale=1/255 --top-k 5\n"
+        "  hone run model.hone x.npy --threads 2   # an engine file\n"
         "  hone run model.onnx --random --dim batch=4 --repeat 10 --profile trace.json",
     .n_options = sizeof options / sizeof *options,
     .options = options,

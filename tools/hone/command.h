@@ -47,6 +47,8 @@ typedef struct hone_command {
 extern const hone_command_t* const hone_commands[];
 extern const int hone_command_count;
 
+enum { HONE_MOST_THREADS = 4096 };
+
 enum {
   HONE_EXIT_OK = 0,
   HONE_EXIT_FAILED = 1, /* the work failed, or found a difference */
@@ -98,6 +100,21 @@ bool hone_cli_is_terminal(const hone_cli_t* cli);
     .name = "dim", .argument = "NAME=SIZE", .repeats = true,            \
     .help = "fix a named dimension, or give its range as NAME=MIN..MAX" \
   }
+#define HONE_OPTION_THREADS \
+  { .name = "threads", .argument = "COUNT", .help = "use at most so many; 0: all of them" }
+#define HONE_OPTION_DETERMINISTIC                                          \
+  {                                                                        \
+    .name = "deterministic",                                               \
+    .help = "equal inputs give equal bits, whatever the number of threads" \
+  }
+#define HONE_OPTION_PRECISION                                                                 \
+  {                                                                                           \
+    .name = "precision", .argument = "KIND",                                                  \
+    .help =                                                                                   \
+        "fp32, or bf16 or fp16 for weights and operands of contractions, with sums in fp32; " \
+        "int8 for quantized models",                                                          \
+    .complete = HONE_COMPLETE_CHOICE, .choices = "fp32 bf16 fp16 int8"                        \
+  }
 #define HONE_OPTION_MEM_LIMIT                                                                   \
   {                                                                                             \
     .name = "mem-limit", .argument = "BYTES",                                                   \
@@ -113,8 +130,11 @@ HONE_MUST_USE hone_status_t hone_cli_dims(hone_cli_t* cli, int* out_count,
                                           const hone_dim_option_t** out_dims);
 /* Loads argument `index` as a model with the allocator of --mem-limit. */
 HONE_MUST_USE hone_status_t hone_cli_load(hone_cli_t* cli, int index, hone_model_t** out_model);
-/* A session of it on --device (default "ref") with --dim. */
+/* --threads, from 0; a usage error (noted) when it is no such number. */
+int hone_cli_threads(hone_cli_t* cli);
+/* A session of it on `device` (NULL: --device, else "ref") with --dim, --threads,
+ * --deterministic and --precision. */
 HONE_MUST_USE hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model,
-                                             hone_session_t** out_session);
+                                             const char* device, hone_session_t** out_session);
 
 #endif

@@ -69,11 +69,21 @@ hone_status_t hone_cli_load(hone_cli_t* cli, int index, hone_model_t** out_model
   return hone_model_load(hone_cli_argument(cli, index), &options, out_model);
 }
 
-hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model,
+int hone_cli_threads(hone_cli_t* cli) {
+  int64_t threads = hone_cli_int(cli, "threads", 0);
+  if (threads >= 0 && threads <= HONE_MOST_THREADS) return (int)threads;
+  hone_cli_usage(cli, "--threads takes a number from 0 to %d", HONE_MOST_THREADS);
+  return 0;
+}
+
+hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model, const char* device,
                                hone_session_t** out_session) {
   *out_session = NULL;
   hone_session_options_t options = {.struct_size = sizeof options,
-                                    .device = hone_cli_text(cli, "device", "ref")};
+                                    .device = device ? device : hone_cli_text(cli, "device", "ref"),
+                                    .threads = hone_cli_threads(cli),
+                                    .deterministic = hone_cli_has(cli, "deterministic"),
+                                    .precision = hone_cli_text(cli, "precision", NULL)};
   HONE_TRY(hone_cli_allocator(cli, &options.allocator));
   HONE_TRY(hone_cli_dims(cli, &options.n_dims, &options.dims));
   return hone_session_create(model, &options, out_session);

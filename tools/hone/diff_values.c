@@ -72,7 +72,7 @@ hone_status_t hone_diff_run(hone_diff_t* diff, const hone_model_t* model, int64_
   hone_model_t* exposed;
   hone_session_t* session = NULL;
   HONE_TRY(hone_extract_expose(model, count, names, &exposed));
-  hone_status_t status = hone_cli_session(diff->run.cli, exposed, &session);
+  hone_status_t status = hone_cli_session(diff->run.cli, exposed, NULL, &session);
   if (!status) status = run_session(diff, session, values);
   hone_session_destroy(session);
   hone_model_destroy(exposed);

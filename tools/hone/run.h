@@ -8,6 +8,7 @@
 #include "base/trace.h"
 #include "command.h"
 #include "preprocess.h"
+#include "subject.h"
 #include "top_k.h"
 #include "value.h"
 
@@ -26,11 +27,12 @@ typedef struct hone_run {
   hone_cli_t* cli;
   const hone_allocator_t* allocator; /* of everything that the model's size decides */
   hone_arena_t* arena;               /* of everything else */
-  hone_model_t* model;
-  hone_session_t* session;
-  int n_models;      /* arguments before the inputs */
-  bool make_up;      /* whether an input without a file is random */
-  double random_low; /* random floats go from here to 1 */
+  hone_subject_t subject;            /* of `run`: what the session is of */
+  hone_model_t* model;               /* of `diff` */
+  hone_session_t* session;           /* owned where there is a model */
+  int n_models;                      /* arguments before the inputs */
+  bool make_up;                      /* whether an input without a file is random */
+  double random_low;                 /* random floats go from here to 1 */
   int n_inputs, n_outputs;
   hone_value_want_t* wants; /* of each input */
   hone_preprocess_t* steps; /* of each, if its file is a picture */

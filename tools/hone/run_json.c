@@ -139,7 +139,7 @@ static json_t* describe_run(const hone_run_t* run) {
   double best, median;
   hone_run_times(run, &best, &median);
   json_object_set_new(root, "model", hone_json_string(hone_cli_argument(run->cli, 0)));
-  json_object_set_new(root, "device", hone_json_string(hone_cli_text(run->cli, "device", "ref")));
+  json_object_set_new(root, "device", hone_json_string(run->subject.device));
   json_object_set_new(root, "runs", json_integer(run->n_runs));
   json_object_set_new(root, "best_ms", number(best));
   json_object_set_new(root, "median_ms", number(median));

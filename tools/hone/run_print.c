@@ -138,7 +138,7 @@ static hone_status_t print_head(const hone_run_t* run, hone_str_t* line) {
   double best, median;
   hone_run_times(run, &best, &median);
   hone_str_appendf(line, "%s on %s, ", hone_path_basename(hone_cli_argument(run->cli, 0)),
-                   hone_cli_text(run->cli, "device", "ref"));
+                   run->subject.device);
   if (run->n_runs == 1)
     hone_str_appendf(line, "1 run: %.4g ms", best);
   else

@@ -1,0 +1,136 @@
+/* Narrow operands: contractions of f32 take their operands as bf16 or f16, and
+ * sum in f32 as before. Weights are stored narrow; what was computed is rounded
+ * once, where it was made, behind all that only moves it (padding, windows,
+ * permutes), so that memory holds the narrow numbers. Everything else stays in
+ * f32: softmax, normalization, reductions, and inputs and outputs of the model.
+ *
+ * Runs only where options->precision asks for it. Weights that an f16 cannot hold
+ * keep their contraction in f32. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/float_convert.h"
+#include "base/memory.h"
+#include "passes/common/match.h"
+#include "passes/common/rewrite.h"
+
+enum { MAX_MOVES = 24, ROW = 1024 };
+
+typedef struct narrowing {
+  hone_dtype_t dtype;
+  int64_t bytes; /* of weights, as they are now */
+} narrowing_t;
+
+/* ---- weights ---- */
+
+static bool fits(hone_dtype_t dtype, const float* numbers, int64_t count) {
+  const float most = 65504;
+  if (dtype != HONE_F16) return true;
+  for (int64_t i = 0; i < count; i++)
+    if (isfinite(numbers[i]) && fabsf(numbers[i]) > most) return false;
+  return true;
+}
+
+/* Movement, after which the numbers are those of its operands. */
+static bool only_moves(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_PERMUTE ||
+         node->prim == HONE_PRIM_EXPAND || node->prim == HONE_PRIM_SLICE ||
+         node->prim == HONE_PRIM_PAD || node->prim == HONE_PRIM_FLIP ||
+         node->prim == HONE_PRIM_WINDOW;
+}
+
+static bool weights_fit(const hone_value_t* value, hone_dtype_t dtype) {
+  while (only_moves(value->node)) value = value->node->inputs[0];
+  const hone_tensor_t* weights = hone_match_constant(value);
+  return !weights || fits(dtype, hone_tensor_data(weights), hone_tensor_count(weights));
+}
+
+static void convert(hone_dtype_t dtype, const float* from, int64_t count, char* to) {
+  double row[ROW];
+  for (int64_t done = 0; done < count; done += ROW) {
+    int64_t n = count - done < ROW ? count - done : ROW;
+    for (int64_t i = 0; i < n; i++) row[i] = (double)from[done + i];
+    hone_store_f64(dtype, row, n, to + (size_t)done * hone_dtype_size(dtype));
+  }
+}
+
+static hone_value_t* narrow_weights(hone_rewriter_t* r, const hone_tensor_t* weights) {
+  narrowing_t* self = r->self;
+  hone_tensor_t* now;
+  hone_status_t status = hone_tensor_create(
+      r->graph->allocator, self->dtype, hone_tensor_rank(weights), hone_tensor_dims(weights), &now);
+  if (status) return hone_fail_status(r->b, status);
+  convert(self->dtype, hone_tensor_data(weights), hone_tensor_count(weights),
+          hone_tensor_data(now));
+  self->bytes += (int64_t)hone_tensor_bytes(now);
+  return hone_constant(r->b, now);
+}
+
+/* ---- operands ---- */
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_MOVES */
+static hone_value_t* narrow(hone_rewriter_t* r, hone_value_t* value, int depth) {
+  const narrowing_t* self = r->self;
+  const hone_node_t* node = value->node;
+  const hone_tensor_t* weights = hone_match_constant(value);
+  if (weights) return narrow_weights(r, weights);
+  if (node->prim == HONE_PRIM_CAST && node->inputs[0]->type.dtype == self->dtype)
+    return node->inputs[0];
+  if (!only_moves(node) || value->binds || depth == MAX_MOVES)
+    return hone_cast(r->b, value, self->dtype);
+  hone_value_t* inputs[2];
+  for (int i = 0; i < node->n_inputs; i++) {
+    inputs[i] = narrow(r, node->inputs[i], depth + 1);
+    if (!inputs[i]) return NULL;
+  }
+  return hone_rewrite_copy(r, node, inputs);
+}
+
+static bool is_f32(const hone_value_t* value) {
+  return value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
+}
+
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  const narrowing_t* self = r->self;
+  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
+  if (!is_f32(node->inputs[0]) || !is_f32(node->inputs[1])) return NULL;
+  if (!weights_fit(node->inputs[0], self->dtype) || !weights_fit(node->inputs[1], self->dtype))
+    return NULL;
+  hone_value_t* inputs[2];
+  for (int i = 0; i < 2; i++) {
+    inputs[i] = narrow(r, node->inputs[i], 0);
+    if (!inputs[i]) return NULL;
+  }
+  hone_value_t* now = hone_rewrite_copy(r, node, inputs);
+  if (now) hone_pass_did(r->context, node, "operands in %s", hone_dtype_name(self->dtype));
+  return now;
+}
+
+/* ---- the whole ---- */
+
+/* Calls too: what was recognised as attention has contractions inside. */
+static hone_status_t sweep(hone_pass_context_t* context, narrowing_t* self, hone_graph_t* graph) {
+  for (int i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_regions; k++)
+      HONE_TRY(sweep(context, self, graph->nodes[i]->regions[k]));
+  hone_rewriter_t rewriter = {.context = context, .self = self, .rule = rule, .skip_regions = true};
+  return hone_rewrite_sweep(&rewriter, graph);
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  narrowing_t self = {.dtype = context->options->precision};
+  if (self.dtype == HONE_UNKNOWN) return NULL;
+  HONE_TRY(sweep(context, &self, graph));
+  if (context->count)
+    hone_pass_note(context, "%" PRId64 " contractions in %s, weights %.1f kB", context->count,
+                   hone_dtype_name(self.dtype), (double)self.bytes / 1e3);
+  return NULL;
+}
+
+extern const hone_pass_t hone_pass_precision;
+const hone_pass_t hone_pass_precision = {
+    .name = "precision",
+    .summary = "contractions take operands in bf16 or f16, where --precision asks for it (rounds)",
+    .phases = {HONE_PHASE_TIDY - 20},
+    .run = run,
+};

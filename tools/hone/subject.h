@@ -1,0 +1,23 @@
+/* Subject: what `run` and `bench` work on, a model made ready on a device, or an
+ * engine file, which is ready. Which of the two a file is, its first bytes say. */
+#ifndef HONE_TOOLS_SUBJECT_H
+#define HONE_TOOLS_SUBJECT_H
+
+#include "command.h"
+
+typedef struct hone_subject {
+  const char* path;
+  const char* device;    /* as it was asked for, else "ref" or what the engine is for */
+  hone_model_t* model;   /* NULL for an engine */
+  hone_engine_t* engine; /* NULL for a model */
+  hone_session_t* session;
+  double load_ms, compile_ms; /* reading the file; making it ready: 0 for an engine */
+} hone_subject_t;
+
+/* Opens argument `index` on `device`; NULL: --device, else "ref" or what the engine is
+ * for. Options that only compiling heeds are refused for an engine. */
+HONE_MUST_USE hone_status_t hone_subject_open(hone_cli_t* cli, int index, const char* device,
+                                              hone_subject_t* out_subject);
+void hone_subject_close(hone_subject_t* subject);
+
+#endif
