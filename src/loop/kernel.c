@@ -87,6 +87,19 @@ static bool reserve(hone_kernel_t* kernel, void** list, int used, int* room, siz
   return true;
 }
 
+/* Parameters come first, whenever they are made. */
+static void add_buffer(hone_kernel_t* kernel, hone_buffer_t* buffer) {
+  int at = kernel->n_buffers++;
+  for (; at > 0 && buffer->role != HONE_ROLE_SCRATCH; at--) {
+    hone_buffer_t* before = kernel->buffers[at - 1];
+    if (before->role != HONE_ROLE_SCRATCH) break;
+    before->id = at;
+    kernel->buffers[at] = before;
+  }
+  buffer->id = at;
+  kernel->buffers[at] = buffer;
+}
+
 hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_dtype_t dtype,
                                   int rank, const hone_dim_t* dims, hone_space_t space,
                                   hone_role_t role) {
@@ -100,14 +113,9 @@ hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_
     kernel->out_of_memory = true;
     return NULL;
   }
-  *buffer = (hone_buffer_t){.id = kernel->n_buffers,
-                            .name = unique,
-                            .dtype = dtype,
-                            .rank = rank,
-                            .dims = copy,
-                            .space = space,
-                            .role = role};
-  kernel->buffers[kernel->n_buffers++] = buffer;
+  *buffer = (hone_buffer_t){
+      .name = unique, .dtype = dtype, .rank = rank, .dims = copy, .space = space, .role = role};
+  add_buffer(kernel, buffer);
   return buffer;
 }
 

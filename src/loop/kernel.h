@@ -197,7 +197,8 @@ HONE_MUST_USE hone_status_t hone_kernel_clone(const hone_kernel_t* kernel,
 
 /* All of the following give NULL when memory is out (and set out_of_memory). */
 
-/* Names and dims are copied. `name` NULL makes one. */
+/* Names and dims are copied. `name` NULL makes one. Parameters go before scratch buffers,
+ * whose numbers change. */
 hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_dtype_t dtype,
                                   int rank, const hone_dim_t* dims, hone_space_t space,
                                   hone_role_t role);

@@ -24,7 +24,7 @@ static uint64_t hash_term(const hone_term_t* t) {
   h = mix(mix(h, t->bits[0]), t->bits[1]);
   for (int i = 0; i < t->n_args; i++) h = mix(h, (uint64_t)t->args[i]->id);
   h = mix_dim(h, t->dim);
-  if (t->buffer) h = mix(h, (uint64_t)t->buffer->id);
+  if (t->buffer) h = mix(h, (uint64_t)(uintptr_t)t->buffer); /* its number may change */
   for (int i = 0; t->buffer && i < t->buffer->rank; i++) h = mix_dim(h, t->index[i]);
   return h;
 }

@@ -277,6 +277,27 @@ static void sizes_may_come_late(void** state) {
   drop(&f);
 }
 
+static const char named_by_a_view[] =
+    "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+    "  %1 = neg %0 : f32[k, m]\n"
+    "  %2 \"flat\" <2 dim 0> = reshape %1 shape=[(k*m)] : f32[_2] @ \"flat (Reshape)\"\n"
+    "  %3 = exp %2 : f32[_2] @ \"grown (Exp)\"\n"
+    "  return %2 \"flat\" %3 \"grown\"\n";
+
+static void views_may_name_their_extents(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f,
+               "symbol \"k\" input 0 1000\nsymbol \"m\" input 0 1000\n"
+               "symbol \"_2\" result 0 1000000\n",
+               named_by_a_view);
+  for (int64_t k = 0; k < 3; k++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){k, 6}, (uint64_t)k)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
 /* Two extents that ought to be equal, and are not, or only once one is 1. */
 static void sizes_at_odds_are_noticed(void** state) {
   (void)state;
@@ -526,6 +547,7 @@ int main(void) {
       cmocka_unit_test(branches_are_taken),
       cmocka_unit_test(interpreted_steps_mix_with_kernels),
       cmocka_unit_test(sizes_may_come_late),
+      cmocka_unit_test(views_may_name_their_extents),
       cmocka_unit_test(sizes_at_odds_are_noticed),
       cmocka_unit_test(open_extents_may_be_one),
       cmocka_unit_test(the_plan_says_what_a_run_takes),

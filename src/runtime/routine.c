@@ -302,13 +302,18 @@ static bool can_be_view(const hone_node_t* node) {
          out->dtype != HONE_STRING;
 }
 
-static void make_view(const builder_t* b, hone_step_t* step) {
+/* An extent may be a short name that the view itself binds: what it stands for
+ * is in the reshape. */
+static hone_status_t make_view(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
   hone_program_value_t* values = b->routine->values;
   int base = step->inputs[0];
   if (values[base].place == HONE_PLACE_VIEW) base = values[base].view_of;
+  hone_program_value_t* view = &values[step->outputs[0]];
   step->kind = HONE_STEP_VIEW;
-  values[step->outputs[0]].place = HONE_PLACE_VIEW;
-  values[step->outputs[0]].view_of = base;
+  view->place = HONE_PLACE_VIEW;
+  view->view_of = base;
+  if (node->prim == HONE_PRIM_RESHAPE) view->dims = copy_dims(b, view->rank, node->shape);
+  return view->dims ? NULL : hone_oom();
 }
 
 static hone_status_t make_control(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
@@ -359,8 +364,7 @@ static hone_status_t add_step(const builder_t* b, const hone_node_t* node) {
   if (node->prim == HONE_PRIM_IF || node->prim == HONE_PRIM_LOOP)
     return make_control(b, node, step);
   if (!can_be_view(node)) return make_interpreted(b, node, why_interpreted(node), step);
-  make_view(b, step);
-  return NULL;
+  return make_view(b, node, step);
 }
 
 static hone_status_t add_node(const builder_t* b, const hone_node_t* node) {

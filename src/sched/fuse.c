@@ -12,6 +12,9 @@ static hone_status_t check(const hone_stmt_t* outer, const hone_stmt_t* inner) {
   if (hone_dim_uses(inner->extent, outer->var))
     return hone_sched_refuse("fuse %s %s: the second extent changes with the first loop",
                              outer->name, inner->name);
+  if (hone_dim_is(inner->extent, 0))
+    return hone_sched_refuse("fuse %s %s: the second loop has no rounds to count in", outer->name,
+                             inner->name);
   return NULL;
 }
 

@@ -98,6 +98,19 @@ static void split_cuts_loops(void** state) {
   assert_refused("matmul_sizes", "", "split i 2 exact", "may not divide");
 }
 
+/* Nothing can be divided by 0 rounds. */
+static void assert_fusing_nothing_refused(void) {
+  static const char text[] =
+      "kernel empty {\n  output y: f32[2, 0] = 0\n  for i in 2 {\n    for j in 0 {\n"
+      "      y[i, j] = f32(1)\n    }\n  }\n}\n";
+  hone_kernel_t* kernel;
+  assert_ok(hone_kernel_parse(hone_allocator_system(), text, sizeof text - 1, &kernel));
+  hone_status_t status = hone_sched_fuse(kernel, "i", "j");
+  assert_non_null(strstr(hone_status_message(status), "no rounds"));
+  hone_status_free(status);
+  hone_kernel_destroy(kernel);
+}
+
 static void fuse_joins_nested_loops(void** state) {
   assert_body(scheduled("matmul", "fuse i j"), "  for i_j in 192 {\n    acc[] = f32(0)\n");
   assert_same("matmul", "fuse i j\nsplit i_j 12\nparallel i_j.o");
@@ -105,6 +118,7 @@ static void fuse_joins_nested_loops(void** state) {
   assert_same("conv", "fuse ky kx\nfuse o y\nfuse o_y z\nparallel o_y_z");
   assert_refused("matmul", "", "fuse j k", "all that is in");
   assert_refused("concat", "parallel i", "fuse i j", "kinds");
+  assert_fusing_nothing_refused();
 }
 
 static void reorder_moves_loops(void** state) {
