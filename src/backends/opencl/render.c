@@ -141,7 +141,7 @@ static void begin(hone_c_render_t* render, const char* name) {
                      (long long)items);
   hone_str_appendf(&render->text, "void %s(", name);
   for (int i = 0; i < kernel->n_buffers; i++, separator = ", ") {
-    if (kernel->buffers[i]->space != HONE_SPACE_GLOBAL) break;
+    if (kernel->buffers[i]->space != HONE_SPACE_GLOBAL) continue;
     hone_str_appendf(&render->text, "%s__global uchar* m%d, ulong o%d", separator, i, i);
   }
   for (int i = 0; i < kernel->n_sizes; i++, separator = ", ") {
