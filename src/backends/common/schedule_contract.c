@@ -183,27 +183,52 @@ typedef struct tile {
 } tile_t;
 
 /* Cycles for one step of the sum over a tile, with two multiply-adds and two
- * loads a cycle, and four cycles until a result can be added to again. */
-static double step_cycles(int rows, int vectors) {
+ * loads a cycle, and four cycles until a result can be added to again. Vectors
+ * of weights come from the second cache, so that what they take shows a little
+ * even where arithmetic is the limit: of tiles that are equally fast else, the
+ * one with more rows for each vector is better. */
+static double step_cycles(const hone_cpu_shape_t* shape, int rows, int vectors) {
   double arithmetic = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
   double cycles = arithmetic > loads ? arithmetic : loads;
-  return cycles > 4 ? cycles : 4;
+  return (cycles > 4 ? cycles : 4) + vectors * shape->lanes / 32.0;
 }
 
-static double cost_of(const contraction_t* c, const hone_cpu_shape_t* shape, tile_t t) {
-  int64_t rows = c->rows && hone_dim_is_int(c->rows->extent) ? c->rows->extent.k : 240;
-  int64_t vectors = hone_dim_is_int(c->lanes->extent) ? c->lanes->extent.k / shape->lanes : 240;
+/* What is taken for rows or vectors whose number only a run knows. */
+enum { MANY = 240, FEW_SYMBOLS = 64 };
+
+/* The extent when all sizes are as small as they can be, one at least: a factor
+ * that is always there. MANY when there is none. */
+static int64_t likely_extent(hone_kernel_t* kernel, hone_dim_t extent) {
+  int64_t values[FEW_SYMBOLS];
+  int count = hone_dims_symbol_count(kernel->dims);
+  if (hone_dim_is_int(extent)) return extent.k;
+  if (count > FEW_SYMBOLS) return MANY;
+  for (int i = 0; i < count; i++) {
+    int64_t least = hone_dims_symbol(kernel->dims, i)->min;
+    values[i] = least < 1 ? 1 : least;
+  }
+  int64_t extent_then = hone_dim_eval(extent, values);
+  return extent_then > 1 ? extent_then : MANY;
+}
+
+static double cost_of(const hone_recipe_t* r, const contraction_t* c, tile_t t) {
+  const hone_cpu_shape_t* shape = r->shape;
+  int64_t rows = c->rows ? likely_extent(r->kernel, c->rows->extent) : MANY;
+  int64_t vectors = likely_extent(r->kernel, c->lanes->extent) / shape->lanes;
   int64_t row_blocks = rows / t.rows;
-  double row_cost = (double)row_blocks * step_cycles(t.rows, t.vectors);
-  if (rows % t.rows) row_cost += step_cycles((int)(rows % t.rows), t.vectors);
+  double row_cost = (double)row_blocks * step_cycles(shape, t.rows, t.vectors);
+  /* A rest whose number of rows only a run knows is summed up in memory. */
+  double factor = c->rows && hone_dim_is_int(c->rows->extent) ? 1 : 2;
+  if (rows % t.rows) row_cost += factor * step_cycles(shape, (int)(rows % t.rows), t.vectors);
   int64_t blocks = vectors / t.vectors, rest = vectors % t.vectors;
   /* What no block covers is done one vector at a time. */
   return row_cost * ((double)blocks + 1.5 * (double)rest * 1.0);
 }
 
-static tile_t choose_tile(const contraction_t* c, const hone_cpu_shape_t* shape) {
+static tile_t choose_tile(const hone_recipe_t* r, const contraction_t* c) {
+  const hone_cpu_shape_t* shape = r->shape;
   tile_t best = {1, 1};
-  double best_cost = cost_of(c, shape, best);
+  double best_cost = cost_of(r, c, best);
   int most_rows = c->rows ? 16 : 1;
   if (c->rows && hone_dim_is_int(c->rows->extent) && c->rows->extent.k < most_rows)
     most_rows = (int)c->rows->extent.k;
@@ -211,7 +236,7 @@ static tile_t choose_tile(const contraction_t* c, const hone_cpu_shape_t* shape)
     for (int rows = 1; rows <= most_rows; rows++) {
       tile_t t = {rows, vectors};
       if (rows * vectors + vectors + 1 > shape->registers) continue;
-      double cost = cost_of(c, shape, t);
+      double cost = cost_of(r, c, t);
       if (cost < best_cost * 0.999) {
         best = t;
         best_cost = cost;
@@ -357,7 +382,7 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   contraction_t c = {0};
   char inner[NAME];
   if (!hone_stmt_is_loop(nest) || !recognise(r, &c, nest)) return false;
-  tile_t tile = choose_tile(&c, r->shape);
+  tile_t tile = choose_tile(r, &c);
   int64_t block = (int64_t)r->shape->lanes * tile.vectors;
   if (hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block) return false;
   if (!lay_out(r, &c, block)) return r->status != NULL;
