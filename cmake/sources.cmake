@@ -1,7 +1,7 @@
 # What there is to build: src/ is the library, tools/hone/ the command.
 set(hone_folders base ir ops import passes loop sched tune codegen runtime backends
                  quant prune train dist serve bundle nas)
-set(not_a_part "_(test|fuzz|bench)\\.c$")
+set(not_a_part "_(test|fuzz)\\.c$")
 
 set(hone_sources)
 foreach(folder IN LISTS hone_folders)

@@ -52,3 +52,29 @@ def test_devices_that_take_whole_graphs_are_refused(model, tmp_path):
     assert done.returncode == 1
     assert "takes whole graphs" in done.stderr
     assert not out.exists()
+
+
+def test_what_passes_did_for_people_and_machines(model):
+    plain = hone("compile", model, "--explain-passes")
+    assert plain.returncode == 0 and "made 1 kernels" in plain.stderr
+    assert "1 kernel for" in plain.stdout and "rewrites" not in plain.stdout
+    done = hone("compile", model, "--explain-passes", "--json", "--no-pass", "cse")
+    report = json.loads(done.stdout)
+    names = [p["pass"] for p in report["passes"]]
+    assert "fuse" in names and "cse" not in names
+    fused = report["passes"][names.index("fuse")]
+    assert fused["rewrites"] == 1 and fused["notes"] == ["made 1 kernels"]
+    assert len(fused["details"]) == 1 and fused["nodes_before"] >= fused["nodes_after"]
+    assert "passes" not in json.loads(hone("compile", model, "--json").stdout)
+
+
+def test_dumps_leave_the_document_alone(model):
+    done = hone("compile", model, "--dump", "plan,passes", "--json")
+    assert json.loads(done.stdout)["kernels"] == 1
+    assert "== plan" in done.stderr and "== passes" in done.stderr
+
+
+@pytest.mark.parametrize("kinds", ["sources", "ir,", "", "ir,,plan", "ir plan"])
+def test_kinds_of_dumps_that_there_are_not(model, kinds):
+    done = hone("compile", model, "--dump", kinds)
+    assert done.returncode == 2 and "--dump takes words of" in done.stderr

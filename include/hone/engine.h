@@ -32,7 +32,8 @@ typedef struct hone_engine_options {
   int n_passes_off;   /* names of passes not to run */
   const char* const* passes_off;
   /* Called with each piece of text when it is made; may be NULL. kind is "ir",
-   * "kernels", "source" or "plan"; name tells pieces of a kind apart. */
+   * "kernels", "source", "plan", "passes" (what each did) or "passes.json" (the
+   * same as JSON); name tells pieces of a kind apart. */
   void (*dump)(void* self, const char* kind, const char* name, const char* text);
   void* dump_self;
   /* "fp32", "bf16", "fp16" or "int8", as in hone_session_options_t; NULL: "fp32". A

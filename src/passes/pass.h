@@ -117,6 +117,10 @@ void hone_pass_report_destroy(hone_pass_report_t* report);
 /* Text for people: passes that changed something, what each did. */
 void hone_pass_report_print(const hone_pass_report_t* report, hone_str_t* out);
 
+/* A JSON array with an object for each pass that ran: pass, phase, rewrites,
+ * nodes_before, nodes_after, ms, notes, details. */
+void hone_pass_report_json(const hone_pass_report_t* report, hone_str_t* out);
+
 /* All passes of this build in no particular order; NULL out of range. */
 int hone_pass_total(void);
 const hone_pass_t* hone_pass_at(int index);

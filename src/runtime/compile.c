@@ -110,12 +110,38 @@ static hone_status_t wrap_graph(const driver_t* d, hone_graph_t* graph) {
   return NULL;
 }
 
+typedef void (*report_fn)(const hone_pass_report_t* report, hone_str_t* out);
+
+static void dump_passes(const driver_t* d, const char* kind, report_fn print,
+                        const hone_pass_report_t* report) {
+  hone_str_t text;
+  hone_str_init(&text, d->settings.allocator);
+  print(report, &text);
+  dump(d, kind, "passes", hone_str_text(&text));
+  hone_str_free(&text);
+}
+
+/* Runs the passes and hands out what each did, as text and as JSON. */
+static hone_status_t run_explained(const driver_t* d, const hone_pass_options_t* options) {
+  hone_pass_options_t detailed = *options;
+  detailed.details = true;
+  hone_pass_report_t report;
+  HONE_TRY(hone_pass_report_create(d->settings.allocator, &report));
+  hone_status_t status = hone_passes_run(d->graph, &detailed, &report);
+  if (!status) dump_passes(d, "passes", hone_pass_report_print, &report);
+  if (!status) dump_passes(d, "passes.json", hone_pass_report_json, &report);
+  hone_pass_report_destroy(&report);
+  return status;
+}
+
 static hone_status_t run_passes(driver_t* d) {
   hone_pass_options_t options = {0};
   if (d->settings.passes) options = *d->settings.passes;
   if (!options.target) options.target = d->backend;
   HONE_TRY(dump_graph(d, "lowered"));
-  HONE_TRY(hone_passes_run(d->graph, &options, d->settings.pass_report));
+  HONE_TRY(d->settings.dump && !d->settings.pass_report
+               ? run_explained(d, &options)
+               : hone_passes_run(d->graph, &options, d->settings.pass_report));
   HONE_TRY(wrap_graph(d, d->graph));
   return dump_graph(d, "fused");
 }

@@ -33,7 +33,8 @@ typedef struct hone_compile_settings {
    * no module. */
   bool may_be_foreign;
   /* Called with each piece of text of that kind when it is made; may be NULL.
-   * kind is "ir", "kernels", "source" or "plan"; name tells pieces apart. */
+   * kind is "ir", "kernels", "source", "plan", "passes" (what each did) or
+   * "passes.json" (the same for machines); name tells pieces apart. */
   void (*dump)(void* self, const char* kind, const char* name, const char* text);
   void* dump_self;
 } hone_compile_settings_t;

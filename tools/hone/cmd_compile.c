@@ -5,19 +5,51 @@
 #include "base/str.h"
 #include "base/trace.h"
 #include "command.h"
+#include "json.h"
 
 enum { MOST_PASSES = 64 };
 
-/* What --dump asked for; its texts go to stdout. */
-static void print_text(void* self, const char* kind, const char* name, const char* text) {
-  const char* kinds = self;
+/* What is to be told of compiling beside the report. */
+typedef struct wishes {
+  const char* kinds; /* of --dump, separated by commas; "" */
+  bool explains, is_json;
+  hone_str_t passes; /* what they did, as JSON */
+} wishes_t;
+
+static bool lists(const char* kinds, const char* kind) {
   size_t length = strlen(kind);
   for (const char* at = kinds; *at; at += strcspn(at, ","), at += *at == ',')
-    if (strcspn(at, ",") == length && strncmp(at, kind, length) == 0)
-      printf("== %s %s\n%s\n", kind, name, text);
+    if (strcspn(at, ",") == length && strncmp(at, kind, length) == 0) return true;
+  return false;
 }
 
-static hone_status_t set_options(hone_cli_t* cli, const char** passes,
+/* Texts go to stdout, and make room there for the document of --json. What passes did
+ * goes to stderr, as `hone dump` has it, or into the document. */
+static void take_text(void* self, const char* kind, const char* name, const char* text) {
+  wishes_t* wishes = self;
+  if (lists(wishes->kinds, kind))
+    fprintf(wishes->is_json ? stderr : stdout, "== %s %s\n%s\n", kind, name, text);
+  if (!wishes->explains) return;
+  if (wishes->is_json && strcmp(kind, "passes.json") == 0) hone_str_append(&wishes->passes, text);
+  if (!wishes->is_json && strcmp(kind, "passes") == 0) fputs(text, stderr);
+}
+
+/* False, and a usage error, for a kind that there is not. */
+static bool check_kinds(hone_cli_t* cli) {
+  static const char known[] = "ir,kernels,source,plan,passes";
+  const char* kinds = hone_cli_text(cli, "dump", "ir");
+  for (const char* at = kinds; at; at = strchr(at, ',')) {
+    char kind[16];
+    at += *at == ',';
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(at, ","), at);
+    if (*kind && lists(known, kind)) continue;
+    hone_cli_usage(cli, "--dump takes words of %s, not '%s'", known, kind);
+    return false;
+  }
+  return true;
+}
+
+static hone_status_t set_options(hone_cli_t* cli, const char** passes, wishes_t* wishes,
                                  hone_engine_options_t* options) {
   *options = (hone_engine_options_t){.struct_size = sizeof *options,
                                      .device = hone_cli_text(cli, "device", NULL),
@@ -28,65 +60,79 @@ static hone_status_t set_options(hone_cli_t* cli, const char** passes,
                                      .precision = hone_cli_text(cli, "precision", NULL)};
   for (int i = 0; i < hone_cli_count(cli, "no-pass") && i < MOST_PASSES; i++)
     passes[options->n_passes_off++] = hone_cli_text_at(cli, "no-pass", i);
-  if (hone_cli_has(cli, "dump")) {
-    options->dump = print_text;
-    options->dump_self = (void*)(uintptr_t)hone_cli_text(cli, "dump", "");
+  if (*wishes->kinds || wishes->explains) {
+    options->dump = take_text;
+    options->dump_self = wishes;
   }
   HONE_TRY(hone_cli_allocator(cli, &options->allocator));
   return hone_cli_dims(cli, &options->n_dims, &options->dims);
 }
 
-static void print_report(hone_cli_t* cli, const hone_engine_info_t* info, double seconds) {
-  if (hone_cli_has(cli, "json")) {
-    hone_str_t text;
-    hone_str_init(&text, NULL);
-    hone_str_append(&text, "{\"target\": ");
-    hone_str_append_json(&text, info->target, strlen(info->target));
-    hone_str_appendf(
-        &text,
-        ", \"precision\": \"%s\", \"kernels\": %d, \"interpreted\": %d, \"weight_bytes\": %llu, "
-        "\"kernel_bytes\": %llu, \"compile_ms\": %.3f}\n",
-        info->precision, info->n_kernels, info->n_interpreted,
-        (unsigned long long)info->weight_bytes, (unsigned long long)info->kernel_bytes,
-        seconds * 1e3);
-    fputs(hone_str_text(&text), stdout);
-    hone_str_free(&text);
-    return;
-  }
+static hone_status_t print_json(const hone_engine_info_t* info, double seconds,
+                                const wishes_t* wishes) {
+  json_t* root = json_object();
+  json_object_set_new(root, "device", hone_json_string(info->device));
+  json_object_set_new(root, "target", hone_json_string(info->target));
+  json_object_set_new(root, "precision", hone_json_string(info->precision));
+  json_object_set_new(root, "kernels", json_integer(info->n_kernels));
+  json_object_set_new(root, "interpreted", json_integer(info->n_interpreted));
+  json_object_set_new(root, "weight_bytes", json_integer((json_int_t)info->weight_bytes));
+  json_object_set_new(root, "kernel_bytes", json_integer((json_int_t)info->kernel_bytes));
+  json_object_set_new(root, "compile_ms", json_real(seconds * 1e3));
+  json_object_set_new(root, "runs_here", json_boolean(info->runs_here));
+  bool failed =
+      wishes->explains &&
+      json_object_set_new(root, "passes", json_loads(hone_str_text(&wishes->passes), 0, NULL));
+  if (!failed) return hone_json_print(root);
+  json_decref(root);
+  return hone_json_print(NULL);
+}
+
+static hone_status_t print_report(const hone_engine_info_t* info, double seconds,
+                                  const wishes_t* wishes) {
+  if (wishes->is_json) return print_json(info, seconds, wishes);
   printf("%d kernel%s for %s on %s in %.2f s, %.2f MB of code, %.2f MB of weights\n",
          info->n_kernels, info->n_kernels == 1 ? "" : "s", info->target, info->device, seconds,
          (double)info->kernel_bytes / 1e6, (double)info->weight_bytes / 1e6);
   if (info->n_interpreted)
     printf("%d of its steps: interpreted, since no kernel expresses them\n", info->n_interpreted);
   if (!info->runs_here) printf("it does not run on this machine\n");
+  return NULL;
 }
 
-static hone_status_t compile(hone_cli_t* cli, const hone_model_t* model) {
+static hone_status_t finish(hone_engine_t* engine, const char* path, double seconds,
+                            const wishes_t* wishes) {
+  if (path) HONE_TRY(hone_engine_save(engine, path));
+  hone_engine_info_t info;
+  hone_engine_describe(engine, &info);
+  return print_report(&info, seconds, wishes);
+}
+
+static hone_status_t compile(hone_cli_t* cli, const hone_model_t* model, wishes_t* wishes) {
   const char* passes[MOST_PASSES];
   hone_engine_options_t options;
-  HONE_TRY(set_options(cli, passes, &options));
+  HONE_TRY(set_options(cli, passes, wishes, &options));
   hone_engine_t* engine;
   int64_t start = hone_clock_ns();
   HONE_TRY(hone_engine_compile(model, &options, &engine));
   double seconds = (double)(hone_clock_ns() - start) * 1e-9;
-  const char* path = hone_cli_text(cli, "out", NULL);
-  hone_status_t status = path ? hone_engine_save(engine, path) : NULL;
-  if (!status) {
-    hone_engine_info_t info;
-    hone_engine_describe(engine, &info);
-    print_report(cli, &info, seconds);
-  }
+  hone_status_t status = finish(engine, hone_cli_text(cli, "out", NULL), seconds, wishes);
   hone_engine_destroy(engine);
   return status;
 }
 
 static int run_compile(hone_cli_t* cli) {
   hone_model_t* model = NULL;
+  wishes_t wishes = {.kinds = hone_cli_text(cli, "dump", ""),
+                     .explains = hone_cli_has(cli, "explain-passes"),
+                     .is_json = hone_cli_has(cli, "json")};
   hone_cli_threads(cli);
-  if (!hone_cli_ok(cli)) return HONE_EXIT_USAGE;
+  if (!check_kinds(cli) || !hone_cli_ok(cli)) return HONE_EXIT_USAGE;
+  hone_str_init(&wishes.passes, NULL);
   hone_status_t status = hone_cli_load(cli, 0, &model);
-  if (!status) status = compile(cli, model);
+  if (!status) status = compile(cli, model, &wishes);
   hone_model_destroy(model);
+  hone_str_free(&wishes.passes);
   return status ? hone_cli_fail(cli, status) : HONE_EXIT_OK;
 }
 
@@ -111,9 +157,12 @@ static const hone_option_t options[] = {
      .argument = "NAME",
      .repeats = true,
      .help = "run all passes but this one; may be given several times"},
+    {.name = "explain-passes",
+     .help = "say on stderr what each pass did, node by node; with --json in the document"},
     {.name = "dump",
      .argument = "KINDS",
-     .help = "print what is made on the way: ir, kernels, source, plan, separated by commas"},
+     .help = "print what is made on the way: ir, kernels, source, plan, passes, separated by "
+             "commas"},
     HONE_OPTION_DIM,
     HONE_OPTION_MEM_LIMIT,
     HONE_OPTION_JSON,

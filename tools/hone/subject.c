@@ -5,9 +5,7 @@
 
 #include "base/trace.h"
 
-/* The first bytes of an engine file; a file that cannot be read is left to who
- * loads it. */
-static bool is_engine(const char* path) {
+bool hone_subject_is_engine(const char* path) {
   static const char magic[] = {'\x89', 'H', 'O', 'N', 'E'};
   char start[sizeof magic];
   FILE* file = fopen(path, "rbe");
@@ -68,8 +66,9 @@ hone_status_t hone_subject_open(hone_cli_t* cli, int index, const char* device,
                                 hone_subject_t* out_subject) {
   *out_subject = (hone_subject_t){.path = hone_cli_argument(cli, index)};
   if (!device) device = hone_cli_text(cli, "device", NULL);
-  hone_status_t status = is_engine(out_subject->path) ? open_engine(cli, device, out_subject)
-                                                      : open_model(cli, index, device, out_subject);
+  hone_status_t status = hone_subject_is_engine(out_subject->path)
+                             ? open_engine(cli, device, out_subject)
+                             : open_model(cli, index, device, out_subject);
   if (status) hone_subject_close(out_subject);
   return status;
 }

@@ -14,6 +14,8 @@ typedef struct hone_subject {
   double load_ms, compile_ms; /* reading the file; making it ready: 0 for an engine */
 } hone_subject_t;
 
+/* Whether the file begins as engines do; one that cannot be read is left to who loads it. */
+bool hone_subject_is_engine(const char* path);
 /* Opens argument `index` on `device`; NULL: --device, else "ref" or what the engine is
  * for. Options that only compiling heeds are refused for an engine. */
 HONE_MUST_USE hone_status_t hone_subject_open(hone_cli_t* cli, int index, const char* device,
