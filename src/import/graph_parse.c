@@ -5,6 +5,7 @@
 
 #include "base/float_convert.h"
 #include "base/memory.h"
+#include "base/text_reader.h"
 #include "import/graph_text.h"
 #include "import/onnx.h"
 #include "ir/verify.h"
@@ -13,13 +14,11 @@
 enum { MAX_DEPTH = 64, MAX_OPERANDS = 1 << 20 };
 
 typedef struct parser {
+  hone_text_reader_t in;
   const hone_allocator_t* allocator;
   hone_graph_t* root;
   hone_arena_t* arena; /* of the root */
-  const char* text;    /* ends in 0 */
-  const char* at;
   int depth;
-  hone_status_t status; /* the first error */
 } parser_t;
 
 /* A growing list in the arena. */
@@ -29,135 +28,64 @@ typedef struct list {
   char* items;
 } list_t;
 
-/* ---- errors and tokens ---- */
+/* ---- errors and words ---- */
 
 static void fail(parser_t* p, const char* what) {
-  if (p->status) return;
-  if (hone_dims_out_of_memory(p->root->dims)) { /* that is why */
-    p->status = hone_oom();
-    return;
-  }
-  int line = 1, column = 1;
-  for (const char* c = p->text; c < p->at; c++) {
-    column = *c == '\n' ? 1 : column + 1;
-    line += *c == '\n';
-  }
-  p->status = hone_status_make(HONE_INVALID_MODEL, "graph text, line %d, column %d: %s", line,
-                               column, what);
+  bool no_memory = hone_dims_out_of_memory(p->root->dims);
+  if (no_memory && !p->in.status) p->in.status = hone_oom(); /* that is why */
+  hone_text_fail(&p->in, what);
 }
 
 static void out_of_memory(parser_t* p) {
-  if (!p->status) p->status = hone_oom();
-}
-
-static void skip_blanks(parser_t* p) {
-  for (;; p->at++) {
-    if (*p->at == '#') p->at += strcspn(p->at, "\n");
-    if (*p->at != ' ' && *p->at != '\t' && *p->at != '\n' && *p->at != '\r') return;
-  }
-}
-
-static bool peek(parser_t* p, char c) {
-  skip_blanks(p);
-  return !p->status && *p->at == c;
-}
-
-static bool take(parser_t* p, char c) {
-  if (!peek(p, c)) return false;
-  p->at++;
-  return true;
-}
-
-static void expect(parser_t* p, char c) {
-  char what[] = "expected 'x'";
-  what[10] = c;
-  if (!take(p, c)) fail(p, what);
-}
-
-static bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* Takes `word` when it stands here whole. */
-static bool take_word(parser_t* p, const char* word) {
-  skip_blanks(p);
-  size_t length = strlen(word);
-  if (p->status || strncmp(p->at, word, length) != 0 || is_word(p->at[length])) return false;
-  p->at += length;
-  return true;
+  if (!p->in.status) p->in.status = hone_oom();
 }
 
 /* Any word, into a small buffer; "" with an error when there is none. */
 static void read_word(parser_t* p, char* buffer, size_t size) {
-  skip_blanks(p);
+  hone_text_skip_blanks(&p->in);
   size_t length = 0;
-  while (is_word(p->at[length])) length++;
+  while (hone_text_is_word(p->in.at[length])) length++;
   buffer[0] = 0;
   if (length == 0 || length >= size) {
     fail(p, "expected a word");
     return;
   }
-  memcpy(buffer, p->at, length);
+  memcpy(buffer, p->in.at, length);
   buffer[length] = 0;
-  p->at += length;
-}
-
-static int64_t read_int(parser_t* p) {
-  skip_blanks(p);
-  char* end;
-  errno = 0;
-  long long value = strtoll(p->at, &end, 10);
-  if (end == p->at || errno)
-    fail(p, "expected a whole number");
-  else
-    p->at = end;
-  return value;
-}
-
-/* A whole number in [0, limit). */
-static int read_small(parser_t* p, int64_t limit) {
-  int64_t value = read_int(p);
-  if (!p->status && (value < 0 || value >= limit)) fail(p, "the number is out of range");
-  return p->status ? 0 : (int)value;
-}
-
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  p->in.at += length;
 }
 
 /* The character that a JSON escape after the backslash stands for; -1 when bad. */
 static int read_escape(parser_t* p) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  const char* known = *p->at ? strchr(from, *p->at) : NULL;
+  const char* known = *p->in.at ? strchr(from, *p->in.at) : NULL;
   if (known) {
-    p->at++;
+    p->in.at++;
     return (unsigned char)to[known - from];
   }
-  if (*p->at != 'u') return -1;
+  if (*p->in.at != 'u') return -1;
   int value = 0;
   for (int i = 1; i <= 4; i++) {
-    int digit = hex_digit(p->at[i]);
+    int digit = hone_text_hex_digit(p->in.at[i]);
     if (digit < 0) return -1;
     value = value * 16 + digit;
   }
-  p->at += 5;
+  p->in.at += 5;
   return value < 0x80 ? value : -1; /* printing escapes control characters only */
 }
 
 /* A string in quotes, in the arena; *out_size may be NULL. */
 static const char* read_quoted(parser_t* p, size_t* out_size) {
-  expect(p, '"');
-  if (p->status) return "";
-  size_t room = strcspn(p->at, "\n") + 1, length = 0;
+  hone_text_expect(&p->in, '"');
+  if (p->in.status) return "";
+  size_t room = strcspn(p->in.at, "\n") + 1, length = 0;
   char* out = hone_arena_alloc(p->arena, room);
   if (!out) {
     out_of_memory(p);
     return "";
   }
-  while (*p->at != '"') {
-    int c = *p->at ? (unsigned char)*p->at++ : -1; /* the text's end is not passed */
+  while (*p->in.at != '"') {
+    int c = *p->in.at ? (unsigned char)*p->in.at++ : -1; /* the text's end is not passed */
     if (c == '\\') c = read_escape(p);
     if (c < 0 || length + 1 >= room) {
       fail(p, "a string does not end, or has a bad escape");
@@ -165,24 +93,24 @@ static const char* read_quoted(parser_t* p, size_t* out_size) {
     }
     out[length++] = (char)c;
   }
-  p->at++;
+  p->in.at++;
   if (out_size) *out_size = length;
   return out;
 }
 
 /* x"00ff…": bytes, in the arena. */
 static void* read_bytes(parser_t* p, size_t* out_size) {
-  skip_blanks(p);
+  hone_text_skip_blanks(&p->in);
   *out_size = 0;
-  if (strncmp(p->at, "x\"", 2) != 0) {
-    fail(p, *p->at == '.' ? "contents were left out when this was written"
-                          : "expected bytes, x\"...\"");
+  if (strncmp(p->in.at, "x\"", 2) != 0) {
+    fail(p, *p->in.at == '.' ? "contents were left out when this was written"
+                             : "expected bytes, x\"...\"");
     return NULL;
   }
-  p->at += 2;
-  size_t length = strspn(p->at, "0123456789abcdefABCDEF");
+  p->in.at += 2;
+  size_t length = strspn(p->in.at, "0123456789abcdefABCDEF");
   unsigned char* out = hone_arena_alloc(p->arena, length / 2);
-  if (!out || length % 2 || p->at[length] != '"') {
+  if (!out || length % 2 || p->in.at[length] != '"') {
     if (out)
       fail(p, "bytes do not end, or have an odd digit");
     else
@@ -190,8 +118,9 @@ static void* read_bytes(parser_t* p, size_t* out_size) {
     return NULL;
   }
   for (size_t i = 0; i < length / 2; i++)
-    out[i] = (unsigned char)(hex_digit(p->at[2 * i]) * 16 + hex_digit(p->at[2 * i + 1]));
-  p->at += length + 1;
+    out[i] = (unsigned char)(hone_text_hex_digit(p->in.at[2 * i]) * 16 +
+                             hone_text_hex_digit(p->in.at[2 * i + 1]));
+  p->in.at += length + 1;
   *out_size = length / 2;
   return out;
 }
@@ -214,8 +143,8 @@ static void* list_add(parser_t* p, list_t* list) {
 /* ---- dimensions and types ---- */
 
 static hone_dim_t read_dim(parser_t* p) {
-  skip_blanks(p);
-  hone_dim_t dim = hone_dim_parse(p->root->dims, &p->at);
+  hone_text_skip_blanks(&p->in);
+  hone_dim_t dim = hone_dim_parse(p->root->dims, &p->in.at);
   if (hone_dim_is_bad(dim)) fail(p, "expected a size");
   return dim;
 }
@@ -223,14 +152,14 @@ static hone_dim_t read_dim(parser_t* p) {
 /* "[a, b]" */
 static const hone_dim_t* read_dims(parser_t* p, int* out_count) {
   list_t list = {.size = sizeof(hone_dim_t)};
-  expect(p, '[');
-  while (!p->status && !peek(p, ']')) {
-    if (list.count) expect(p, ',');
+  hone_text_expect(&p->in, '[');
+  while (!p->in.status && !hone_text_peek(&p->in, ']')) {
+    if (list.count) hone_text_expect(&p->in, ',');
     hone_dim_t dim = read_dim(p);
     hone_dim_t* to = list_add(p, &list);
     if (to) *to = dim;
   }
-  expect(p, ']');
+  hone_text_expect(&p->in, ']');
   *out_count = list.count;
   /* An empty list still is one. */
   return list.items ? (const hone_dim_t*)(const void*)list.items
@@ -242,11 +171,11 @@ static hone_type_t read_type(parser_t* p);
 static hone_type_t read_container(parser_t* p, hone_type_kind_t kind) {
   hone_type_t type = hone_type_any();
   type.kind = kind;
-  expect(p, '(');
+  hone_text_expect(&p->in, '(');
   if (++p->depth > MAX_DEPTH) fail(p, "types nest too deep");
-  hone_type_t element = p->status ? type : read_type(p);
+  hone_type_t element = p->in.status ? type : read_type(p);
   p->depth--;
-  expect(p, ')');
+  hone_text_expect(&p->in, ')');
   if (element.kind != HONE_TYPE_ANY) {
     type.element = hone_arena_memdup(p->arena, &element, sizeof element);
     if (!type.element) out_of_memory(p);
@@ -255,19 +184,19 @@ static hone_type_t read_container(parser_t* p, hone_type_kind_t kind) {
 }
 
 static hone_type_t read_type(parser_t* p) {
-  if (take_word(p, "any")) return hone_type_any();
-  if (take_word(p, "sequence")) return read_container(p, HONE_TYPE_SEQUENCE);
-  if (take_word(p, "optional")) return read_container(p, HONE_TYPE_OPTIONAL);
+  if (hone_text_take_word(&p->in, "any")) return hone_type_any();
+  if (hone_text_take_word(&p->in, "sequence")) return read_container(p, HONE_TYPE_SEQUENCE);
+  if (hone_text_take_word(&p->in, "optional")) return read_container(p, HONE_TYPE_OPTIONAL);
   hone_type_t type = hone_type_any();
   type.kind = HONE_TYPE_MAP;
-  if (take_word(p, "map")) return type;
+  if (hone_text_take_word(&p->in, "map")) return type;
   char word[32];
   read_word(p, word, sizeof word);
   type = hone_type_tensor(hone_dtype_parse(word), -1, NULL);
   if (type.dtype == HONE_UNKNOWN && strcmp(word, "unknown") != 0) fail(p, "unknown type");
-  skip_blanks(p);
-  if (strncmp(p->at, "[...]", 5) == 0) {
-    p->at += 5;
+  hone_text_skip_blanks(&p->in);
+  if (strncmp(p->in.at, "[...]", 5) == 0) {
+    p->in.at += 5;
     return type;
   }
   type.dims = read_dims(p, &type.rank);
@@ -279,43 +208,43 @@ static hone_type_t read_type(parser_t* p) {
 
 static void read_number(parser_t* p, hone_dtype_t dtype, char* to) {
   char* end;
-  skip_blanks(p);
+  hone_text_skip_blanks(&p->in);
   if (hone_dtype_is_float(dtype)) {
-    hone_from_double(dtype, strtod(p->at, &end), false, to);
+    hone_from_double(dtype, strtod(p->in.at, &end), false, to);
   } else {
-    int64_t value =
-        dtype == HONE_U64 ? (int64_t)strtoull(p->at, &end, 10) : (int64_t)strtoll(p->at, &end, 10);
+    int64_t value = dtype == HONE_U64 ? (int64_t)strtoull(p->in.at, &end, 10)
+                                      : (int64_t)strtoll(p->in.at, &end, 10);
     hone_store_i64(dtype, &value, 1, to);
   }
-  if (end == p->at) fail(p, "expected a number");
-  p->at = end;
+  if (end == p->in.at) fail(p, "expected a number");
+  p->in.at = end;
 }
 
 static void read_elements(parser_t* p, hone_tensor_t* tensor) {
   hone_dtype_t dtype = hone_tensor_dtype(tensor);
   char* data = hone_tensor_data(tensor);
-  expect(p, '{');
-  for (int64_t i = 0; i < hone_tensor_count(tensor) && !p->status; i++) {
-    if (i) expect(p, ',');
+  hone_text_expect(&p->in, '{');
+  for (int64_t i = 0; i < hone_tensor_count(tensor) && !p->in.status; i++) {
+    if (i) hone_text_expect(&p->in, ',');
     if (dtype == HONE_STRING) {
       size_t size;
       const char* text = read_quoted(p, &size);
       hone_status_t status = hone_tensor_set_string(tensor, i, text, size);
-      if (status && p->status)
+      if (status && p->in.status)
         hone_status_free(status);
       else if (status)
-        p->status = status;
-    } else if (!p->status) {
+        p->in.status = status;
+    } else if (!p->in.status) {
       read_number(p, dtype, data + (size_t)i * hone_dtype_size(dtype));
     }
   }
-  expect(p, '}');
+  hone_text_expect(&p->in, '}');
 }
 
 static void read_raw(parser_t* p, hone_tensor_t* tensor) {
   size_t size;
   const void* bytes = read_bytes(p, &size);
-  if (p->status) return;
+  if (p->in.status) return;
   if (size != hone_tensor_bytes(tensor) || hone_tensor_dtype(tensor) == HONE_STRING)
     fail(p, "the bytes do not fit the type");
   else if (size)
@@ -337,16 +266,16 @@ static hone_tensor_t* read_constant(parser_t* p, const char* contents, const hon
     return NULL;
   }
   hone_tensor_t* tensor;
-  p->status = hone_tensor_create(p->allocator, type->dtype, type->rank, dims, &tensor);
-  if (p->status) return NULL;
-  const char* behind = p->at;
-  p->at = contents;
-  if (peek(p, '{'))
+  p->in.status = hone_tensor_create(p->allocator, type->dtype, type->rank, dims, &tensor);
+  if (p->in.status) return NULL;
+  const char* behind = p->in.at;
+  p->in.at = contents;
+  if (hone_text_peek(&p->in, '{'))
     read_elements(p, tensor);
   else
     read_raw(p, tensor);
-  if (!p->status) p->at = behind;
-  if (p->status) {
+  if (!p->in.status) p->in.at = behind;
+  if (p->in.status) {
     hone_tensor_release(tensor);
     return NULL;
   }
@@ -357,19 +286,19 @@ static hone_tensor_t* read_constant(parser_t* p, const char* contents, const hon
 
 /* Moves over the contents of a constant. */
 static void skip_contents(parser_t* p) {
-  bool listed = peek(p, '{');
-  for (bool quoted = false; *p->at && (quoted || *p->at != '\n'); p->at++) {
-    if (*p->at == '\\' && quoted && p->at[1])
-      p->at++;
-    else if (*p->at == '"') {
+  bool listed = hone_text_peek(&p->in, '{');
+  for (bool quoted = false; *p->in.at && (quoted || *p->in.at != '\n'); p->in.at++) {
+    if (*p->in.at == '\\' && quoted && p->in.at[1])
+      p->in.at++;
+    else if (*p->in.at == '"') {
       quoted = !quoted;
       if (!quoted && !listed) break;
-    } else if (*p->at == '}' && !quoted && listed)
+    } else if (*p->in.at == '}' && !quoted && listed)
       break;
-    else if (*p->at == ':' && !quoted)
+    else if (*p->in.at == ':' && !quoted)
       return;
   }
-  if (*p->at && *p->at != '\n') p->at++;
+  if (*p->in.at && *p->in.at != '\n') p->in.at++;
 }
 
 /* ---- host nodes ---- */
@@ -379,13 +308,13 @@ static void destroy_model(void* model) { hone_model_destroy(model); }
 static hone_model_t* load_host_model(parser_t* p) {
   size_t size;
   const void* bytes = read_bytes(p, &size);
-  if (p->status) return NULL;
+  if (p->in.status) return NULL;
   hone_onnx_options_t options = {.copy = true, .no_check = true};
   hone_model_t* model;
-  p->status = hone_onnx_load_memory(p->allocator, bytes, size, NULL, &options, &model);
-  if (p->status) return NULL;
-  p->status = hone_graph_on_destroy(p->root, destroy_model, model);
-  if (p->status) {
+  p->in.status = hone_onnx_load_memory(p->allocator, bytes, size, NULL, &options, &model);
+  if (p->in.status) return NULL;
+  p->in.status = hone_graph_on_destroy(p->root, destroy_model, model);
+  if (p->in.status) {
     hone_model_destroy(model);
     return NULL;
   }
@@ -396,16 +325,16 @@ static hone_model_t* load_host_model(parser_t* p) {
 
 static void read_captures(parser_t* p, hone_host_t* host) {
   list_t list = {.size = sizeof(const char*)};
-  if (!take_word(p, "captures")) fail(p, "expected captures=[...]");
-  expect(p, '=');
-  expect(p, '[');
-  while (!p->status && !peek(p, ']')) {
-    if (list.count) expect(p, ',');
+  if (!hone_text_take_word(&p->in, "captures")) fail(p, "expected captures=[...]");
+  hone_text_expect(&p->in, '=');
+  hone_text_expect(&p->in, '[');
+  while (!p->in.status && !hone_text_peek(&p->in, ']')) {
+    if (list.count) hone_text_expect(&p->in, ',');
     const char* name = read_quoted(p, NULL);
     const char** to = list_add(p, &list);
     if (to) *to = name;
   }
-  expect(p, ']');
+  hone_text_expect(&p->in, ']');
   host->n_captures = list.count;
   host->capture_names = (const char**)(void*)list.items;
 }
@@ -417,19 +346,21 @@ static void read_host(parser_t* p, hone_node_t* node) {
     out_of_memory(p);
     return;
   }
-  if (!take_word(p, "op") || !take(p, '=')) fail(p, "expected op=");
+  if (!hone_text_take_word(&p->in, "op") || !hone_text_take(&p->in, '=')) fail(p, "expected op=");
   read_quoted(p, NULL); /* for people; the node says it again */
-  if (!take_word(p, "opset") || !take(p, '=')) fail(p, "expected opset=");
-  host->opset = read_int(p);
-  host->deferred = take_word(p, "deferred");
+  if (!hone_text_take_word(&p->in, "opset") || !hone_text_take(&p->in, '='))
+    fail(p, "expected opset=");
+  host->opset = hone_text_read_int(&p->in);
+  host->deferred = hone_text_take_word(&p->in, "deferred");
   if (host->deferred) {
-    expect(p, '=');
+    hone_text_expect(&p->in, '=');
     host->reason = read_quoted(p, NULL);
   }
   read_captures(p, host);
-  if (!take_word(p, "node") || !take(p, '=')) fail(p, "expected node=");
+  if (!hone_text_take_word(&p->in, "node") || !hone_text_take(&p->in, '='))
+    fail(p, "expected node=");
   host->model = load_host_model(p);
-  if (p->status) return;
+  if (p->in.status) return;
   host->node = host->model->graph->nodes;
   host->opsets = host->model->opsets;
   host->n_opsets = host->model->n_opsets;
@@ -455,20 +386,20 @@ static const struct {
 };
 
 static void expect_field(parser_t* p, const char* name) {
-  if (!take_word(p, name)) fail(p, name);
-  expect(p, '=');
+  if (!hone_text_take_word(&p->in, name)) fail(p, name);
+  hone_text_expect(&p->in, '=');
 }
 
 static void read_axes(parser_t* p, hone_node_t* node) {
   list_t list = {.size = sizeof(int64_t)};
-  expect(p, '[');
-  while (!p->status && !peek(p, ']')) {
-    if (list.count) expect(p, ',');
-    int64_t axis = read_int(p);
+  hone_text_expect(&p->in, '[');
+  while (!p->in.status && !hone_text_peek(&p->in, ']')) {
+    if (list.count) hone_text_expect(&p->in, ',');
+    int64_t axis = hone_text_read_int(&p->in);
     int64_t* to = list_add(p, &list);
     if (to) *to = axis;
   }
-  expect(p, ']');
+  hone_text_expect(&p->in, ']');
   node->n_axes = list.count;
   node->axes = list.items ? (const int64_t*)(const void*)list.items
                           : hone_arena_alloc(p->arena, sizeof(int64_t));
@@ -494,7 +425,7 @@ static void read_all_dims(parser_t* p, int fields, hone_node_t* node) {
 
 static void read_flags(parser_t* p, hone_node_t* node) {
   for (size_t i = 0; i < sizeof flag_names / sizeof *flag_names; i++)
-    if (take_word(p, flag_names[i].name)) node->flags |= flag_names[i].flag;
+    if (hone_text_take_word(&p->in, flag_names[i].name)) node->flags |= flag_names[i].flag;
 }
 
 static void read_dtype(parser_t* p, hone_node_t* node) {
@@ -531,16 +462,16 @@ static void read_attributes(parser_t* p, hone_node_t* node) {
   }
   if (fields & HONE_USES_BATCH) {
     expect_field(p, "batch");
-    node->n_batch = read_small(p, HONE_MAX_RANK + 1);
+    node->n_batch = hone_text_read_small(&p->in, HONE_MAX_RANK + 1);
   }
   if (fields & HONE_USES_CARRIED) {
     expect_field(p, "carried");
-    node->n_carried = read_small(p, MAX_OPERANDS);
+    node->n_carried = hone_text_read_small(&p->in, MAX_OPERANDS);
   }
   if (fields & HONE_USES_LABEL) read_label(p, node);
   if (fields & HONE_USES_SEED) {
     expect_field(p, "seed");
-    node->seed = read_int(p);
+    node->seed = hone_text_read_int(&p->in);
   }
   read_all_dims(p, fields, node);
   if (fields & HONE_USES_FLAGS) read_flags(p, node);
@@ -550,45 +481,46 @@ static void read_attributes(parser_t* p, hone_node_t* node) {
 /* "<0 dim 1, 3 element 0>" */
 static hone_bind_t* read_binds(parser_t* p) {
   hone_bind_t *first = NULL, **last = &first;
-  if (!take(p, '<')) return NULL;
+  if (!hone_text_take(&p->in, '<')) return NULL;
   do {
     hone_bind_t* bind = hone_arena_alloc(p->arena, sizeof *bind);
     if (!bind) {
       out_of_memory(p);
       return NULL;
     }
-    bind->symbol = read_small(p, hone_dims_symbol_count(p->root->dims));
-    bind->is_dim = take_word(p, "dim");
-    if (!bind->is_dim && !take_word(p, "element")) fail(p, "expected dim or element");
-    bind->index = read_small(p, bind->is_dim ? HONE_MAX_RANK : INT32_MAX);
+    bind->symbol = hone_text_read_small(&p->in, hone_dims_symbol_count(p->root->dims));
+    bind->is_dim = hone_text_take_word(&p->in, "dim");
+    if (!bind->is_dim && !hone_text_take_word(&p->in, "element"))
+      fail(p, "expected dim or element");
+    bind->index = hone_text_read_small(&p->in, bind->is_dim ? HONE_MAX_RANK : INT32_MAX);
     *last = bind;
     last = &bind->next;
-  } while (take(p, ','));
-  expect(p, '>');
+  } while (hone_text_take(&p->in, ','));
+  hone_text_expect(&p->in, '>');
   return first;
 }
 
 static void read_results(parser_t* p, const hone_graph_t* graph, list_t* results) {
-  while (take(p, '%')) {
-    int64_t id = read_int(p);
+  while (hone_text_take(&p->in, '%')) {
+    int64_t id = hone_text_read_int(&p->in);
     if (id != graph->n_values + results->count) fail(p, "values must be numbered in order");
     result_t* result = list_add(p, results);
     if (!result) return;
     *result = (result_t){0};
-    if (peek(p, '"')) result->name = read_quoted(p, NULL);
+    if (hone_text_peek(&p->in, '"')) result->name = read_quoted(p, NULL);
     result->binds = read_binds(p);
   }
 }
 
 static void read_operands(parser_t* p, const hone_graph_t* graph, hone_node_t* node) {
   list_t list = {.size = sizeof(hone_value_t*)};
-  while (!p->status && (peek(p, '%') || peek(p, '_'))) {
+  while (!p->in.status && (hone_text_peek(&p->in, '%') || hone_text_peek(&p->in, '_'))) {
     hone_value_t* value = NULL;
-    if (take(p, '%')) {
-      int id = read_small(p, graph->n_values);
-      value = p->status ? NULL : graph->values[id];
+    if (hone_text_take(&p->in, '%')) {
+      int id = hone_text_read_small(&p->in, graph->n_values);
+      value = p->in.status ? NULL : graph->values[id];
     } else {
-      p->at++;
+      p->in.at++;
     }
     hone_value_t** to = list_add(p, &list);
     if (to) *to = value;
@@ -603,9 +535,9 @@ static void read_types(parser_t* p, int count, hone_type_t** out_types) {
     out_of_memory(p);
     return;
   }
-  expect(p, ':');
-  for (int i = 0; i < count && !p->status; i++) {
-    if (i) expect(p, ',');
+  hone_text_expect(&p->in, ':');
+  for (int i = 0; i < count && !p->in.status; i++) {
+    if (i) hone_text_expect(&p->in, ',');
     (*out_types)[i] = read_type(p);
   }
 }
@@ -613,12 +545,12 @@ static void read_types(parser_t* p, int count, hone_type_t** out_types) {
 static void read_graph(parser_t* p, hone_graph_t* graph);
 
 static void read_region(parser_t* p, hone_graph_t* graph, hone_graph_t** out_region) {
-  if (!take_word(p, "region")) fail(p, "expected a region");
+  if (!hone_text_take_word(&p->in, "region")) fail(p, "expected a region");
   const char* name = read_quoted(p, NULL);
-  if (p->status) return;
-  p->status = hone_graph_create_region(graph, name, out_region);
+  if (p->in.status) return;
+  p->in.status = hone_graph_create_region(graph, name, out_region);
   if (++p->depth > MAX_DEPTH) fail(p, "regions nest too deep");
-  if (!p->status) read_graph(p, *out_region);
+  if (!p->in.status) read_graph(p, *out_region);
   p->depth--;
 }
 
@@ -636,25 +568,25 @@ static void read_node(parser_t* p, hone_graph_t* graph) {
   hone_type_t* types = NULL;
   char word[32];
   read_results(p, graph, &results);
-  expect(p, '=');
+  hone_text_expect(&p->in, '=');
   read_word(p, word, sizeof word);
   node.prim = hone_prim_parse(word);
-  if (!p->status && node.prim == HONE_PRIM_COUNT) fail(p, "unknown primitive");
-  int n_outputs = p->status ? -1 : hone_prim_info(node.prim)->outputs;
+  if (!p->in.status && node.prim == HONE_PRIM_COUNT) fail(p, "unknown primitive");
+  int n_outputs = p->in.status ? -1 : hone_prim_info(node.prim)->outputs;
   if (n_outputs >= 0 && results.count != n_outputs) fail(p, "a wrong number of results");
-  if (p->status) return;
+  if (p->in.status) return;
   node.n_outputs = results.count;
   read_operands(p, graph, &node);
-  if (!p->status) read_attributes(p, &node);
-  const char* contents = p->at;
+  if (!p->in.status) read_attributes(p, &node);
+  const char* contents = p->in.at;
   if (node.prim == HONE_PRIM_CONSTANT) skip_contents(p);
   read_types(p, results.count, &types);
-  if (take(p, '@')) node.origin = read_quoted(p, NULL);
-  if (node.prim == HONE_PRIM_CONSTANT && !p->status)
+  if (hone_text_take(&p->in, '@')) node.origin = read_quoted(p, NULL);
+  if (node.prim == HONE_PRIM_CONSTANT && !p->in.status)
     node.constant = read_constant(p, contents, types);
   node.n_regions = hone_prim_info(node.prim)->regions;
-  for (int i = 0; i < node.n_regions && !p->status; i++) read_region(p, graph, &node.regions[i]);
-  if (p->status) return;
+  for (int i = 0; i < node.n_regions && !p->in.status; i++) read_region(p, graph, &node.regions[i]);
+  if (p->in.status) return;
   hone_node_t* made = hone_graph_append(graph, &node, types);
   if (made)
     attach_results(made, &results);
@@ -665,41 +597,41 @@ static void read_node(parser_t* p, hone_graph_t* graph) {
 static void read_return(parser_t* p, hone_graph_t* graph) {
   list_t values = {.size = sizeof(hone_value_t*)}, names = {.size = sizeof(const char*)};
   bool named = false;
-  while (take(p, '%')) {
-    int id = read_small(p, graph->n_values);
+  while (hone_text_take(&p->in, '%')) {
+    int id = hone_text_read_small(&p->in, graph->n_values);
     hone_value_t** value = list_add(p, &values);
     const char** name = list_add(p, &names);
-    if (!value || !name || p->status) return;
+    if (!value || !name || p->in.status) return;
     *value = graph->values[id];
     *name = "";
-    if (peek(p, '"')) {
+    if (hone_text_peek(&p->in, '"')) {
       named = true;
       *name = read_quoted(p, NULL);
     }
   }
-  if (p->status) return;
-  p->status = hone_graph_set_outputs(graph, values.count, (hone_value_t**)(void*)values.items,
-                                     named ? (const char**)(void*)names.items : NULL);
+  if (p->in.status) return;
+  p->in.status = hone_graph_set_outputs(graph, values.count, (hone_value_t**)(void*)values.items,
+                                        named ? (const char**)(void*)names.items : NULL);
 }
 
 /* The body, after the graph's name. */
 static void read_graph(parser_t* p, hone_graph_t* graph) {
-  expect(p, '{');
-  while (peek(p, '%') || peek(p, '=')) read_node(p, graph);
-  if (!take_word(p, "return")) fail(p, "expected a node or return");
+  hone_text_expect(&p->in, '{');
+  while (hone_text_peek(&p->in, '%') || hone_text_peek(&p->in, '=')) read_node(p, graph);
+  if (!hone_text_take_word(&p->in, "return")) fail(p, "expected a node or return");
   read_return(p, graph);
-  expect(p, '}');
+  hone_text_expect(&p->in, '}');
 }
 
 static void read_symbols(parser_t* p) {
   static const char* const origins[] = {"input", "result", "element"};
-  while (take_word(p, "symbol")) {
+  while (hone_text_take_word(&p->in, "symbol")) {
     const char* name = read_quoted(p, NULL);
     int origin = 0;
-    while (origin < 3 && !take_word(p, origins[origin])) origin++;
+    while (origin < 3 && !hone_text_take_word(&p->in, origins[origin])) origin++;
     if (origin == 3) fail(p, "expected input, result or element");
-    int64_t min = read_int(p), max = read_int(p);
-    if (p->status) return;
+    int64_t min = hone_text_read_int(&p->in), max = hone_text_read_int(&p->in);
+    if (p->in.status) return;
     int before = hone_dims_symbol_count(p->root->dims);
     hone_dim_t made = hone_dim_symbol(p->root->dims, name, (hone_symbol_origin_t)origin, min, max);
     if (hone_dim_is_bad(made))
@@ -712,39 +644,40 @@ static void read_symbols(parser_t* p) {
 }
 
 static void read_root(parser_t* p) {
-  if (!take_word(p, "hone") || !take(p, '-') || !take_word(p, "graph") || read_int(p) != 1)
+  if (!hone_text_take_word(&p->in, "hone") || !hone_text_take(&p->in, '-') ||
+      !hone_text_take_word(&p->in, "graph") || hone_text_read_int(&p->in) != 1)
     fail(p, "not a graph of hone: the text must start with 'hone-graph 1'");
   read_symbols(p);
   int symbols = hone_dims_symbol_count(p->root->dims);
-  if (!take_word(p, "graph")) fail(p, "expected graph");
+  if (!hone_text_take_word(&p->in, "graph")) fail(p, "expected graph");
   const char* name = read_quoted(p, NULL);
-  if (p->status) return;
+  if (p->in.status) return;
   p->root->name = name;
   read_graph(p, p->root);
-  if (!p->status && hone_dims_symbol_count(p->root->dims) != symbols)
+  if (!p->in.status && hone_dims_symbol_count(p->root->dims) != symbols)
     fail(p, "a symbol is used that no line declares");
-  skip_blanks(p);
-  if (!p->status && *p->at) fail(p, "something follows the graph");
+  hone_text_expect_end(&p->in);
 }
 
 hone_status_t hone_graph_parse(const hone_allocator_t* allocator, const char* text, size_t size,
                                hone_graph_t** out_graph) {
   *out_graph = NULL;
   if (!allocator) allocator = hone_allocator_system();
-  parser_t p = {.allocator = allocator};
+  parser_t p = {.allocator = allocator,
+                .in = {.subject = "graph text", .code = HONE_INVALID_MODEL}};
   HONE_TRY(hone_graph_create(allocator, "", &p.root));
   p.arena = p.root->arena;
   char* copy = hone_arena_strndup(p.arena, text, size);
   if (copy) {
-    p.text = p.at = copy;
+    p.in.text = p.in.at = copy;
     read_root(&p);
-    if (!p.status) p.status = hone_graph_verify(p.root);
+    if (!p.in.status) p.in.status = hone_graph_verify(p.root);
   } else {
     out_of_memory(&p);
   }
-  if (p.status)
+  if (p.in.status)
     hone_graph_destroy(p.root);
   else
     *out_graph = p.root;
-  return p.status;
+  return p.in.status;
 }
