@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "ir/dim_impl.h"
 
@@ -131,13 +132,8 @@ static void set_range(hone_expr_t* e) {
 
 /* ---- interning ---- */
 
-static uint64_t mix(uint64_t h, uint64_t x) {
-  h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-  return h * 0xff51afd7ed558ccdu;
-}
-
 static uint64_t hash_dim(uint64_t h, hone_dim_t d) {
-  return mix(mix(h, (uint64_t)d.k), d.expr ? (uint64_t)d.expr->id + 1 : 0);
+  return hone_hash_mix(hone_hash_mix(h, (uint64_t)d.k), d.expr ? (uint64_t)d.expr->id + 1 : 0);
 }
 
 static bool same_content(const hone_expr_t* a, const hone_expr_t* b) {
@@ -321,13 +317,13 @@ static void sum_drop_zeros(sum_t* sum) {
 /* Range and hash of a finished sum. */
 static void linear_finish(hone_expr_t* e) {
   e->min = e->max = e->constant;
-  e->hash = mix(HONE_EXPR_LINEAR, (uint64_t)e->constant);
+  e->hash = hone_hash_mix(HONE_EXPR_LINEAR, (uint64_t)e->constant);
   for (int i = 0; i < e->n_terms; i++) {
     int64_t c = e->terms[i].coefficient;
     const hone_expr_t* at = e->terms[i].atom;
     e->min = add_end(e->min, mul_end(c > 0 ? at->min : at->max, c));
     e->max = add_end(e->max, mul_end(c > 0 ? at->max : at->min, c));
-    e->hash = mix(mix(e->hash, (uint64_t)at->id), (uint64_t)c);
+    e->hash = hone_hash_mix(hone_hash_mix(e->hash, (uint64_t)at->id), (uint64_t)c);
     e->size += at->size;
   }
 }

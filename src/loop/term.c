@@ -4,27 +4,23 @@
 #include <string.h>
 
 #include "base/float_convert.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "loop/kernel.h"
 
 /* ---- interning ---- */
 
-static uint64_t mix(uint64_t h, uint64_t x) {
-  h ^= x + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-  return h * 0xff51afd7ed558ccdu;
-}
-
 static uint64_t mix_dim(uint64_t h, hone_dim_t d) {
-  return mix(mix(h, (uint64_t)d.k), (uint64_t)(uintptr_t)d.expr);
+  return hone_hash_mix(hone_hash_mix(h, (uint64_t)d.k), (uint64_t)(uintptr_t)d.expr);
 }
 
 static uint64_t hash_term(const hone_term_t* t) {
-  uint64_t h = mix((uint64_t)t->kind, (uint64_t)t->dtype);
-  h = mix(mix(h, (uint64_t)t->prim), (uint64_t)t->flags);
-  h = mix(mix(h, t->bits[0]), t->bits[1]);
-  for (int i = 0; i < t->n_args; i++) h = mix(h, (uint64_t)t->args[i]->id);
+  uint64_t h = hone_hash_mix((uint64_t)t->kind, (uint64_t)t->dtype);
+  h = hone_hash_mix(hone_hash_mix(h, (uint64_t)t->prim), (uint64_t)t->flags);
+  h = hone_hash_mix(hone_hash_mix(h, t->bits[0]), t->bits[1]);
+  for (int i = 0; i < t->n_args; i++) h = hone_hash_mix(h, (uint64_t)t->args[i]->id);
   h = mix_dim(h, t->dim);
-  if (t->buffer) h = mix(h, (uint64_t)(uintptr_t)t->buffer); /* its number may change */
+  if (t->buffer) h = hone_hash_pointer(h, t->buffer); /* its number may change */
   for (int i = 0; t->buffer && i < t->buffer->rank; i++) h = mix_dim(h, t->index[i]);
   return h;
 }

@@ -7,30 +7,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "passes/common/rewrite.h"
-
-/* FNV-1a over 64-bit words. */
-static uint64_t mix(uint64_t hash, uint64_t word) {
-  hash ^= word;
-  hash *= 0x100000001b3u;
-  return hash ^ (hash >> 29);
-}
-
-static uint64_t mix_pointer(uint64_t hash, const void* pointer) {
-  return mix(hash, (uint64_t)(uintptr_t)pointer);
-}
 
 static uint64_t mix_bytes(uint64_t hash, const void* data, size_t size) {
   const char* bytes = data;
   for (; size >= 8; size -= 8, bytes += 8) {
     uint64_t word;
     memcpy(&word, bytes, 8);
-    hash = mix(hash, word);
+    hash = hone_hash_mix(hash, word);
   }
   uint64_t last = size;
   memcpy(&last, bytes, size);
-  return mix(hash, last);
+  return hone_hash_mix(hash, last);
 }
 
 /* Of large contents a few bytes from all over: whether they are the same is
@@ -40,13 +30,13 @@ static uint64_t mix_sample(uint64_t hash, const char* data, size_t size) {
   if (size <= WHOLE) return mix_bytes(hash, data, size);
   size_t step = (size - SAMPLE) / (SAMPLES - 1);
   for (size_t i = 0; i < SAMPLES; i++) hash = mix_bytes(hash, data + i * step, SAMPLE);
-  return mix(hash, size);
+  return hone_hash_mix(hash, size);
 }
 
 static uint64_t mix_dims(uint64_t hash, int count, const hone_dim_t* dims) {
   for (int i = 0; dims && i < count; i++) {
-    hash = mix_pointer(hash, dims[i].expr);
-    hash = mix(hash, dims[i].expr ? 0 : (uint64_t)dims[i].k);
+    hash = hone_hash_pointer(hash, dims[i].expr);
+    hash = hone_hash_mix(hash, dims[i].expr ? 0 : (uint64_t)dims[i].k);
   }
   return hash;
 }
@@ -56,20 +46,21 @@ static bool plain_tensor(const hone_tensor_t* tensor) {
 }
 
 static uint64_t mix_constant(uint64_t hash, const hone_tensor_t* tensor) {
-  if (!plain_tensor(tensor)) return mix_pointer(hash, tensor);
-  hash = mix(hash, hone_tensor_dtype(tensor));
+  if (!plain_tensor(tensor)) return hone_hash_pointer(hash, tensor);
+  hash = hone_hash_mix(hash, hone_tensor_dtype(tensor));
   for (int i = 0; i < hone_tensor_rank(tensor); i++)
-    hash = mix(hash, (uint64_t)hone_tensor_dims(tensor)[i]);
+    hash = hone_hash_mix(hash, (uint64_t)hone_tensor_dims(tensor)[i]);
   return mix_sample(hash, hone_tensor_data(tensor), hone_tensor_bytes(tensor));
 }
 
 static uint64_t hash_node(const hone_node_t* node) {
-  uint64_t hash = mix_pointer(0xcbf29ce484222325u, node->graph);
-  hash = mix(hash, ((uint64_t)node->prim << 32) | ((uint64_t)node->dtype << 16) | node->combine);
-  hash = mix(hash, ((uint64_t)node->n_batch << 32) | (uint64_t)node->n_inputs);
-  hash = mix(mix(hash, (uint64_t)node->flags), (uint64_t)node->seed);
-  for (int i = 0; i < node->n_inputs; i++) hash = mix_pointer(hash, node->inputs[i]);
-  for (int i = 0; i < node->n_axes; i++) hash = mix(hash, (uint64_t)node->axes[i]);
+  uint64_t hash = hone_hash_pointer(0xcbf29ce484222325u, node->graph);
+  hash = hone_hash_mix(
+      hash, ((uint64_t)node->prim << 32) | ((uint64_t)node->dtype << 16) | node->combine);
+  hash = hone_hash_mix(hash, ((uint64_t)node->n_batch << 32) | (uint64_t)node->n_inputs);
+  hash = hone_hash_mix(hone_hash_mix(hash, (uint64_t)node->flags), (uint64_t)node->seed);
+  for (int i = 0; i < node->n_inputs; i++) hash = hone_hash_pointer(hash, node->inputs[i]);
+  for (int i = 0; i < node->n_axes; i++) hash = hone_hash_mix(hash, (uint64_t)node->axes[i]);
   const hone_dim_t* lists[] = {node->shape, node->lo, node->hi, node->step};
   for (int i = 0; i < 4; i++) hash = mix_dims(hash, node->n_dims, lists[i]);
   return node->constant ? mix_constant(hash, node->constant) : hash;

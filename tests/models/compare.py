@@ -10,7 +10,8 @@ Some nets magnify the rounding of every runtime (a value that is rounded to int8
 the other side of one half, and the layers behind it see a step): where the limit is missed,
 the same net is run on ONNX Runtime with weights and inputs moved by at most one unit in the
 last place. A difference within TWICE what that alone changes is said to agree "to its
-rounding", and told apart in the summary.
+rounding", and told apart in the summary, if also each of its nodes, given the very inputs that
+ONNX Runtime had there, gives what ONNX Runtime gave (nodewise.py).
 
 usage: compare.py [ci] [more] [--device ref] [--only REGEX]
 """
@@ -31,10 +32,9 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
 import fetch  # noqa: E402
 import hone_ctypes  # noqa: E402
 import inputs  # noqa: E402
+import nodewise  # noqa: E402
 
 LIMIT = 1e-4
-
-
 ROUNDING_TRIALS = 8
 
 
@@ -104,13 +104,17 @@ def nudge(array, rng):
     return np.where(towards == 0, array, moved)
 
 
+def load_exact(row):
+    exact = exact_products(row.file)
+    return onnx.load(exact) if isinstance(exact, str) else onnx.load_from_string(exact)
+
+
 def rounding(row, feeds, want):
     """For each output, how far nudged weights and inputs move ONNX Runtime's own result."""
     worst = [0.0] * len(want)
     for trial in range(ROUNDING_TRIALS):
         rng = np.random.default_rng(trial)
-        exact = exact_products(row.file)
-        model = onnx.load(exact) if isinstance(exact, str) else onnx.load_from_string(exact)
+        model = load_exact(row)
         sizes = {name for node in model.graph.node if node.op_type in ("Resize", "Upsample")
                  for name in node.input[1:]}
         for tensor in model.graph.initializer:
@@ -122,6 +126,20 @@ def rounding(row, feeds, want):
         got = reference_session(model.SerializeToString()).run(None, moved)
         worst = [max(w, relative_error(a, b)) for w, a, b in zip(worst, want, got)]
     return worst
+
+
+def node_by_node(row, feeds, device):
+    """(what to say of it, whether all nodes agree)"""
+    def run(model, values):
+        session = hone_ctypes.Session(model, device)
+        return dict(zip(session.outputs, session.run({n: values[n] for n in session.inputs})))
+
+    compared, left_out, worst, where = nodewise.compare(load_exact(row), feeds, reference_session,
+                                                        run, relative_error)
+    text = f"{compared} nodes one by one: the worst at {worst:.2f} of its limit"
+    if worst > 1:
+        text += f" ({where})"
+    return text + (f", {left_out} left out (no tensors)" if left_out else ""), worst <= 1
 
 
 def compare(row, device):
@@ -149,7 +167,9 @@ def compare(row, device):
            for n, e, a in zip(names, errors, allowed) if e > max(LIMIT, 2 * a)]
     if bad:
         return "failed", "; ".join(bad)
-    return "rounding", f"error {max(errors):.1e}; rounding alone gives {max(allowed):.1e}"
+    text, agree = node_by_node(row, feeds, device)
+    text = f"error {max(errors):.1e}; rounding alone gives {max(allowed):.1e}; {text}"
+    return "rounding" if agree else "failed", text
 
 
 def main():
