@@ -36,6 +36,12 @@ static void draw_element(draw_t* d, hone_dtype_t dtype, void* element) {
   memcpy(element, &value, hone_dtype_size(dtype)); /* little endian */
 }
 
+static void draw_word(draw_t* d, hone_tensor_t* tensor, int64_t index) {
+  static const char* const words[] = {"", "a", "one", "two words", "Three."};
+  const char* word = words[next(d) % TEST_COUNT(words)];
+  assert_ok(hone_tensor_set_string(tensor, index, word, strlen(word)));
+}
+
 static hone_tensor_t* draw_tensor(draw_t* d, const hone_type_t* type, const int64_t* symbols) {
   int64_t dims[HONE_MAX_RANK];
   assert_true(hone_type_is_known(type));
@@ -45,7 +51,10 @@ static hone_tensor_t* draw_tensor(draw_t* d, const hone_type_t* type, const int6
   char* data = hone_tensor_data(tensor);
   size_t size = hone_dtype_size(type->dtype);
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++)
-    draw_element(d, type->dtype, data + (size_t)i * size);
+    if (type->dtype == HONE_STRING)
+      draw_word(d, tensor, i);
+    else
+      draw_element(d, type->dtype, data + (size_t)i * size);
   return tensor;
 }
 
