@@ -147,7 +147,7 @@ class _DimOption(C.Structure):
 class _SessionOptions(C.Structure):
     _fields_ = [("struct_size", C.c_size_t), ("allocator", PTR), ("device", C.c_char_p),
                 ("n_dims", C.c_int), ("dims", C.POINTER(_DimOption)), ("threads", C.c_int),
-                ("deterministic", C.c_bool)]
+                ("deterministic", C.c_bool), ("precision", C.c_char_p)]
 
 
 class Session:

@@ -5,7 +5,12 @@
 #include "backends/opencl/opencl.h"
 #include "base/memory.h"
 
-enum { MAX_PLATFORMS = 16, LEAST_VERSION = 102 /* 1.2 */, BUFFER_ALIGNMENT = 64 };
+enum {
+  MAX_PLATFORMS = 16,
+  LEAST_VERSION = 102, /* 1.2 */
+  BUFFER_ALIGNMENT = 64,
+  MOST_CPU_VECTOR = 32, /* bytes: LLVM cuts wider ones into halves, on its usual settings */
+};
 
 /* ---- what a driver says ---- */
 
@@ -142,6 +147,9 @@ static void read_properties(hone_device_t* device) {
   p->shared_bytes = (size_t)number(cl, id, CL_DEVICE_LOCAL_MEM_SIZE);
   p->cache_bytes[device->is_cpu ? 2 : 1] = (size_t)number(cl, id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   p->alignment = BUFFER_ALIGNMENT;
+  if (!device->is_cpu) return;
+  p->vector_registers = p->vector_bytes > MOST_CPU_VECTOR ? 32 : 16;
+  if (p->vector_bytes > MOST_CPU_VECTOR) p->vector_bytes = MOST_CPU_VECTOR;
 }
 
 /* Takes `threads` compute units of a CPU only; what a GPU does is its own business. */

@@ -160,7 +160,7 @@ static const char head[] =
     "s, 0)))\n"
     "#define HONE_BY_8(t, p, s) ((t)(HONE_8(p, s, 0)))\n"
     "#define HONE_BY_16(t, p, s) ((t)(HONE_8(p, s, 0), HONE_8(p, s, 8)))\n"
-    "#ifdef FP_FAST_FMAF\n"
+    "#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__aarch64__)\n"
     "#define HONE_FMA_F32(a, b, c) fma(a, b, c)\n"
     "#else\n#define HONE_FMA_F32(a, b, c) mad(a, b, c)\n#endif\n"
     "static long hone_floordiv(long a, long b) {\n"
