@@ -82,7 +82,7 @@ static bool is_product_sum(const hone_stmt_t* stmt) {
 }
 
 static void put_old(hone_c_render_t* render, const hone_stmt_t* stmt, bool wide) {
-  hone_c_put_name(render, "load", stmt->buffer->dtype, wide);
+  hone_c_put_access(render, "load", stmt->buffer, stmt->index, wide);
   hone_str_append(&render->text, "(");
   hone_c_put_address(render, stmt->buffer, stmt->index);
   hone_str_append(&render->text, ")");
@@ -147,7 +147,7 @@ static void begin_store(hone_c_render_t* render, const hone_stmt_t* stmt) {
 static void put_store(hone_c_render_t* render, const hone_stmt_t* stmt) {
   bool wide = stores_lanes(render, stmt);
   begin_store(render, stmt);
-  hone_c_put_name(render, "store", stmt->buffer->dtype, wide);
+  hone_c_put_access(render, "store", stmt->buffer, stmt->index, wide);
   hone_str_append(&render->text, "(");
   hone_c_put_address(render, stmt->buffer, stmt->index);
   hone_str_append(&render->text, ", ");
@@ -348,7 +348,9 @@ static void declare(hone_c_render_t* render, const hone_buffer_t* buffer) {
   hone_str_appendf(&render->text, "%shone_%s ", render->dialect->spaces[buffer->space],
                    hone_dtype_name(hone_c_stored(buffer->dtype)));
   hone_c_buffer(&render->text, buffer);
-  hone_str_appendf(&render->text, "[%lld];\n", (long long)room_of(render, buffer));
+  bool is_local = buffer->space == HONE_SPACE_LOCAL;
+  hone_str_appendf(&render->text, "[%lld]%s;\n", (long long)room_of(render, buffer),
+                   is_local ? " __attribute__((aligned(64)))" : "");
 }
 
 /* Languages want what a group shares at the top of the function. */

@@ -106,6 +106,10 @@ void hone_c_put_operand(hone_c_render_t* render, const hone_term_t* term, bool w
 bool hone_c_is_wide(const hone_c_render_t* render, const hone_term_t* term);
 /* Refuses grids other than PARALLEL loops at the top or one chain of GROUP loops. */
 void hone_c_check_grid(hone_c_render_t* render);
+/* "hone_load_f32v"; "hone_load_f32v_own" for a vector of f32 in a local array at a
+ * place that is known and a multiple of the vector's size, as local arrays are. */
+void hone_c_put_access(hone_c_render_t* render, const char* op, const hone_buffer_t* buffer,
+                       const hone_dim_t* index, bool wide);
 /* "hone_add_f32v" */
 void hone_c_put_name(hone_c_render_t* render, const char* op, hone_dtype_t dtype, bool wide);
 

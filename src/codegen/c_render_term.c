@@ -96,6 +96,23 @@ void hone_c_put_address(hone_c_render_t* render, const hone_buffer_t* buffer,
     hone_c_dim(&render->text, offset);
 }
 
+/* A vector of a local array at a place that is known and aligned: compilers
+ * keep it in a register where it is read and written as such. */
+static bool is_own_vector(hone_c_render_t* render, const hone_buffer_t* buffer,
+                          const hone_dim_t* index, bool wide) {
+  int64_t step;
+  if (!wide || buffer->space != HONE_SPACE_LOCAL || buffer->dtype != HONE_F32) return false;
+  hone_dim_t offset = first_lane(render, offset_of(render, buffer, index));
+  return hone_c_access_step(render, buffer, index, &step) && step == 1 && hone_dim_is_int(offset) &&
+         offset.k % render->lanes == 0;
+}
+
+void hone_c_put_access(hone_c_render_t* render, const char* op, const hone_buffer_t* buffer,
+                       const hone_dim_t* index, bool wide) {
+  hone_c_put_name(render, op, buffer->dtype, wide);
+  if (is_own_vector(render, buffer, index, wide)) hone_str_append(&render->text, "_own");
+}
+
 bool hone_c_is_wide(const hone_c_render_t* render, const hone_term_t* term) {
   int64_t step;
   if (!render->vector) return false;
@@ -182,7 +199,7 @@ static void put_load(hone_c_render_t* render, const hone_term_t* term, bool wide
   int64_t step = 0;
   if (wide && !hone_c_access_step(render, term->buffer, term->index, &step))
     hone_c_fail(render, hone_status_make(HONE_INTERNAL, "an irregular access in a vector"));
-  hone_c_put_name(render, "load", term->dtype, wide);
+  hone_c_put_access(render, "load", term->buffer, term->index, wide);
   hone_str_append(&render->text, wide && step != 1 ? "_by(" : "(");
   hone_c_put_address(render, term->buffer, term->index);
   if (wide && step != 1) hone_str_appendf(&render->text, ", %lld", (long long)step);

@@ -55,6 +55,8 @@ static const row_t rows[] = {
     {X, WIDE, "load_$D(p) HONE_J(vload)(0, p)"},
     {X, WIDE, "load_$D_by(p, s) HONE_J(HONE_BY_)($T, p, s)"},
     {X, WIDE, "store_$D(p, x) HONE_J(vstore)(x, 0, p)"},
+    {F32, WIDE, "load_$D_own(p) (*($T*)(p))"},
+    {F32, WIDE, "store_$D_own(p, x) (*($T*)(p) = (x))"},
     {B, WIDE, "load_$D(p) (-HONE_C(int)(HONE_J(vload)(0, p)))"},
     {B, WIDE, "load_$D_by(p, s) (-HONE_J(HONE_BY_)($T, p, s))"},
     {B, WIDE, "store_$D(p, x) HONE_J(vstore)(HONE_C(uchar)(-(x)), 0, p)"},

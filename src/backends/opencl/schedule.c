@@ -51,7 +51,6 @@ hone_status_t hone_opencl_schedule(const hone_device_t* device, hone_kernel_t* k
   if (!device->is_cpu)
     return schedule_items(kernel, p->max_group_size < ITEMS ? p->max_group_size : ITEMS);
   int lanes = p->vector_bytes / 4;
-  const hone_cpu_shape_t shape = {.lanes = lanes < 4 ? 4 : lanes,
-                                  .registers = p->vector_registers};
+  const hone_cpu_shape_t shape = {.lanes = lanes < 4 ? 4 : lanes, .registers = p->vector_registers};
   return hone_cpu_schedule(kernel, &shape);
 }

@@ -7,9 +7,9 @@ void rows(__global uchar* m0, ulong o0, __global uchar* m1, ulong o1, hone_i64 b
   {
     const hone_i64 i_1 = (hone_i64)get_group_id(0);
     if ((hone_u64)i_1 < (hone_u64)batch_0) {
-      hone_f32 row_2[20];
-      hone_f32 most_3[1];
-      hone_f32 sum_4[8];
+      hone_f32 row_2[20] __attribute__((aligned(64)));
+      hone_f32 most_3[1] __attribute__((aligned(64)));
+      hone_f32 sum_4[8] __attribute__((aligned(64)));
       {
         hone_store_f32(most_3, -HONE_INF);
       }
@@ -20,7 +20,7 @@ void rows(__global uchar* m0, ulong o0, __global uchar* m1, ulong o1, hone_i64 b
         }
       }
       {
-        hone_store_f32v(sum_4, hone_splat_f32v(0.0f));
+        hone_store_f32v_own(sum_4, hone_splat_f32v(0.0f));
       }
       for (hone_i64 jo_4 = 0; jo_4 < 2; jo_4++) {
         {
@@ -32,7 +32,7 @@ void rows(__global uchar* m0, ulong o0, __global uchar* m1, ulong o1, hone_i64 b
         }
         {
           const hone_f32v t8 = hone_load_f32v(row_2 + (jo_4 * 8));
-          hone_store_f32v(sum_4, hone_add_f32v(hone_load_f32v(sum_4), t8));
+          hone_store_f32v_own(sum_4, hone_add_f32v(hone_load_f32v_own(sum_4), t8));
         }
       }
       for (hone_i64 t_6 = 0; t_6 < 4; t_6++) {
@@ -52,7 +52,7 @@ void rows(__global uchar* m0, ulong o0, __global uchar* m1, ulong o1, hone_i64 b
         hone_store_f32(most_3, 0.0f);
       }
       {
-        const hone_f32v t13 = hone_load_f32v(sum_4);
+        const hone_f32v t13 = hone_load_f32v_own(sum_4);
         hone_store_f32(most_3, hone_add_f32(hone_load_f32(most_3), hone_reduce_add_f32v(t13)));
       }
       for (hone_i64 o_8 = 0; o_8 < 20; o_8++) {
