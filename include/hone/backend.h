@@ -44,6 +44,10 @@ typedef struct hone_profile_event {
   uint64_t start_ns;     /* of a monotonic clock */
   uint64_t duration_ns;
   uint64_t output_bytes; /* of freshly made results; views count 0 */
+  /* Of compiled programs only. */
+  const void* step;   /* tells steps apart, for comparing; NULL: not of a program's step */
+  int depth;          /* 0: of the whole; more: within ifs and loops, told before these are */
+  uint64_t device_ns; /* by the device's own clock; 0: not known */
 } hone_profile_event_t;
 typedef void (*hone_profile_fn)(void* self, const hone_profile_event_t* event);
 
@@ -60,6 +64,7 @@ typedef struct hone_run_options {
   /* Part of a larger run: 0, or what tells the rounds of the loops around it
    * apart for random operators. */
   uint64_t round_key;
+  bool profile_inner; /* also what runs within ifs and loops of compiled programs */
 } hone_run_options_t;
 
 /* ---- what a backend that runs kernels deals in ---- */

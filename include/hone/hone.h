@@ -13,6 +13,7 @@
 #include "hone/engine.h"
 #include "hone/function.h"
 #include "hone/model.h"
+#include "hone/report.h"
 #include "hone/schedule.h"
 #include "hone/session.h"
 #include "hone/status.h"

@@ -297,6 +297,7 @@ static void io_step(transfer_t* t, hone_step_t* step) {
   step->kind = (hone_step_kind_t)kind;
   hone_io_text(&t->io, &step->name);
   hone_io_text(&t->io, &step->origin);
+  hone_io_text(&t->io, &step->nodes);
   hone_io_text(&t->io, &step->reason);
   hone_io_count(&t->io, &step->n_inputs, 4);
   hone_io_ints(&t->io, step->n_inputs, &step->inputs, -1, last);

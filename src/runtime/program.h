@@ -80,7 +80,8 @@ typedef struct hone_routine hone_routine_t;
 typedef struct hone_step {
   hone_step_kind_t kind;
   const char* name;   /* of the kernel, or the primitive */
-  const char* origin; /* the model's nodes */
+  const char* origin; /* the model's node that errors name */
+  const char* nodes;  /* all of the model's nodes that went into it, a line each */
   const char* reason; /* INTERPRET: why; "" otherwise */
   bool is_late;       /* what it needs to start is not known when the routine starts */
   int n_inputs;

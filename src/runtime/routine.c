@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "runtime/guard.h"
 #include "runtime/in_place.h"
+#include "runtime/origins.h"
 #include "runtime/packing.h"
 
 typedef struct builder {
@@ -359,6 +360,7 @@ static hone_status_t add_step(const builder_t* b, const hone_node_t* node) {
   step->inputs = copy_ids(b, node->n_inputs, node->inputs);
   step->n_outputs = node->n_outputs;
   step->outputs = copy_ids(b, node->n_outputs, node->outputs);
+  HONE_TRY(hone_node_origins(node, arena, &step->nodes));
   if (!step->origin || !step->inputs || !step->outputs) return hone_oom();
   if (node->prim == HONE_PRIM_CALL) return make_call(b, node, step);
   if (node->prim == HONE_PRIM_IF || node->prim == HONE_PRIM_LOOP)

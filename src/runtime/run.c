@@ -160,19 +160,50 @@ static hone_status_t dispatch(hone_context_t* context, hone_frame_t* frame,
 }
 
 /* Each step is waited for, so that its time is its own. */
-static hone_status_t run_profiled(hone_context_t* context, hone_frame_t* frame,
-                                  const hone_step_t* step) {
+static hone_status_t run_timed(hone_context_t* context, hone_frame_t* frame,
+                               const hone_step_t* step, hone_event_t** out_after,
+                               hone_profile_event_t* event) {
+  const hone_backend_t* backend = context->program->backend;
   int64_t start = hone_clock_ns();
   HONE_TRY(dispatch(context, frame, step));
-  HONE_TRY(context->program->backend->synchronize(context->stream));
+  if (out_after) HONE_TRY(backend->event_record(context->stream, out_after));
+  HONE_TRY(backend->synchronize(context->stream));
+  event->start_ns = (uint64_t)start;
+  event->duration_ns = (uint64_t)(hone_clock_ns() - start);
+  return NULL;
+}
+
+/* What the device's clock says of a launch, besides. */
+static hone_status_t run_marked(hone_context_t* context, hone_frame_t* frame,
+                                const hone_step_t* step, hone_profile_event_t* event) {
+  const hone_backend_t* backend = context->program->backend;
+  hone_event_t *before = NULL, *after = NULL;
+  HONE_TRY(backend->event_record(context->stream, &before));
+  hone_status_t status = run_timed(context, frame, step, &after, event);
+  if (!status) status = backend->event_elapsed(before, after, &event->device_ns);
+  backend->event_destroy(before);
+  backend->event_destroy(after);
+  return status;
+}
+
+static hone_status_t run_profiled(hone_context_t* context, hone_frame_t* frame,
+                                  const hone_step_t* step) {
   hone_profile_event_t event = {.origin = step->origin,
                                 .primitive = step->name,
-                                .start_ns = (uint64_t)start,
-                                .duration_ns = (uint64_t)(hone_clock_ns() - start)};
+                                .step = step,
+                                .depth = context->depth - 1};
+  if (step->kind == HONE_STEP_LAUNCH)
+    HONE_TRY(run_marked(context, frame, step, &event));
+  else
+    HONE_TRY(run_timed(context, frame, step, NULL, &event));
   for (int i = 0; step->kind != HONE_STEP_VIEW && i < step->n_outputs; i++)
     event.output_bytes += frame->slots[step->outputs[i]].bytes;
   context->options->profile(context->options->profile_self, &event);
   return NULL;
+}
+
+static bool is_profiled(const hone_context_t* context) {
+  return context->options->profile && (context->depth == 1 || context->options->profile_inner);
 }
 
 static void drop_used(hone_context_t* context, hone_frame_t* frame, const hone_step_t* step,
@@ -190,8 +221,7 @@ static void drop_used(hone_context_t* context, hone_frame_t* frame, const hone_s
 
 static hone_status_t run_step(hone_context_t* context, hone_frame_t* frame, int index) {
   const hone_step_t* step = &frame->routine->steps[index];
-  bool profiled = context->options->profile && context->depth == 1;
-  hone_status_t status = (profiled ? run_profiled : dispatch)(context, frame, step);
+  hone_status_t status = (is_profiled(context) ? run_profiled : dispatch)(context, frame, step);
   for (int i = 0; i < step->n_outputs && !status; i++) {
     int v = step->outputs[i];
     status = bind(context, &frame->routine->values[v], &frame->slots[v]);
