@@ -280,9 +280,9 @@ static void strangers_are_refused_with_the_reason(void** state) {
   assert_ok(hone_file_write(path, "not an engine, but long enough to be one, were it one", 50));
   expect_failure(path, NULL, HONE_INVALID_DATA, "not an engine file");
   bytes_t bytes = read_file(f->path);
-  bytes.data[8] = 4; /* the version */
+  bytes.data[8] = 5; /* the version */
   assert_ok(hone_file_write(path, bytes.data, bytes.size));
-  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 4");
+  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 5");
   hone_free(NULL, bytes.data, bytes.size + 1);
   const hone_engine_options_t elsewhere = {.device = "ref"};
   expect_failure(f->path, &elsewhere, HONE_UNAVAILABLE, "compiled for 'cpu', not for 'ref'");

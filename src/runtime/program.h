@@ -193,16 +193,31 @@ HONE_MUST_USE hone_status_t hone_program_run(hone_program_t* program,
 
 /* What a run takes, in bytes, for given values of the symbols (by id). */
 typedef struct hone_program_memory {
-  size_t weights;  /* of the model */
-  size_t copied;   /* weights again, where the device cannot use the host's */
-  size_t planned;  /* blocks of all routines */
-  size_t unshared; /* what those would be without reuse */
-  size_t heap;     /* most of other values at once: late ones and those of interpreted steps */
+  size_t weights;            /* of the model */
+  size_t copied;             /* weights again, where the device cannot use the host's */
+  size_t planned;            /* blocks of all routines */
+  size_t unshared;           /* what those would be without reuse */
+  size_t least;              /* most of their values alive at once: no plan takes less */
+  int n_planned, n_in_place; /* values in those blocks; of these: in place of an input */
+  size_t heap; /* most of other values at once: late ones and those of interpreted steps */
   size_t inputs, outputs;
   bool has_late; /* there are values whose size only a run can tell: more is needed */
 } hone_program_memory_t;
 HONE_MUST_USE hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbols,
                                                 hone_program_memory_t* out_memory);
+/* Where an intermediate value is, for given values of the symbols. */
+typedef struct hone_program_placed {
+  int routine, value;
+  size_t bytes, offset; /* the offset in the routine's block */
+  int first, last;      /* steps */
+  bool is_planned;      /* else it is on the heap */
+  int in_place_of;      /* the value whose place it took; -1: none */
+} hone_program_placed_t;
+/* Calls visit for each planned value and each on the heap whose size is known, routine
+ * by routine. */
+HONE_MUST_USE hone_status_t hone_program_visit_values(
+    const hone_program_t* program, const int64_t* symbols,
+    void (*visit)(void* self, const hone_program_placed_t* placed), void* self);
 /* The plan of the whole for such values, as text with a row for each value. */
 HONE_MUST_USE hone_status_t hone_program_print_plan(hone_program_t* program, const int64_t* symbols,
                                                     hone_str_t* out);

@@ -7,36 +7,48 @@
 
 /* Plans a routine and calls `use` with the plan while it is there. */
 static hone_status_t with_plan(const hone_program_t* program, const hone_routine_t* routine,
-                               const int64_t* symbols, void (*use)(void* self, hone_plan_t* plan),
+                               const int64_t* symbols,
+                               void (*use)(void* self, hone_plan_t* plan, const int* which),
                                void* self) {
   size_t count = (size_t)routine->n_values;
   size_t bytes = count * (sizeof(hone_plan_value_t) + sizeof(int));
   hone_plan_value_t* values = hone_alloc(program->allocator, bytes);
   if (!values) return hone_oom();
   hone_plan_t plan = {.values = values};
-  hone_status_t status =
-      hone_routine_plan(program, routine, symbols, &plan, (int*)(void*)(values + count));
-  if (!status) use(self, &plan);
+  int* which = (int*)(void*)(values + count);
+  hone_status_t status = hone_routine_plan(program, routine, symbols, &plan, which);
+  if (!status) use(self, &plan, which);
   hone_free(program->allocator, values, bytes);
   return status;
 }
 
-static bool is_output(const hone_routine_t* routine, int v) {
-  for (int i = 0; i < routine->n_outputs; i++)
-    if (routine->outputs[i] == v) return true;
+/* The value whose bytes it is. */
+static int base_of(const hone_routine_t* routine, int v) {
+  return routine->values[v].place == HONE_PLACE_VIEW ? routine->values[v].view_of : v;
+}
+
+/* Whether its bytes are those of one of the first `count` outputs. */
+static bool is_output(const hone_routine_t* routine, int count, int v) {
+  for (int i = 0; i < count; i++)
+    if (base_of(routine, routine->outputs[i]) == base_of(routine, v)) return true;
   return false;
 }
 
+/* The results of the whole count elsewhere. */
+static bool counts_as_heap(const hone_routine_t* routine, int v) {
+  const hone_program_value_t* value = &routine->values[v];
+  bool on_heap = value->place == HONE_PLACE_HOST || value->place == HONE_PLACE_HEAP;
+  return on_heap && value->is_known && !value->is_late && value->first >= 0 &&
+         !(routine->index == 0 && is_output(routine, routine->n_outputs, v));
+}
+
 /* Values on the heap whose size is known; a plan of them says how much is alive
- * at once. The results of the whole count elsewhere. */
+ * at once. */
 static hone_status_t list_heap(const hone_routine_t* routine, const int64_t* symbols,
                                hone_plan_t* plan) {
   for (int v = 0; v < routine->n_values; v++) {
     const hone_program_value_t* value = &routine->values[v];
-    bool on_heap = value->place == HONE_PLACE_HOST || value->place == HONE_PLACE_HEAP;
-    bool counts = on_heap && value->is_known && !value->is_late && value->first >= 0 &&
-                  !(routine->index == 0 && is_output(routine, v));
-    if (!counts) continue;
+    if (!counts_as_heap(routine, v)) continue;
     hone_plan_value_t* entry = &plan->values[plan->n_values++];
     *entry = (hone_plan_value_t){
         .first = value->first, .last = value->last, .view_of = -1, .in_place_of = -1};
@@ -57,8 +69,12 @@ static hone_status_t add_heap(const hone_program_t* program, const hone_routine_
   return status;
 }
 
-static void add_plan(void* self, hone_plan_t* plan) {
+static void add_plan(void* self, hone_plan_t* plan, const int* which) {
   hone_program_memory_t* memory = self;
+  (void)which;
+  memory->least += plan->lower_bound;
+  memory->n_planned += plan->n_values;
+  memory->n_in_place += plan->n_in_place;
   memory->planned += plan->bytes;
   memory->unshared += plan->unshared_bytes;
 }
@@ -73,6 +89,18 @@ static hone_status_t add_values(const hone_routine_t* routine, int count, const 
     else
       HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
     *total += bytes;
+  }
+  return NULL;
+}
+
+/* What is an input, a weight or another output as well takes nothing more. */
+static hone_status_t add_outputs(const hone_routine_t* whole, const int64_t* symbols,
+                                 hone_program_memory_t* memory) {
+  for (int i = 0; i < whole->n_outputs; i++) {
+    int v = base_of(whole, whole->outputs[i]);
+    hone_place_t place = whole->values[v].place;
+    if (place == HONE_PLACE_INPUT || place == HONE_PLACE_WEIGHT || is_output(whole, i, v)) continue;
+    HONE_TRY(add_values(whole, 1, &v, symbols, &memory->outputs, &memory->has_late));
   }
   return NULL;
 }
@@ -103,11 +131,65 @@ hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbol
   const hone_routine_t* whole = program->routines[0];
   HONE_TRY(add_values(whole, whole->n_inputs, whole->inputs, symbols, &out_memory->inputs,
                       &out_memory->has_late));
-  return add_values(whole, whole->n_outputs, whole->outputs, symbols, &out_memory->outputs,
-                    &out_memory->has_late);
+  return add_outputs(whole, symbols, out_memory);
 }
 
-static void print(void* self, hone_plan_t* plan) { hone_plan_print(plan, self); }
+/* ---- value by value ---- */
+
+typedef struct visiting {
+  const hone_routine_t* routine;
+  void (*visit)(void* self, const hone_program_placed_t* placed);
+  void* self;
+} visiting_t;
+
+static void visit_plan(void* self, hone_plan_t* plan, const int* which) {
+  const visiting_t* v = self;
+  for (int i = 0; i < plan->n_values; i++) {
+    const hone_plan_value_t* value = &plan->values[i];
+    const hone_program_placed_t placed = {
+        .routine = v->routine->index,
+        .value = which[i],
+        .bytes = value->bytes,
+        .offset = value->offset,
+        .first = value->first,
+        .last = value->last,
+        .is_planned = true,
+        .in_place_of = value->took_place ? which[value->in_place_of] : -1};
+    v->visit(v->self, &placed);
+  }
+}
+
+static hone_status_t visit_heap(const visiting_t* v, const int64_t* symbols) {
+  for (int i = 0; i < v->routine->n_values; i++) {
+    const hone_program_value_t* value = &v->routine->values[i];
+    if (!counts_as_heap(v->routine, i)) continue;
+    hone_program_placed_t placed = {.routine = v->routine->index,
+                                    .value = i,
+                                    .first = value->first,
+                                    .last = value->last,
+                                    .in_place_of = -1};
+    HONE_TRY(hone_program_value_bytes(value, symbols, &placed.bytes));
+    v->visit(v->self, &placed);
+  }
+  return NULL;
+}
+
+hone_status_t hone_program_visit_values(const hone_program_t* program, const int64_t* symbols,
+                                        void (*visit)(void* self,
+                                                      const hone_program_placed_t* placed),
+                                        void* self) {
+  for (int i = 0; i < program->n_routines; i++) {
+    visiting_t v = {program->routines[i], visit, self};
+    HONE_TRY(with_plan(program, v.routine, symbols, visit_plan, &v));
+    HONE_TRY(visit_heap(&v, symbols));
+  }
+  return NULL;
+}
+
+static void print(void* self, hone_plan_t* plan, const int* which) {
+  (void)which;
+  hone_plan_print(plan, self);
+}
 
 hone_status_t hone_program_print_plan(hone_program_t* program, const int64_t* symbols,
                                       hone_str_t* out) {

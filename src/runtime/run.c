@@ -188,10 +188,8 @@ static hone_status_t run_marked(hone_context_t* context, hone_frame_t* frame,
 
 static hone_status_t run_profiled(hone_context_t* context, hone_frame_t* frame,
                                   const hone_step_t* step) {
-  hone_profile_event_t event = {.origin = step->origin,
-                                .primitive = step->name,
-                                .step = step,
-                                .depth = context->depth - 1};
+  hone_profile_event_t event = {
+      .origin = step->origin, .primitive = step->name, .step = step, .depth = context->depth - 1};
   if (step->kind == HONE_STEP_LAUNCH)
     HONE_TRY(run_marked(context, frame, step, &event));
   else

@@ -16,6 +16,7 @@
 #include "ops/lower.h"
 #include "runtime/engine_impl.h"
 #include "runtime/precision.h"
+#include "runtime/session_impl.h"
 
 /* The model in one reading of its dimension names. */
 typedef struct variant {
@@ -32,8 +33,9 @@ struct hone_session {
   hone_session_options_t options; /* only dims, copied */
   hone_dtype_t precision;         /* for the pass of that name */
   const char* precision_name;
-  int n_dims_room;  /* entries that they were made for */
-  variant_t strict; /* equal names are equal sizes */
+  hone_pass_report_t notes; /* of strict; no arena where none are kept */
+  int n_dims_room;          /* entries that they were made for */
+  variant_t strict;         /* equal names are equal sizes */
   /* Equal names of different inputs may differ, as models in the wild have it;
    * made when a run first asks for it. */
   variant_t loose;
@@ -74,10 +76,12 @@ static hone_status_t narrow(const hone_session_t* session, hone_graph_t* graph) 
   return session->precision == HONE_UNKNOWN ? NULL : hone_passes_run(graph, &options, NULL);
 }
 
-static hone_status_t compile(const hone_session_t* session, variant_t* variant) {
+static hone_status_t compile(hone_session_t* session, variant_t* variant) {
   if (session->device) {
-    const hone_pass_options_t passes = {.precision = session->precision};
+    bool has_notes = session->notes.arena && variant == &session->strict;
+    const hone_pass_options_t passes = {.precision = session->precision, .details = has_notes};
     hone_compile_settings_t settings = {.allocator = session->allocator, .passes = &passes};
+    if (has_notes) settings.pass_report = &session->notes;
     return hone_compile(variant->graph, session->backend, session->device, &settings, NULL,
                         &variant->program);
   }
@@ -86,7 +90,7 @@ static hone_status_t compile(const hone_session_t* session, variant_t* variant) 
   return session->backend->compile(variant->graph, &options, &variant->program);
 }
 
-static hone_status_t build(const hone_session_t* session, bool loose, variant_t* out) {
+static hone_status_t build(hone_session_t* session, bool loose, variant_t* out) {
   HONE_TRY(lower(session, loose, &out->graph));
 #ifndef NDEBUG
   HONE_TRY(hone_graph_verify(out->graph));
@@ -151,6 +155,8 @@ hone_status_t hone_session_create(const hone_model_t* model, const hone_session_
   hone_status_t status = hone_precision_parse(options->precision, model, &session->precision);
   if (!status) status = copy_dims(session, options);
   if (!status) status = open_device(session, options);
+  if (!status && options->explain)
+    status = hone_pass_report_create(session->allocator, &session->notes);
   if (!status) status = build(session, false, &session->strict);
   if (status)
     hone_session_destroy(session);
@@ -165,6 +171,7 @@ void hone_session_destroy(hone_session_t* session) {
   drop_variant(session, &session->loose);
   if (session->device && !session->engine) session->backend->close(session->device);
   drop_dims(session, session->n_dims_room);
+  hone_pass_report_destroy(&session->notes);
   pthread_mutex_destroy(&session->loose_lock);
   hone_free(session->allocator, session, sizeof *session);
 }
@@ -189,6 +196,15 @@ hone_status_t hone_session_create_from_engine(hone_engine_t* engine, hone_sessio
 }
 
 /* ---- looking ---- */
+
+hone_session_parts_t hone_session_parts(const hone_session_t* session) {
+  return (hone_session_parts_t){.allocator = session->allocator,
+                                .backend = session->backend,
+                                .device = session->device,
+                                .program = session->device ? session->strict.program : NULL,
+                                .model = session->model,
+                                .notes = session->notes.arena ? &session->notes : NULL};
+}
 
 void hone_session_describe(const hone_session_t* session, hone_session_info_t* out_info) {
   *out_info = (hone_session_info_t){

@@ -1,0 +1,44 @@
+/* The inside of reports. */
+#ifndef HONE_RUNTIME_REPORT_IMPL_H
+#define HONE_RUNTIME_REPORT_IMPL_H
+
+#include "base/map.h"
+#include "hone/report.h"
+#include "runtime/limits.h"
+#include "runtime/session_impl.h"
+
+/* A step, and its time in each run that is measured. */
+typedef struct hone_report_row {
+  hone_report_step_t step;
+  double *seconds, *device_seconds; /* by run */
+  double current, current_device;   /* of the run at hand */
+  int64_t count;                    /* of its times in it */
+} hone_report_row_t;
+
+struct hone_report {
+  const hone_allocator_t* allocator;
+  hone_arena_t* arena;
+  hone_session_t* session;
+  hone_program_t* program; /* NULL: the device takes whole graphs */
+  int64_t* symbols;        /* by id */
+  hone_limits_t limits;
+  hone_report_memory_t memory;
+  hone_report_device_t device;
+  hone_report_times_t times;
+  int n_values;
+  hone_report_value_t* values;
+  int n_rows, rows_room;
+  hone_report_row_t** rows;
+  hone_map_t by_step; /* a program's step (as a number) to its row */
+  hone_map_t by_name; /* other nodes: "origin\nprimitive" */
+  int n_nodes;
+  hone_report_node_t* nodes;
+};
+
+/* An empty row; NULL when memory is out. */
+hone_report_row_t* hone_report_add_row(hone_report_t* report);
+/* What became of the model's nodes (report_nodes.c). */
+HONE_MUST_USE hone_status_t hone_report_fill_nodes(hone_report_t* report,
+                                                   const hone_session_parts_t* parts);
+
+#endif

@@ -1,0 +1,275 @@
+/* Reports: what they say adds up, before and after running. */
+#include "hone/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/testing/fault.h"
+#include "base/testing/folder.h"
+#include "hone/engine.h"
+#include "runtime/session_impl.h"
+#include "runtime/testing/rich_model.h"
+
+enum { OUTPUTS = 4 };
+
+typedef struct fixture {
+  hone_model_t* model;
+  hone_session_t* session; /* on the cpu, with notes */
+  hone_tensor_t* inputs[3];
+  test_folder_t folder;
+  char path[PATH_MAX]; /* of its engine */
+} fixture_t;
+
+static hone_tensor_t* make(hone_dtype_t dtype, int rank, const int64_t* dims) {
+  hone_tensor_t* tensor;
+  assert_ok(hone_tensor_create(NULL, dtype, rank, dims, &tensor));
+  return tensor;
+}
+
+static int set_up(void** state) {
+  fixture_t* f = hone_alloc(NULL, sizeof *f);
+  assert_non_null(f);
+  *state = f;
+  f->model = test_rich_model();
+  f->inputs[0] = make(HONE_F32, 4, (int64_t[]){2, 1, 4, 4});
+  f->inputs[1] = make(HONE_I64, 1, (int64_t[]){2});
+  memcpy(hone_tensor_data(f->inputs[1]), (int64_t[]){4, -1}, 2 * sizeof(int64_t));
+  f->inputs[2] = make(HONE_STRING, 1, (int64_t[]){2});
+  const hone_session_options_t options = {.device = "cpu", .explain = true};
+  assert_ok(hone_session_create(f->model, &options, &f->session));
+  hone_engine_t* engine;
+  test_folder_make(&f->folder);
+  snprintf(f->path, sizeof f->path, "%s", test_folder_file(&f->folder, "rich.hone"));
+  assert_ok(hone_engine_compile(f->model, NULL, &engine));
+  assert_ok(hone_engine_save(engine, f->path));
+  hone_engine_destroy(engine);
+  return 0;
+}
+
+static int tear_down(void** state) {
+  fixture_t* f = *state;
+  hone_session_destroy(f->session);
+  hone_model_destroy(f->model);
+  test_folder_remove(&f->folder);
+  for (int i = 0; i < 3; i++) hone_tensor_release(f->inputs[i]);
+  hone_free(NULL, f, sizeof *f);
+  return 0;
+}
+
+static hone_report_t* report_of(const fixture_t* f) {
+  hone_report_t* report;
+  const hone_report_options_t options = {.n_inputs = 3, .inputs = f->inputs};
+  assert_ok(hone_report_create(f->session, &options, &report));
+  return report;
+}
+
+/* ---- before running ---- */
+
+static void bytes_add_up(void** state) {
+  const fixture_t* f = *state;
+  hone_report_t* report = report_of(f);
+  const hone_report_memory_t* m = hone_report_memory(report);
+  assert_int_equal(m->total,
+                   m->weights + m->copied + m->planned + m->heap + m->inputs + m->outputs);
+  assert_true(m->inputs >= 2 * 16 * 4 + 16 && m->weights >= 18 * 4 && m->outputs > 0);
+  assert_true(m->least <= m->planned && m->planned <= m->unshared);
+  hone_report_destroy(report);
+}
+
+static bool overlap(const hone_report_value_t* a, const hone_report_value_t* b) {
+  bool alive = a->first <= b->last && b->first <= a->last;
+  bool bytes = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+  return alive && bytes && a->routine == b->routine;
+}
+
+static void values_alive_together_share_no_bytes(void** state) {
+  hone_report_t* report = report_of(*state);
+  for (int i = 0; i < hone_report_value_count(report); i++) {
+    const hone_report_value_t* a = hone_report_value(report, i);
+    assert_true(a->name[0] && a->first <= a->last);
+    for (int k = 0; k < i; k++) {
+      const hone_report_value_t* b = hone_report_value(report, k);
+      if (!a->is_planned || !b->is_planned || a->in_place || b->in_place) continue;
+      assert_false(overlap(a, b));
+    }
+  }
+  assert_null(hone_report_value(report, hone_report_value_count(report)));
+  hone_report_destroy(report);
+}
+
+static void every_node_is_accounted_for(void** state) {
+  const fixture_t* f = *state;
+  hone_report_t* report = report_of(f);
+  assert_true(hone_report_is_compiled(report));
+  assert_int_equal(hone_report_node_count(report), hone_model_node_count(f->model));
+  int there = 0;
+  for (int i = 0; i < hone_report_node_count(report); i++) {
+    const hone_report_node_t* node = hone_report_node(report, i);
+    const hone_report_step_t* step = hone_report_step(report, node->step);
+    there += step != NULL;
+    if (step) assert_non_null(strstr(step->nodes, node->name));
+  }
+  assert_true(there > 0);
+  int kernels = 0;
+  for (int i = 0; i < hone_report_step_count(report); i++) {
+    const hone_report_step_t* step = hone_report_step(report, i);
+    if (strcmp(step->kind, "interpreted") == 0) assert_true(step->why[0]);
+    if (strcmp(step->kind, "kernel") != 0) continue;
+    kernels++;
+    assert_true(step->name[0] && step->tactic[0]);
+    assert_float_equal(step->limit, 0, 0); /* nobody asked */
+  }
+  assert_true(kernels > 0);
+  hone_report_destroy(report);
+}
+
+static void sizes_can_be_chosen(void** state) {
+  const fixture_t* f = *state;
+  hone_report_t *small, *large;
+  hone_dim_option_t dim = {"n", 1, 1};
+  hone_report_options_t options = {.n_dims = 1, .dims = &dim};
+  assert_ok(hone_report_create(f->session, NULL, &small));
+  int64_t least = hone_report_size(small, "n");
+  if (least >= 0) {
+    dim.max = least + 7;
+    assert_ok(hone_report_create(f->session, &options, &large));
+    assert_int_equal(hone_report_size(large, "n"), least + 7);
+    assert_true(hone_report_memory(large)->inputs > hone_report_memory(small)->inputs);
+    hone_report_destroy(large);
+    dim.max = INT64_MAX;
+    assert_code(hone_report_create(f->session, &options, &large), HONE_OUT_OF_RANGE);
+    assert_null(large);
+  }
+  assert_int_equal(hone_report_size(small, "nothing"), -1);
+  hone_report_destroy(small);
+}
+
+/* ---- running ---- */
+
+static void assert_times_add_up(const hone_report_t* report) {
+  const hone_report_times_t* times = hone_report_times(report);
+  double sum = times->rest;
+  for (int i = 0; i < hone_report_step_count(report); i++)
+    sum += hone_report_step(report, i)->seconds;
+  assert_true(times->whole > 0 && times->rest >= 0);
+  assert_float_equal(sum, times->profiled, 1e-9);
+  assert_true(times->kernels + times->interpreted <= times->profiled + 1e-12);
+}
+
+static void count_event(void* self, const hone_profile_event_t* event) { ++*(int*)self; }
+
+static void times_of_steps_sum_to_the_whole(void** state) {
+  const fixture_t* f = *state;
+  hone_report_t* report = report_of(f);
+  int events = 0;
+  assert_ok(hone_report_measure(report, 3, 3, (hone_tensor_t**)f->inputs, count_event, &events));
+  assert_times_add_up(report);
+  assert_true(hone_report_times(report)->kernels > 0);
+  double runs = 0;
+  for (int i = 0; i < hone_report_step_count(report); i++)
+    runs += hone_report_step(report, i)->runs;
+  assert_float_equal(runs, events, 1e-6);
+  assert_ok(hone_report_measure(report, 2, 3, (hone_tensor_t**)f->inputs, NULL, NULL));
+  assert_int_equal(hone_report_times(report)->runs, 2);
+  assert_times_add_up(report);
+  assert_code(hone_report_measure(report, 0, 3, (hone_tensor_t**)f->inputs, NULL, NULL),
+              HONE_INVALID_ARGUMENT);
+  hone_report_destroy(report);
+}
+
+static void other_devices_have_times_of_nodes(void** state) {
+  const fixture_t* f = *state;
+  hone_session_t* session;
+  hone_report_t* report;
+  assert_ok(hone_session_create(f->model, NULL, &session));
+  assert_ok(hone_report_create(session, NULL, &report));
+  assert_false(hone_report_is_compiled(report));
+  assert_int_equal(hone_report_step_count(report), 0);
+  assert_int_equal(hone_report_memory(report)->total, 0);
+  assert_ok(hone_report_measure(report, 2, 3, (hone_tensor_t**)f->inputs, NULL, NULL));
+  assert_times_add_up(report);
+  assert_true(hone_report_step_count(report) > 3);
+  assert_string_equal(hone_report_step(report, 0)->kind, "node");
+  hone_report_destroy(report);
+  hone_session_destroy(session);
+}
+
+static void the_device_is_measured_once(void** state) {
+  const fixture_t* f = *state;
+  hone_report_t* report;
+  const hone_report_options_t options = {.n_inputs = 3, .inputs = f->inputs, .limits = true};
+  for (int i = 0; i < 2; i++) {
+    assert_ok(hone_report_create(f->session, &options, &report));
+    const hone_report_device_t* device = hone_report_device(report);
+    assert_true(device->gflops >= device->gflops_one && device->gflops_one > 0);
+    assert_true(device->n_levels >= 1 && device->level_gbytes[device->n_levels - 1] > 0);
+    if (i) assert_string_equal(device->source, "measured earlier");
+    bool limited = false;
+    for (int s = 0; s < hone_report_step_count(report); s++)
+      limited |= hone_report_step(report, s)->limit > 0;
+    assert_true(limited);
+    hone_report_destroy(report);
+  }
+}
+
+/* Engines do not carry their model. */
+static void engines_are_reported_too(void** state) {
+  const fixture_t* f = *state;
+  hone_engine_t* engine;
+  hone_session_t* session;
+  hone_report_t *report, *other = report_of(f);
+  assert_ok(hone_engine_load(f->path, NULL, &engine));
+  assert_ok(hone_session_create_from_engine(engine, &session));
+  const hone_report_options_t options = {.n_inputs = 3, .inputs = f->inputs};
+  assert_ok(hone_report_create(session, &options, &report));
+  assert_int_equal(hone_report_node_count(report), 0);
+  assert_int_equal(hone_report_step_count(report), hone_report_step_count(other));
+  const hone_report_memory_t *x = hone_report_memory(report), *y = hone_report_memory(other);
+  assert_int_equal(x->planned, y->planned);
+  assert_int_equal(x->weights + x->heap + x->outputs, y->weights + y->heap + y->outputs);
+  assert_int_equal(x->copied, 0);
+  for (int i = 0; i < hone_report_step_count(report); i++) {
+    const hone_report_step_t *a = hone_report_step(report, i), *b = hone_report_step(other, i);
+    assert_string_equal(a->nodes, b->nodes);
+    assert_float_equal(a->arithmetic, b->arithmetic, 0);
+  }
+  hone_report_destroy(report);
+  hone_report_destroy(other);
+  hone_session_destroy(session);
+  hone_engine_destroy(engine);
+}
+
+static hone_status_t report_and_measure(const hone_allocator_t* allocator, void* context) {
+  const fixture_t* f = context;
+  const hone_engine_options_t options = {.allocator = allocator, .threads = 1};
+  const hone_report_options_t how = {.n_inputs = 3, .inputs = f->inputs};
+  hone_engine_t* engine;
+  hone_session_t* session = NULL;
+  hone_report_t* report = NULL;
+  HONE_TRY(hone_engine_load(f->path, &options, &engine));
+  hone_status_t status = hone_session_create_from_engine(engine, &session);
+  if (!status) status = hone_report_create(session, &how, &report);
+  if (!status) status = hone_report_measure(report, 1, 3, (hone_tensor_t**)f->inputs, NULL, NULL);
+  hone_report_destroy(report);
+  hone_session_destroy(session);
+  hone_engine_destroy(engine);
+  return status;
+}
+
+static void memory_may_run_out(void** state) { assert_survives_faults(report_and_measure, *state); }
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bytes_add_up),
+      cmocka_unit_test(values_alive_together_share_no_bytes),
+      cmocka_unit_test(every_node_is_accounted_for),
+      cmocka_unit_test(sizes_can_be_chosen),
+      cmocka_unit_test(times_of_steps_sum_to_the_whole),
+      cmocka_unit_test(other_devices_have_times_of_nodes),
+      cmocka_unit_test(the_device_is_measured_once),
+      cmocka_unit_test(engines_are_reported_too),
+      cmocka_unit_test(memory_may_run_out),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
