@@ -65,6 +65,8 @@ def link_flags():
 ffi = cffi.FFI()
 ffi.cdef(declarations())
 ffi.cdef('extern "Python" void hone_python_release(void* owner);')
+ffi.cdef('extern "Python" void hone_python_dump(void* self, const char* kind, const char* name, '
+         'const char* text);')
 LIBRARY = str(library())
 ffi.set_source(
     "hone._native",

@@ -1,6 +1,7 @@
 """Sessions: models made ready on a device."""
 
 import re
+import time
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -8,11 +9,9 @@ import numpy as np
 from . import dtype as dtypes
 from ._error import HoneError, check
 from ._native import ffi, lib
+from ._options import Keeper, Limit
 from .model import Model
 from .tensor import from_tensor, to_tensor
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
 
 class ValueInfo(NamedTuple):
     """An input or output of a model."""
@@ -31,59 +30,64 @@ def _shape(text):
     return tuple(int(p) if re.fullmatch(r"-?\d+", p) else p for p in parts)
 
 
-def _bytes(limit):
-    if limit is None or isinstance(limit, int):
-        return limit or 0
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)", limit)
-    if not match:
-        raise ValueError(f"mem_limit {limit!r} is no size; examples: 512M, 2G")
-    return int(float(match.group(1)) * _UNITS[match.group(2)])
+class SessionInfo(NamedTuple):
+    device: str
+    target: str  # what its kernels were built for; "" where there are none
+    precision: str
+    kernels: int
+    interpreted: int  # steps that run on the reference interpreter
+    weight_bytes: int
 
 
 class Session:
     """A model on a device. Several threads may run one session at once."""
 
-    def __init__(self, model, device="ref", dims=None, mem_limit=None):
+    def __init__(self, model, device="ref", dims=None, mem_limit=None, threads=0,
+                 deterministic=False, precision="fp32"):
         """`model`: a Model, or what Model takes. `dims`: sizes of named dimensions, numbers or
-        (least, largest). `mem_limit`: bytes, or text as "2G"; 0 or None for none."""
+        (least, largest). `mem_limit`: bytes, or text as "2G"; 0 or None for none. `threads`: that a
+        run may use; 0 for all. `deterministic`: equal inputs give equal bits, whatever the number
+        of threads. `precision`: see `hone.compile`."""
+        start = time.perf_counter()
         self.model = model if isinstance(model, Model) else Model(model)
-        options, keep = ffi.new("hone_session_options_t*"), []
+        load_ms = (time.perf_counter() - start) * 1e3
+        keep, limit, out = Keeper(), Limit(mem_limit), ffi.new("hone_session_t**")
+        options = keep.hold(ffi.new("hone_session_options_t*"))
         options.struct_size = ffi.sizeof("hone_session_options_t")
-        options.device = self._kept(keep, device)
-        options.n_dims, options.dims = self._dims(keep, dims or {})
-        limit = self._make_limit(_bytes(mem_limit)) if _bytes(mem_limit) else ffi.NULL
-        if limit:
-            options.allocator = lib.hone_limit_allocator_get(limit)
-        out = ffi.new("hone_session_t**")
+        options.device, options.precision = keep.text(device), keep.text(precision)
+        options.n_dims, options.dims = keep.dims(dims or {})
+        options.threads, options.deterministic = threads, deterministic
+        options.allocator = limit.allocator()
+        start = time.perf_counter()
         try:
             check(lib.hone_session_create(self.model._model, options, out))
         finally:
-            lib.hone_limit_allocator_destroy(limit)  # goes with the last of what is made with it
-        # The default argument keeps the model until the session has gone.
-        self._session = ffi.gc(out[0], lambda s, model=self.model: lib.hone_session_destroy(s))
+            limit.close()
+        self._adopt(out[0], self.model, load_ms, (time.perf_counter() - start) * 1e3)
+
+    @classmethod
+    def _of(cls, pointer, owner, load_ms, compile_ms):
+        """A session that C made, of something that has to live as long."""
+        session = cls.__new__(cls)
+        session.model = None
+        session._adopt(pointer, owner, load_ms, compile_ms)
+        return session
+
+    def _adopt(self, pointer, owner, load_ms, compile_ms):
+        # The default argument keeps the owner until the session has gone.
+        self._session = ffi.gc(pointer, lambda s, owner=owner: lib.hone_session_destroy(s))
+        self.load_ms, self.compile_ms = load_ms, compile_ms
         self.inputs = self._infos(lib.hone_session_input_count, lib.hone_session_input_name,
                                   lib.hone_session_input_type)
         self.outputs = self._infos(lib.hone_session_output_count, lib.hone_session_output_name,
                                    lib.hone_session_output_type)
 
-    @staticmethod
-    def _kept(keep, text):
-        keep.append(ffi.new("char[]", text.encode()))
-        return keep[-1]
-
-    @staticmethod
-    def _make_limit(size):
-        out = ffi.new("hone_limit_allocator_t**")
-        check(lib.hone_limit_allocator_create(ffi.NULL, size, out))
-        return out[0]
-
-    def _dims(self, keep, dims):
-        array = ffi.new("hone_dim_option_t[]", max(len(dims), 1))
-        for entry, (name, size) in zip(array, dims.items()):
-            low, high = (size, size) if isinstance(size, int) else size
-            entry.name, entry.min, entry.max = self._kept(keep, name), low, high
-        keep.append(array)
-        return len(dims), array
+    @property
+    def info(self):
+        info = ffi.new("hone_session_info_t*")
+        lib.hone_session_describe(self._session, info)
+        text = [ffi.string(t).decode() for t in (info.device, info.target, info.precision)]
+        return SessionInfo(*text, info.n_kernels, info.n_interpreted, info.weight_bytes)
 
     def _infos(self, count, name, type_text):
         infos = []
@@ -118,15 +122,23 @@ class Session:
 
     def run_list(self, feeds, seed=0):
         """The same, giving a list."""
+        owned = self._prepared(feeds, seed)()
+        return [from_tensor(tensor) if tensor is not None else None for tensor in owned]
+
+    def _prepared(self, feeds, seed=0):
+        """A function that runs on `feeds` and gives the outputs as C has them."""
         tensors = [to_tensor(value) for value in self._in_order(feeds)]
+        array = ffi.new("hone_tensor_t*[]", tensors or [ffi.NULL])
         options = ffi.new("hone_run_options_t*")
         options.struct_size, options.seed = ffi.sizeof("hone_run_options_t"), seed
         n = len(self.outputs)
-        out = ffi.new("hone_tensor_t*[]", max(n, 1))
-        check(lib.hone_session_run(self._session, options, len(tensors),
-                                   ffi.new("hone_tensor_t*[]", tensors or [ffi.NULL]), n, out))
-        owned = [ffi.gc(out[i], lib.hone_tensor_release) if out[i] else None for i in range(n)]
-        return [from_tensor(tensor) if tensor is not None else None for tensor in owned]
+
+        def go():
+            out = ffi.new("hone_tensor_t*[]", max(n, 1))
+            check(lib.hone_session_run(self._session, options, len(tensors), array, n, out))
+            return [ffi.gc(out[i], lib.hone_tensor_release) if out[i] else None for i in range(n)]
+
+        return go
 
 
 def run(model, feeds, **options):

@@ -1,0 +1,174 @@
+"""Engines, devices that run kernels, precision, and benchmarks, from Python."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import hone
+
+
+def model_of(nodes, inputs, outputs, weights=()):
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info(*i) for i in inputs],
+        [helper.make_tensor_value_info(*o) for o in outputs],
+        [numpy_helper.from_array(value, name) for name, value in weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+@pytest.fixture(scope="module")
+def network():
+    """A convolution, an activation, and a product: n pictures to 5 numbers each."""
+    random = np.random.default_rng(0)
+    return model_of(
+        [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+         helper.make_node("Relu", ["c"], ["r"]),
+         helper.make_node("ReduceMean", ["r", "axes"], ["m"], keepdims=0),
+         helper.make_node("MatMul", ["m", "v"], ["y"])],
+        [("x", TensorProto.FLOAT, ["n", 4, 8, 8])], [("y", TensorProto.FLOAT, ["n", 5])],
+        [("w", random.standard_normal((16, 4, 3, 3)).astype(np.float32)),
+         ("v", random.standard_normal((16, 5)).astype(np.float32)), ("axes", np.array([2, 3]))])
+
+
+@pytest.fixture(scope="module")
+def x():
+    return np.random.default_rng(1).standard_normal((3, 4, 8, 8)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def right(network, x):
+    return hone.run(network, [x])["y"]
+
+
+@pytest.fixture(scope="module")
+def engine(network):
+    return hone.compile(network)
+
+
+def error(got, right):
+    return np.abs(got - right).max() / np.abs(right).max()
+
+
+def test_sessions_on_cpu(network, x, right):
+    session = hone.Session(network, device="cpu", threads=1, deterministic=True)
+    assert session.info.device == "cpu" and session.info.kernels >= 1 and session.info.target
+    assert session.info.precision == "fp32" and session.compile_ms > 0 and session.load_ms > 0
+    assert error(session.run([x])["y"], right) < 1e-5
+    assert hone.Session(network).info.kernels == 0
+
+
+def test_an_engine_is_run_and_saved_and_loaded(engine, x, right, tmp_path):
+    assert error(engine.run({"x": x})["y"], right) < 1e-5
+    assert error(engine(x), right) < 1e-5
+    assert [i.name for i in engine.inputs] == ["x"] and engine.outputs[0].type == "f32[n, 5]"
+    path = tmp_path / "network.hone"
+    engine.save(path)
+    loaded = hone.Engine.load(path, threads=2)
+    assert loaded.info == engine.info and loaded.info.runs_here
+    assert loaded.info.weight_bytes > 0 and loaded.info.kernel_bytes > 0
+    assert loaded.load_ms > 0 and loaded.compile_ms == 0
+    np.testing.assert_array_equal(loaded.run_list([x])[0], engine.run_list([x])[0])
+
+
+def test_sessions_outlive_names(network, x, right):
+    session = hone.compile(network).session()
+    gc.collect()
+    assert error(session.run([x])["y"], right) < 1e-5
+
+
+def test_sessions_of_one_engine_at_once(engine, x, right):
+    found = []
+
+    def work():
+        session = engine.session()
+        for _ in range(20):
+            found.append(error(session.run([x])["y"], right))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 80 and max(found) < 1e-5
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_precision(network, engine, x, right, precision):
+    narrow = hone.compile(network, precision=precision)
+    assert narrow.info.precision == precision
+    assert narrow.info.weight_bytes < 0.6 * engine.info.weight_bytes
+    got = narrow(x)
+    assert got.dtype == np.float32 and 0 < error(got, right) < 2e-2
+    for device in ("cpu", "ref"):
+        session = hone.Session(network, device=device, precision=precision)
+        assert 0 < error(session.run([x])["y"], right) < 2e-2
+
+
+def test_optimize(network, x, right):
+    for level in range(4):
+        assert error(hone.hardware.optimize(network, optimization_level=level)(x), right) < 1e-4
+    apart = hone.hardware.optimize(network, "cpu", fuse_operations=False)
+    assert error(apart(x), right) < 1e-4
+    assert apart.info.kernels > hone.hardware.optimize(network).info.kernels
+    assert hone.hardware.optimize(network, precision="mixed").info.precision == "bf16"
+    with pytest.raises(ValueError, match="optimization_level"):
+        hone.hardware.optimize(network, optimization_level=4)
+
+
+def test_what_is_made_on_the_way(network):
+    explained = hone.compile(network, explain=True, passes_off=["cse"])
+    names = {p["pass"] for p in explained.passes}
+    assert "fuse" in names and "cse" not in names
+    assert {kind for kind, _, _ in explained.texts} >= {"ir", "kernels", "source", "plan"}
+    assert hone.compile(network).passes == []
+
+
+def test_dims_and_targets(network, x):
+    fixed = hone.compile(network, dims={"n": 3})
+    assert fixed.inputs[0].shape == (3, 4, 8, 8)
+    with pytest.raises(hone.HoneError):
+        fixed.run([x[:2]])
+    ranged = hone.compile(network, dims={"n": (1, 4)})
+    assert ranged(x[:2]).shape == (2, 5)
+
+
+def test_errors(network, engine, tmp_path):
+    cases = [(lambda: hone.compile(network, device="ref"), "UNSUPPORTED", "whole graphs"),
+             (lambda: hone.compile(network, precision="int8"), "UNSUPPORTED", "calibration"),
+             (lambda: hone.compile(network, precision="fp12"), "INVALID_ARGUMENT", "fp12"),
+             (lambda: hone.compile(network, target="abacus"), "INVALID_ARGUMENT", "abacus"),
+             (lambda: hone.compile(network, passes_off=["nothing"]), "NOT_FOUND", "nothing"),
+             (lambda: hone.Session(network, precision="int8"), "UNSUPPORTED", "calibration"),
+             (lambda: hone.Engine.load(tmp_path / "none.hone"), "NOT_FOUND", "none.hone"),
+             (lambda: engine.save(tmp_path / "no" / "folder.hone"), "NOT_FOUND", "folder")]
+    for call, code, words in cases:
+        with pytest.raises(hone.HoneError, match=words) as caught:
+            call()
+        assert caught.value.code == code
+    engine.save(tmp_path / "e.hone")
+    data = (tmp_path / "e.hone").read_bytes()
+    (tmp_path / "cut.hone").write_bytes(data[:-64])
+    with pytest.raises(hone.HoneError, match="cut.hone"):
+        hone.Engine.load(tmp_path / "cut.hone")
+    with pytest.raises(hone.HoneError, match="compiled for 'cpu'"):
+        hone.Engine.load(tmp_path / "e.hone", device="opencl:0")
+
+
+def test_bench_numbers(network, engine, x):
+    calls = []
+    times = hone.bench({"engine": engine, "session": hone.Session(network), "function": calls.append},
+                       [x], runs=7, warmup=2)
+    assert list(times) == ["engine", "session", "function"]
+    for t in times.values():
+        assert t.runs == 7 and 0 < t.min_ms <= t.median_ms <= t.p90_ms <= t.p99_ms <= t.max_ms
+        assert t.min_ms <= t.mean_ms <= t.max_ms and t.first_ms > 0
+    assert times["engine"].compile_ms > 0 and times["function"].compile_ms == 0
+    assert len(calls) == 9 and calls[0][0] is x
+    assert hone.bench(engine, [x], seconds=0.02).runs >= 1
+    assert [t.runs for t in hone.bench([engine, engine], [x], runs=1)] == [1, 1]
+    assert hone.bench([], [x]) == []
+    for wrong in ({"runs": 0}, {"seconds": 0}, {"warmup": 0}):
+        with pytest.raises(ValueError):
+            hone.bench(engine, [x], **wrong)
