@@ -158,7 +158,7 @@ class Session:
         self.model, self.session = PTR(), PTR()
         device = device or os.environ.get("HONE_TEST_DEVICE", "ref")
         options = _SessionOptions(C.sizeof(_SessionOptions), None, device.encode(), 0, None,
-                                  threads, deterministic)
+                                  threads, deterministic, None)
         if isinstance(model, str):
             check(lib.hone_model_load(model.encode(), None, C.byref(self.model)))
         else:

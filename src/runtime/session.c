@@ -135,10 +135,18 @@ static void drop_dims(hone_session_t* session, int room) {
   hone_free(session->allocator, (void*)(uintptr_t)dims, (size_t)room * sizeof *dims);
 }
 
-hone_status_t hone_session_create(const hone_model_t* model, const hone_session_options_t* options,
+/* Callers may have been built for an earlier version, whose options were fewer. */
+static hone_session_options_t known_options(const hone_session_options_t* options) {
+  hone_session_options_t all = {0};
+  if (!options) return all;
+  size_t size = options->struct_size ? options->struct_size : sizeof all;
+  memcpy(&all, options, size < sizeof all ? size : sizeof all);
+  return all;
+}
+
+hone_status_t hone_session_create(const hone_model_t* model, const hone_session_options_t* given,
                                   hone_session_t** out_session) {
-  static const hone_session_options_t defaults = {0};
-  if (!options) options = &defaults;
+  const hone_session_options_t all = known_options(given), *options = &all;
   *out_session = NULL;
   const hone_allocator_t* allocator =
       options->allocator ? options->allocator : hone_allocator_system();

@@ -330,6 +330,22 @@ static void a_device_that_is_not_there_is_named(void** state) {
 }
 
 /* A condition without an element decides nothing. */
+static void options_of_an_earlier_version_are_fewer(void** state) {
+  (void)state;
+  bytes_t bytes = rich_bytes();
+  hone_model_t* model;
+  hone_session_t* session;
+  assert_ok(hone_model_load_memory(bytes.data, bytes.size, NULL, &model));
+  hone_session_options_t options = {.precision = "what lies behind the caller's struct"};
+  options.struct_size = offsetof(hone_session_options_t, precision);
+  assert_ok(hone_session_create(model, &options, &session));
+  hone_session_destroy(session);
+  options.struct_size = sizeof options;
+  assert_code(hone_session_create(model, &options, &session), HONE_INVALID_ARGUMENT);
+  hone_model_destroy(model);
+  drop_bytes(&bytes);
+}
+
 static void a_loop_refuses_an_empty_condition(void** state) {
   static const char* const nodes[] = {"- Loop trips,,x > y", NULL};
   static const char* const rounds[] = {"- Identity acc > next", "- Cast acc > again", NULL};
@@ -469,6 +485,7 @@ int main(void) {
       cmocka_unit_test(threads_may_share_the_reading_in_which_sizes_differ),
       cmocka_unit_test(wrong_inputs_are_named),
       cmocka_unit_test(a_device_that_is_not_there_is_named),
+      cmocka_unit_test(options_of_an_earlier_version_are_fewer),
       cmocka_unit_test(a_loop_refuses_an_empty_condition),
       cmocka_unit_test(a_session_tells_of_its_inputs_and_outputs),
       cmocka_unit_test(a_named_size_can_be_fixed_or_bounded),
