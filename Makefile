@@ -1,7 +1,7 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models random-graphs bench-import fuzz coverage clean
+.PHONY: help demo test check build setup models random-graphs soak bench-import bench-models fuzz coverage clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,12 @@ models: build ## every downloaded model against ONNX Runtime
 
 random-graphs: build ## 2000 random graphs (RANDOM_GRAPHS) against ONNX Runtime
 	@scripts/random_graphs
+
+soak: build ## 16 sessions of one engine on 16 threads for a minute (SOAK_SECONDS): right, and no larger
+	@build/release/tests/src_runtime_soak_test --seconds $${SOAK_SECONDS:-60}
+
+bench-models: build ## ResNet-50, MobileNetV2 and BERT-base beside ONNX Runtime, on the CPU and OpenCL
+	@.venv/bin/python bench/models.py --opencl --save
 
 bench-import: build ## time and memory from a 438 MB file to a verified graph
 	@scripts/bench_import

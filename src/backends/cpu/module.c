@@ -65,12 +65,19 @@ static hone_status_t find_entries(hone_module_t* module, const char* const* name
   return NULL;
 }
 
+static hone_status_t foreign(const hone_target_t* target) {
+  hone_target_t here;
+  HONE_TRY(hone_target_parse("native", &here));
+  return hone_status_make(HONE_UNAVAILABLE,
+                          "kernels for %s do not run on this machine, which is %s: compile the "
+                          "model here, or for a target that both have",
+                          target->name, here.name);
+}
+
 hone_status_t hone_cpu_load(hone_device_t* device, const hone_blob_t* binary, int count,
                             const char* const* names, hone_module_t** out_module) {
   *out_module = NULL;
-  if (!device->target.runs_here)
-    return hone_status_make(HONE_UNAVAILABLE, "kernels for %s do not run on this machine",
-                            device->target.name);
+  if (!device->target.runs_here) return foreign(&device->target);
   hone_module_t* module = hone_alloc(device->allocator, sizeof *module);
   if (!module) return hone_oom();
   module->n_entries = count;
