@@ -217,6 +217,21 @@ static hone_status_t check_sizes(hone_kernel_t* kernel) {
   return hone_status_make(HONE_UNSUPPORTED, "%s: its sizes are too long expressions", kernel->name);
 }
 
+/* ---- loops without rounds ---- */
+
+/* They do nothing, and their indices divide by zero once loops are joined. */
+static bool drop_empty_loops(void* self, hone_stmt_t* stmt) {
+  (void)self;
+  int kept = 0;
+  for (int i = 0; i < stmt->n_body; i++) {
+    const hone_stmt_t* inner = stmt->body[i];
+    bool is_empty = inner->kind == HONE_STMT_LOOP && hone_dim_max_value(inner->extent) <= 0;
+    if (!is_empty) stmt->body[kept++] = stmt->body[i];
+  }
+  stmt->n_body = kept;
+  return true;
+}
+
 /* ---- all ---- */
 
 static const char* join_origins(hone_kernel_t* kernel, const hone_graph_t* graph) {
@@ -276,6 +291,8 @@ hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
     status = attempt(&l, name, allocator);
   }
   hone_free(allocator, l.notes, bytes);
-  if (!status) *out_kernel = l.kernel;
-  return status;
+  if (status) return status;
+  hone_stmt_walk(l.kernel->root, drop_empty_loops, NULL);
+  *out_kernel = l.kernel;
+  return NULL;
 }

@@ -4,8 +4,7 @@
 
 #include "ir/graph.h"
 
-/* About `n_nodes` steps over inputs with and without symbolic extents; the same
- * graph for the same seed. Fails the test when it cannot be built. */
+/* hone_random_graph; fails the test when there is none. */
 hone_graph_t* test_random_graph(uint64_t seed, int n_nodes);
 
 #endif
