@@ -1,7 +1,7 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models random-graphs soak bench-import bench-models fuzz coverage clean
+.PHONY: help demo test check build setup models random-graphs soak bench-import bench-models fuzz coverage clean verify
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ bench-models: build ## ResNet-50, MobileNetV2 and BERT-base beside ONNX Runtime,
 
 bench-import: build ## time and memory from a 438 MB file to a verified graph
 	@scripts/bench_import
+
+verify: build ## all of the conformance program on cpu and opencl, with reports (VERIFY_DEVICES)
+	@scripts/verify
 
 fuzz: setup ## each fuzzer for FUZZ_SECONDS (60), findings kept in build/fuzz/findings
 	@scripts/fuzz

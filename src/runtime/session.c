@@ -16,6 +16,7 @@
 #include "ops/lower.h"
 #include "runtime/engine_impl.h"
 #include "runtime/precision.h"
+#include "runtime/session_graph.h"
 #include "runtime/session_impl.h"
 
 /* The model in one reading of its dimension names. */
@@ -90,8 +91,9 @@ static hone_status_t compile(hone_session_t* session, variant_t* variant) {
   return session->backend->compile(variant->graph, &options, &variant->program);
 }
 
+/* The graph is lowered from the model where there is one; otherwise it is there. */
 static hone_status_t build(hone_session_t* session, bool loose, variant_t* out) {
-  HONE_TRY(lower(session, loose, &out->graph));
+  if (session->model) HONE_TRY(lower(session, loose, &out->graph));
 #ifndef NDEBUG
   HONE_TRY(hone_graph_verify(out->graph));
 #endif
@@ -144,23 +146,27 @@ static hone_session_options_t known_options(const hone_session_options_t* option
   return all;
 }
 
-hone_status_t hone_session_create(const hone_model_t* model, const hone_session_options_t* given,
-                                  hone_session_t** out_session) {
+/* Of a model, or of a graph, which it takes over. */
+static hone_status_t create(const hone_model_t* model, hone_graph_t* graph,
+                            const hone_session_options_t* given, hone_session_t** out_session) {
   const hone_session_options_t all = known_options(given), *options = &all;
-  *out_session = NULL;
   const hone_allocator_t* allocator =
       options->allocator ? options->allocator : hone_allocator_system();
   const hone_backend_t* backend;
-  HONE_TRY(find_backend(options->device ? options->device : "ref", &backend));
-  hone_session_t* session = hone_alloc(allocator, sizeof *session);
-  if (!session) return hone_oom();
+  hone_status_t status = find_backend(options->device ? options->device : "ref", &backend);
+  hone_session_t* session = status ? NULL : hone_alloc(allocator, sizeof *session);
+  if (!session) {
+    hone_graph_destroy(graph);
+    return status ? status : hone_oom();
+  }
   session->allocator = allocator;
   session->backend = backend;
   session->model = model;
+  session->strict.graph = graph;
   session->n_dims_room = options->n_dims;
   pthread_mutex_init(&session->loose_lock, NULL);
   session->precision_name = hone_precision_name(options->precision);
-  hone_status_t status = hone_precision_parse(options->precision, model, &session->precision);
+  status = hone_precision_parse(options->precision, model, &session->precision);
   if (!status) status = copy_dims(session, options);
   if (!status) status = open_device(session, options);
   if (!status && options->explain)
@@ -171,6 +177,19 @@ hone_status_t hone_session_create(const hone_model_t* model, const hone_session_
   else
     *out_session = session;
   return status;
+}
+
+hone_status_t hone_session_create(const hone_model_t* model, const hone_session_options_t* options,
+                                  hone_session_t** out_session) {
+  *out_session = NULL;
+  return create(model, NULL, options, out_session);
+}
+
+hone_status_t hone_session_create_from_graph(hone_graph_t* graph,
+                                             const hone_session_options_t* options,
+                                             hone_session_t** out_session) {
+  *out_session = NULL;
+  return create(NULL, graph, options, out_session);
 }
 
 void hone_session_destroy(hone_session_t* session) {
@@ -370,7 +389,7 @@ static hone_status_t check_inputs(const hone_session_t* session, int n_inputs,
 /* The loose reading, made by whoever comes first. */
 static hone_status_t loose_program(hone_session_t* session, hone_program_t** out_program) {
   if (!session->model)
-    return hone_status_make(HONE_INVALID_ARGUMENT, "the engine was compiled for equal sizes");
+    return hone_status_make(HONE_INVALID_ARGUMENT, "what runs was compiled for equal sizes");
   pthread_mutex_lock(&session->loose_lock);
   hone_status_t status = NULL;
   if (!session->loose.program) status = build(session, true, &session->loose);

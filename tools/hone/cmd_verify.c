@@ -127,13 +127,18 @@ static hone_status_t do_verify(job_t* job) {
 
 /* "3/50": the third of every fifty. */
 static bool parse_slice(job_t* job) {
-  char end;
+  enum { MOST = 1000000 };
   const char* text = hone_cli_text(job->cli, "slice", "1/1");
-  bool ok = sscanf(text, "%d/%d%c", &job->slice, &job->slices, &end) == 2 && job->slice >= 1 &&
-            job->slices >= job->slice;
-  if (!ok) hone_cli_usage(job->cli, "--slice '%s': expected K/N with 1 <= K <= N", text);
-  job->slice--;
-  return ok;
+  char *slash, *end;
+  long slice = strtol(text, &slash, 10);
+  long slices = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
+  if (slices < 1 || slices > MOST || *end || slice < 1 || slice > slices) {
+    hone_cli_usage(job->cli, "--slice '%s': expected K/N with 1 <= K <= N", text);
+    return false;
+  }
+  job->slice = (int)slice - 1;
+  job->slices = (int)slices;
+  return true;
 }
 
 static bool check_options(job_t* job) {

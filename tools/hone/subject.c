@@ -3,18 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/memory.h"
 #include "base/trace.h"
+#include "import/graph_text.h"
+#include "runtime/session_graph.h"
 
-bool hone_subject_is_engine(const char* path) {
-  static const char magic[] = {'\x89', 'H', 'O', 'N', 'E'};
-  char start[sizeof magic];
+/* A file that cannot be read is left to who loads it. */
+static bool starts_with(const char* path, const char* magic) {
+  char start[16];
+  size_t size = strlen(magic);
   FILE* file = fopen(path, "rbe");
   if (!file) return false;
-  bool same = fread(start, 1, sizeof start, file) == sizeof start &&
-              memcmp(start, magic, sizeof magic) == 0;
+  bool same = fread(start, 1, size, file) == size && memcmp(start, magic, size) == 0;
   fclose(file);
   return same;
 }
+
+bool hone_subject_is_engine(const char* path) { return starts_with(path, "\x89HONE"); }
+
+bool hone_subject_is_graph(const char* path) { return starts_with(path, "hone-graph "); }
 
 static double ms_since(int64_t start) { return (double)(hone_clock_ns() - start) / 1e6; }
 
@@ -48,6 +56,34 @@ static hone_status_t open_engine(hone_cli_t* cli, const char* device, hone_subje
   return NULL;
 }
 
+/* ---- graphs ---- */
+
+hone_status_t hone_subject_read_graph(const char* path, hone_graph_t** out_graph) {
+  char* text;
+  size_t size;
+  *out_graph = NULL;
+  HONE_TRY(hone_file_read(hone_allocator_system(), path, 0, &text, &size));
+  hone_status_t status = hone_graph_parse(NULL, text, size, out_graph);
+  hone_free(hone_allocator_system(), text, size + 1);
+  return hone_status_annotate(status, "%s", path);
+}
+
+static hone_status_t open_graph(hone_cli_t* cli, const char* device, hone_subject_t* out) {
+  hone_graph_t* graph;
+  out->device = device ? device : "ref";
+  hone_session_options_t options = {.struct_size = sizeof options,
+                                    .device = out->device,
+                                    .threads = hone_cli_threads(cli),
+                                    .deterministic = hone_cli_has(cli, "deterministic")};
+  int64_t start = hone_clock_ns();
+  HONE_TRY(hone_subject_read_graph(out->path, &graph));
+  out->load_ms = ms_since(start);
+  start = hone_clock_ns();
+  HONE_TRY(hone_session_create_from_graph(graph, &options, &out->session));
+  out->compile_ms = ms_since(start);
+  return NULL;
+}
+
 /* ---- models ---- */
 
 static hone_status_t open_model(hone_cli_t* cli, int index, const char* device,
@@ -66,9 +102,13 @@ hone_status_t hone_subject_open(hone_cli_t* cli, int index, const char* device,
                                 hone_subject_t* out_subject) {
   *out_subject = (hone_subject_t){.path = hone_cli_argument(cli, index)};
   if (!device) device = hone_cli_text(cli, "device", NULL);
-  hone_status_t status = hone_subject_is_engine(out_subject->path)
-                             ? open_engine(cli, device, out_subject)
-                             : open_model(cli, index, device, out_subject);
+  hone_status_t status;
+  if (hone_subject_is_engine(out_subject->path))
+    status = open_engine(cli, device, out_subject);
+  else if (hone_subject_is_graph(out_subject->path))
+    status = open_graph(cli, device, out_subject);
+  else
+    status = open_model(cli, index, device, out_subject);
   if (status) hone_subject_close(out_subject);
   return status;
 }

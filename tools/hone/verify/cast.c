@@ -49,7 +49,9 @@ static void build_bitcast(hone_verify_maker_t* m) {
     .prim = HONE_PRIM_BITCAST, .variant = "to", .parameter = HONE_##TO, .dtypes = (DTYPES), \
     .forms = FEW_FORMS, .why = "prim.h: the same bits", .build = build_bitcast              \
   }
-#define OTHERS (HONE_VERIFY_SHORT_FLOATS | HONE_VERIFY_SHORT_INTS | HONE_VERIFY_COMPLEX)
+#define OTHERS (HONE_VERIFY_SHORT_FLOATS | HONE_VERIFY_SHORT_INTS)
+/* A real number becomes a complex one of no imaginary part, but not the reverse. */
+#define TO_COMPLEX (HONE_VERIFY_ALL_FLOATS | HONE_VERIFY_COMPLEX)
 
 static const hone_verify_row_t rows[] = {
     FULL(F32),
@@ -77,8 +79,8 @@ static const hone_verify_row_t rows[] = {
     SHORT(U4),
     SHORT(I2),
     SHORT(U2),
-    SHORT(C64),
-    SHORT(C128),
+    CAST(C64, TO_COMPLEX, LINE_ONLY),
+    CAST(C128, TO_COMPLEX, LINE_ONLY),
     SATURATE(F8E4M3FN),
     SATURATE(F8E4M3FNUZ),
     SATURATE(F8E5M2),

@@ -1,4 +1,6 @@
 /* Control: branches, loops, calls, and operators of the host. */
+#include "ops/common/scope.h"
+#include "ops/lower.h"
 #include "verify/verify.h"
 
 static const char exact[] = "what is inside is exact";
@@ -53,6 +55,26 @@ static void build_call(hone_verify_maker_t* m) {
   hone_verify_output(m, outputs[1]);
 }
 
+/* An operator that no primitive expresses. */
+static void build_host(hone_verify_maker_t* m) {
+  static const char *inputs[2] = {"a", "b"}, *outputs[1] = {"c"};
+  static const hone_onnx_node_t node = {.name = "join",
+                                        .op_type = "StringConcat",
+                                        .domain = "",
+                                        .overload = "",
+                                        .n_inputs = 2,
+                                        .inputs = inputs,
+                                        .n_outputs = 1,
+                                        .outputs = outputs,
+                                        .doc = ""};
+  hone_value_t* x[2] = {operand(m), operand(m)};
+  hone_host_t* host = hone_arena_alloc(m->b->graph->arena, sizeof *host);
+  if (!x[0] || !x[1] || !host) return;
+  *host = (hone_host_t){.op = hone_op_find("", node.op_type, 20, NULL), .node = &node, .opset = 20};
+  const hone_node_t* made = hone_host_emit(m->b, host, 2, x, 1, &x[0]->type);
+  if (made) hone_verify_output(m, made->outputs[0]);
+}
+
 #define SOME                                                                           \
   (HONE_VERIFY_BIT(HONE_F32) | HONE_VERIFY_BIT(HONE_F64) | HONE_VERIFY_BIT(HONE_F16) | \
    HONE_VERIFY_BIT(HONE_I32) | HONE_VERIFY_BIT(HONE_I64))
@@ -66,6 +88,11 @@ static const hone_verify_row_t rows[] = {
     ROW(IF, build_if),
     ROW(LOOP, build_loop),
     ROW(CALL, build_call),
+    {.prim = HONE_PRIM_HOST,
+     .dtypes = HONE_VERIFY_BIT(HONE_STRING),
+     .forms = HONE_VERIFY_ALL_FORMS,
+     .why = "`ref` runs it in any case",
+     .build = build_host},
 };
 
 const hone_verify_family_t hone_verify_control = {"control", sizeof rows / sizeof *rows, rows};

@@ -300,6 +300,7 @@ static hone_status_t write_smallest(const part_t* like) {
 static uint64_t forms_of(const hone_verify_unit_t* unit) {
   const uint64_t thorough = HONE_VERIFY_BIT(HONE_F32) | HONE_VERIFY_BIT(HONE_F16) |
                             HONE_VERIFY_BIT(HONE_I32) | HONE_VERIFY_BIT(HONE_U8);
+  if (unit->row->prim == HONE_PRIM_HOST) return unit->row->forms;
   const uint64_t costly = HONE_VERIFY_BIT(HONE_VERIFY_ONE) | HONE_VERIFY_BIT(HONE_VERIFY_WIDTH) |
                           HONE_VERIFY_BIT(HONE_VERIFY_BESIDE) |
                           HONE_VERIFY_BIT(HONE_VERIFY_FLIPPED);
