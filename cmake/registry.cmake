@@ -82,6 +82,24 @@ hone_registry(OUTPUT primitives_registry.c HEADER src sched/primitive.h TYPE hon
               PREFIX hone_primitive_ LIST hone_primitives COUNT hone_primitive_count
               NAMES ${names} INTO hone_sources)
 
+# Tactics: each file of src/backends/<folder>/tactics/, a table for each folder.
+set(files ${hone_sources})
+list(FILTER files INCLUDE REGEX "/src/backends/[^/]+/tactics/")
+set(folders)
+foreach(file IN LISTS files)
+  string(REGEX REPLACE "^.*/src/backends/([^/]+)/tactics/.*$" "\\1" folder ${file})
+  list(APPEND folders ${folder})
+endforeach()
+list(REMOVE_DUPLICATES folders)
+foreach(folder IN LISTS folders)
+  set(of_folder ${files})
+  list(FILTER of_folder INCLUDE REGEX "/src/backends/${folder}/tactics/")
+  hone_stems(names ${of_folder})
+  hone_registry(OUTPUT tactics_${folder}_registry.c HEADER src tune/tactic.h TYPE hone_tactic_t
+                PREFIX hone_tactic_ LIST hone_tactics_${folder} COUNT hone_tactic_count_${folder}
+                NAMES ${names} INTO hone_sources)
+endforeach()
+
 # Backends: each folder of src/backends/ with a backend.c.
 set(files ${hone_sources})
 list(FILTER files INCLUDE REGEX "/src/backends/[^/]+/backend\\.c$")

@@ -70,6 +70,7 @@ typedef struct hone_run_options {
 /* ---- what a backend that runs kernels deals in ---- */
 
 typedef struct hone_kernel hone_kernel_t; /* loop/kernel.h */
+typedef struct hone_tactic hone_tactic_t; /* tune/tactic.h: a way to schedule kernels */
 typedef struct hone_device
     hone_device_t; /* an opened device; the backend's own, as the next four */
 typedef struct hone_memory hone_memory_t; /* a block of memory that kernels can reach */
@@ -99,6 +100,7 @@ typedef struct hone_device_properties {
   double peak_gflops;                   /* f32, whole device; 0: not known */
   double peak_gbytes;                   /* memory traffic a second in 10^9; 0: not known */
   bool deterministic;                   /* as it was opened */
+  char model[HONE_DEVICE_TEXT_SIZE]; /* what times depend on beside the target: "AMD EPYC 7B13" */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {
@@ -202,7 +204,8 @@ typedef struct hone_backend {
   /* Whether the device can run the kernel; if not, `why` (a text in a buffer of
    * HONE_DEVICE_TEXT_SIZE) names what is missing. */
   bool (*supports)(const hone_device_t* device, const hone_kernel_t* kernel, char* why);
-  /* Gives the kernel the schedule that fits the device: its best guess. */
+  /* Gives the kernel the schedule that fits the device: its best guess. Optional
+   * where there are tactics, and not called then. */
   hone_status_t (*schedule)(const hone_device_t* device, hone_kernel_t* kernel);
   /* Source text of a scheduled kernel as the function `name`, ended with 0. */
   hone_status_t (*render)(const hone_device_t* device, const hone_kernel_t* kernel,
@@ -215,6 +218,16 @@ typedef struct hone_backend {
   void (*unload)(hone_device_t* device, hone_module_t* module);
   /* Returns at once where the device works on its own. */
   hone_status_t (*launch)(hone_stream_t* stream, const hone_launch_t* launch);
+
+  /* Optional. Tactic `index` of those that the device can choose from; NULL
+   * past the last. */
+  const hone_tactic_t* (*tactic)(const hone_device_t* device, int index);
+  /* Optional. The properties with what takes time to find out: who builds
+   * kernels, and the model. What measured times are kept under. */
+  hone_status_t (*identify)(hone_device_t* device, hone_device_properties_t* out_properties);
+  /* Optional. From now on a build may take so many seconds for each kernel,
+   * and fails with UNAVAILABLE after that; 0: as long as it usually may. */
+  void (*limit_build)(hone_device_t* device, double seconds);
 } hone_backend_t;
 
 /* True for a backend that runs kernels, false for one that takes whole graphs. */

@@ -131,8 +131,10 @@ hone_status_t hone_search_take(hone_search_t* search, const hone_candidate_t* ca
 }
 
 hone_candidate_t hone_search_random(hone_search_t* search) {
-  return hone_space_at(search->space,
-                       hone_draw_below(&search->draw, hone_space_size(search->space)));
+  hone_candidate_t candidate = hone_space_at(
+      search->space, hone_draw_below(&search->draw, hone_space_size(search->space)));
+  hone_space_settle(search->space, &candidate);
+  return candidate;
 }
 
 /* A new candidate: drawn, or else the next one from a random place on. */
@@ -164,6 +166,7 @@ hone_candidate_t hone_search_cross(hone_search_t* search, const hone_candidate_t
   uint64_t bits = hone_draw_u64(&search->draw);
   for (int i = 0; i < hone_space_parameter_count(search->space); i++)
     if (bits >> i & 1) child.choice[i] = other->choice[i];
+  hone_space_settle(search->space, &child);
   return child;
 }
 
@@ -214,6 +217,7 @@ void hone_search_mutate(hone_search_t* search, hone_candidate_t* candidate) {
   do {
     mutate_one(search, candidate, (int)hone_draw_below(&search->draw, (uint64_t)count));
   } while (hone_draw_below(&search->draw, 3) == 0);
+  hone_space_settle(search->space, candidate);
 }
 
 static int compare_trials(const void* left, const void* right, void* context) {

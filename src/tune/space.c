@@ -24,6 +24,8 @@ struct hone_space {
   uint64_t size; /* product of n_choices */
   hone_parameter_t parameters[HONE_SPACE_MOST_PARAMETERS];
   rule_t rules[MOST_RULES];
+  hone_space_settle_t settle; /* NULL: every choice counts */
+  void* settle_context;
   hone_candidate_t first;
 };
 
@@ -277,6 +279,25 @@ hone_status_t hone_space_define_order(hone_space_t* space, const char* name, int
                                           .words = words});
 }
 
+hone_status_t hone_space_define_like(hone_space_t* space, const char* name,
+                                     const hone_parameter_t* parameter) {
+  hone_parameter_t copy = *parameter;
+  HONE_TRY(check_room(space, name, parameter->n_choices));
+  if (parameter->n_words)
+    HONE_TRY(copy_words(space, name, parameter->n_words, parameter->words, &copy.words));
+  size_t count = (size_t)parameter->n_choices * (size_t)parameter->parts;
+  copy.values =
+      hone_arena_memdup(space->arena, parameter->values, count * sizeof *parameter->values);
+  if (!copy.values) return hone_oom();
+  copy.name = name;
+  return append(space, copy);
+}
+
+void hone_space_set_settle(hone_space_t* space, hone_space_settle_t settle, void* context) {
+  space->settle = settle;
+  space->settle_context = context;
+}
+
 hone_status_t hone_space_add_rule(hone_space_t* space, hone_space_rule_t rule, void* context) {
   if (space->n_rules == MOST_RULES)
     return hone_status_make(HONE_OUT_OF_RANGE, "a search space has at most %d rules", MOST_RULES);
@@ -321,9 +342,22 @@ uint64_t hone_space_index(const hone_space_t* space, const hone_candidate_t* can
   return index;
 }
 
+void hone_space_settle(const hone_space_t* space, hone_candidate_t* candidate) {
+  if (space->settle) space->settle(space, space->settle_context, candidate);
+}
+
+static bool is_settled(const hone_space_t* space, const hone_candidate_t* candidate) {
+  hone_candidate_t settled = *candidate;
+  hone_space_settle(space, &settled);
+  for (int i = 0; i < space->n_parameters; i++)
+    if (settled.choice[i] != candidate->choice[i]) return false;
+  return true;
+}
+
 bool hone_space_is_valid(const hone_space_t* space, const hone_candidate_t* candidate) {
   for (int i = 0; i < space->n_parameters; i++)
     if (candidate->choice[i] >= space->parameters[i].n_choices) return false;
+  if (!is_settled(space, candidate)) return false;
   for (int i = 0; i < space->n_rules; i++)
     if (!space->rules[i].holds(space, candidate, space->rules[i].context)) return false;
   return true;

@@ -80,6 +80,16 @@ HONE_MUST_USE hone_status_t hone_space_define_order(hone_space_t* space, const c
 /* Only candidates for which all rules added say true are valid. At most 8 rules. */
 HONE_MUST_USE hone_status_t hone_space_add_rule(hone_space_t* space, hone_space_rule_t rule,
                                                 void* context);
+/* A parameter like one of another space, under a name of its own. Errors as above. */
+HONE_MUST_USE hone_status_t hone_space_define_like(hone_space_t* space, const char* name,
+                                                   const hone_parameter_t* parameter);
+/* Where some choices say nothing given others (those of a recipe that was not
+ * chosen), `settle` gives them one value, so that what is built alike is one
+ * candidate. Candidates that it would change are not valid, and a search only
+ * proposes what it settled. A pure function; at most one for a space. */
+typedef void (*hone_space_settle_t)(const hone_space_t* space, void* context,
+                                    hone_candidate_t* candidate);
+void hone_space_set_settle(hone_space_t* space, hone_space_settle_t settle, void* context);
 /* The candidate that a search tries first, and that is used untuned; without
  * one it is the first choice of each parameter. Need not be valid. */
 void hone_space_set_default(hone_space_t* space, const hone_candidate_t* candidate);
@@ -95,7 +105,9 @@ uint64_t hone_space_size(const hone_space_t* space);
 /* Candidate `index` % size, and the index of a candidate. */
 hone_candidate_t hone_space_at(const hone_space_t* space, uint64_t index);
 uint64_t hone_space_index(const hone_space_t* space, const hone_candidate_t* candidate);
-/* Whether each choice exists and every rule agrees. */
+/* Changes choices that say nothing to the one value they have then. */
+void hone_space_settle(const hone_space_t* space, hone_candidate_t* candidate);
+/* Whether each choice exists, is settled, and every rule agrees. */
 bool hone_space_is_valid(const hone_space_t* space, const hone_candidate_t* candidate);
 hone_candidate_t hone_space_default(const hone_space_t* space);
 

@@ -73,18 +73,53 @@ bool hone_can_be_lanes(hone_kernel_t* kernel, hone_stmt_t* loop) {
   return lanes.strided == 0;
 }
 
-bool hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop) {
-  char name[128];
+/* Vectors that are written out of a loop of that extent. */
+static int vectors_of(const hone_recipe_t* r, hone_dim_t extent) {
+  int vectors = r->choice->unroll > 1 ? r->choice->unroll : 1;
+  while (vectors > 1 && hone_dim_is_int(extent) && extent.k < (int64_t)vectors * r->shape->lanes)
+    vectors /= 2;
+  return vectors;
+}
+
+void hone_make_vectors(hone_recipe_t* r, const char* name, int64_t vectors) {
+  char part[132];
+  size_t length = strlen(name);
+  if (vectors == 1) {
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+    return;
+  }
+  if (length + 3 > sizeof part ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_EXACT)))
+    return;
+  memcpy(part, name, length);
+  memcpy(part + length, ".i", 3);
+  hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
+  memcpy(part + length, ".o", 3);
+  hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
+}
+
+/* What is left over gets fewer vectors at a time. */
+static void make_lanes(hone_recipe_t* r, hone_stmt_t* loop, int vectors) {
+  char part[128];
   int lanes = r->shape->lanes;
-  if (!hone_can_be_lanes(r->kernel, loop)) return false;
-  if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) return false;
+  if (!hone_can_be_lanes(r->kernel, loop)) return;
+  if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) return;
   const char* base = loop->name;
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, base, lanes, HONE_TAIL_PEEL))) return false;
   size_t length = strlen(base);
-  if (length + 3 > sizeof name) return false;
-  memcpy(name, base, length);
-  memcpy(name + length, ".i", 3);
-  return hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+  if (!hone_recipe_did(
+          r, hone_sched_split(r->kernel, base, (int64_t)lanes * vectors, HONE_TAIL_PEEL)) ||
+      length + 3 > sizeof part)
+    return;
+  memcpy(part, base, length);
+  memcpy(part + length, ".i", 3);
+  hone_make_vectors(r, part, vectors);
+  memcpy(part + length, ".t", 3);
+  hone_stmt_t* rest = vectors > 1 ? hone_kernel_find_loop(r->kernel, part) : NULL;
+  if (rest) make_lanes(r, rest, vectors / 2);
+}
+
+void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop) {
+  make_lanes(r, loop, vectors_of(r, loop->extent));
 }
 
 /* ---- fusing ---- */
@@ -154,21 +189,10 @@ static bool is_independent(hone_kernel_t* kernel) {
   return !found;
 }
 
-/* A kernel with one contraction is called after it. */
-static void set_tactic(hone_kernel_t* kernel, const char* tactic, const char* why) {
-  if (strcmp(kernel->tactic, "contract") == 0) return;
-  kernel->tactic = tactic;
-  kernel->why = why;
-}
-
 static void schedule_nest(hone_recipe_t* r, int position) {
   hone_stmt_t* nest = hone_fuse_contiguous(r, r->kernel->root->body[position]);
-  if (hone_schedule_contract(r, nest)) {
-    set_tactic(r->kernel, "contract", "sums of products: a tile of them stays in registers");
-    return;
-  }
-  hone_schedule_rows(r, r->kernel->root->body[position]);
-  set_tactic(r->kernel, "rows", "no sums of products: vectors along what lies side by side");
+  if (!r->choice->no_tile && hone_schedule_contract(r, nest)) return;
+  if (!r->choice->no_lanes) hone_schedule_rows(r, r->kernel->root->body[position]);
 }
 
 /* A loop of unknown extent around one with enough rounds for all threads goes
@@ -183,20 +207,32 @@ static void choose_parallel(hone_recipe_t* r, const hone_stmt_t* loop) {
 }
 
 static void share_out(hone_recipe_t* r, int position) {
-  hone_stmt_t** body = r->kernel->root->body;
-  if (!hone_stmt_is_loop(body[position])) return;
-  choose_parallel(r, body[position]);
-  hone_recipe_did(r, hone_sched_parallel(r->kernel, body[position]->name));
+  hone_stmt_t* loop = r->kernel->root->body[position];
+  if (!hone_stmt_is_loop(loop) || r->choice->parallel < 0) return;
+  choose_parallel(r, loop);
+  loop = r->kernel->root->body[position];
+  for (int i = 0; loop && i < 1 + (r->choice->parallel > 1); i++) {
+    if (loop->is_reduction || loop->loop != HONE_LOOP_SERIAL ||
+        !hone_recipe_did(r, hone_sched_parallel(r->kernel, loop->name)))
+      return;
+    loop = hone_only_loop(loop);
+  }
 }
 
-hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape) {
-  hone_recipe_t r = {.kernel = kernel, .shape = shape};
-  if (!is_independent(kernel)) {
-    set_tactic(kernel, "serial", "one part reads what another writes: one thread, as lowered");
-    return NULL;
-  }
+hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
+                                const hone_cpu_choice_t* choice) {
+  hone_recipe_t r = {.kernel = kernel, .shape = shape, .choice = choice};
+  if (!is_independent(kernel)) return NULL;
   /* Peeling adds nests behind; those are done already. */
   for (int i = kernel->root->n_body - 1; i >= 0 && !r.status; i--) schedule_nest(&r, i);
   for (int i = 0; i < kernel->root->n_body && !r.status; i++) share_out(&r, i);
   return r.status;
+}
+
+hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
+  int lanes = properties->vector_bytes / (int)sizeof(float);
+  return (hone_cpu_shape_t){.lanes = lanes < 4    ? 4
+                                     : lanes > 16 ? 16
+                                                  : lanes,
+                            .registers = properties->vector_registers};
 }

@@ -10,8 +10,58 @@ typedef struct hone_cpu_shape {
   int registers; /* vectors that fit in registers */
 } hone_cpu_shape_t;
 
+/* Where the blocks of a contraction's lanes stand among the loops of the output. */
+typedef enum hone_lanes_order {
+  HONE_LANES_ORDER_AUTO,  /* by which operand is larger */
+  HONE_LANES_ORDER_FIRST, /* outermost: the second operand is read once */
+  HONE_LANES_ORDER_LAST,  /* around the rows */
+} hone_lanes_order_t;
+
+/* What may be chosen; zeros: as the recipes think best. */
+typedef struct hone_cpu_choice {
+  /* Contractions. */
+  int rows, vectors; /* the tile in registers: elements of one axis by vectors of the other */
+  hone_lanes_order_t order;
+  int innermost;  /* 1 + which of the sums goes innermost */
+  int sum_unroll; /* rounds of the innermost sum that are written out; 0, 1: none */
+  int block;      /* rows that are done before the next block of lanes; 0: all */
+  bool no_pack;   /* weights stay as they lie */
+  bool no_tile;   /* as anything else */
+  /* Everything else. */
+  int unroll; /* vectors that are written out; 0, 1: one after the other */
+  bool no_columns, no_lanes;
+  /* All. */
+  int parallel; /* loops that are shared out among threads; 0: one; -1: none */
+} hone_cpu_choice_t;
+
 /* Gives the kernel a schedule by what it is: a contraction, rows, or maps.
  * Whatever a primitive refuses is left as it is. Errors: OUT_OF_MEMORY. */
-HONE_MUST_USE hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape);
+HONE_MUST_USE hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
+                                              const hone_cpu_choice_t* choice);
+/* The device, as far as schedules care. */
+hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties);
+
+/* A contraction, in numbers. */
+typedef struct hone_contraction_facts {
+  int64_t rows, lanes; /* extents; 0: not known */
+  bool has_rows;
+  double others, sums; /* rounds of the other loops of the output, and of the sums */
+  int n_sums;
+  int64_t last_sum; /* extent of the innermost; 0: not known */
+  int innermost;    /* which sum goes there untuned */
+  bool can_pack, lanes_first;
+  int tile_rows, tile_vectors; /* untuned; 0: it is no tile */
+  double a_bytes, b_bytes;
+} hone_contraction_facts_t;
+
+/* The most expensive of the kernel's contractions; false: it has none. Fuses
+ * loops of the kernel, which is of no other use afterwards. */
+bool hone_contraction_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
+                           hone_contraction_facts_t* out_facts);
+/* Whether it has one, as far as the kernel shows as it is. */
+bool hone_contraction_any(hone_kernel_t* kernel);
+/* Cycles that a contraction takes one core in a tile, were all data at hand. */
+double hone_contraction_cycles(const hone_contraction_facts_t* facts, const hone_cpu_shape_t* shape,
+                               int rows, int vectors);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/common/schedule_impl.h"
+#include "tune/cost.h"
 
 enum { MAX_LOOPS = 24, NAME = 128 };
 
@@ -79,12 +80,12 @@ static bool factor_of(hone_kernel_t* k, const hone_buffer_t* buffer, const hone_
 }
 
 /* The output loop along which the results are consecutive. */
-static bool find_lanes(hone_recipe_t* r, contraction_t* c) {
+static bool find_lanes(hone_kernel_t* kernel, contraction_t* c) {
   const hone_stmt_t* store = c->body->body[c->body->n_body - 1];
   if (store->kind != HONE_STMT_STORE) return false;
   for (int i = c->n_outs - 1; i >= 0; i--) {
     int64_t factor;
-    if (factor_of(r->kernel, store->buffer, store->index, c->outs[i].var, &factor) && factor == 1)
+    if (factor_of(kernel, store->buffer, store->index, c->outs[i].var, &factor) && factor == 1)
       c->lanes = &c->outs[i];
   }
   if (!c->lanes) return false;
@@ -103,8 +104,9 @@ static void find_rows(contraction_t* c) {
     if (&c->outs[i] != c->lanes && !hone_term_uses(c->b, c->outs[i].var)) c->rows = &c->outs[i];
 }
 
-static bool recognise(hone_recipe_t* r, contraction_t* c, hone_stmt_t* nest) {
-  if (!find_outs(c, nest) || !find_sums(c) || !find_update(c) || !find_lanes(r, c)) return false;
+static bool recognise(hone_kernel_t* kernel, contraction_t* c, hone_stmt_t* nest) {
+  if (!find_outs(c, nest) || !find_sums(c) || !find_update(c) || !find_lanes(kernel, c))
+    return false;
   find_rows(c);
   return true;
 }
@@ -156,15 +158,22 @@ static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block
   return hone_recipe_did(r, hone_sched_pack(r->kernel, c->b->buffer->name, n, layout));
 }
 
-/* The sum whose steps are consecutive in a goes innermost. */
-static void order_sums(hone_recipe_t* r, contraction_t* c) {
-  int best = -1;
+/* The sum whose steps are consecutive in a, else the last. */
+static int find_innermost(hone_kernel_t* kernel, const contraction_t* c) {
+  int best = c->n_sums - 1;
   for (int i = 0; i < c->n_sums - 1; i++) {
     int64_t factor;
-    if (factor_of(r->kernel, c->a->buffer, c->a->index, c->sums[i].var, &factor) && factor == 1)
+    if (factor_of(kernel, c->a->buffer, c->a->index, c->sums[i].var, &factor) && factor == 1)
       best = i;
   }
-  if (best < 0) return;
+  return best;
+}
+
+/* That sum, or the one chosen, goes innermost. */
+static void order_sums(hone_recipe_t* r, contraction_t* c) {
+  int best = find_innermost(r->kernel, c), chosen = r->choice->innermost;
+  if (chosen >= 1 && chosen <= c->n_sums) best = chosen - 1;
+  if (best == c->n_sums - 1) return;
   const char* names[MAX_LOOPS];
   axis_t order[MAX_LOOPS];
   int n = 0;
@@ -271,13 +280,23 @@ static hone_stmt_t* deepest(hone_stmt_t* loop) {
   return loop;
 }
 
+/* Writes out some rounds of the innermost sum. */
+static void unroll_sum(hone_recipe_t* r, const char* sum) {
+  char part[NAME];
+  int rounds = r->choice->sum_unroll;
+  if (rounds < 2) return;
+  if (hone_recipe_did(r, hone_sched_split(r->kernel, sum, rounds, HONE_TAIL_EXACT)) &&
+      copy_name(part, sum, ".i"))
+    hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
+}
+
 /* One of the loop nests that a tile falls into: rows { lanes { sums { … } } },
  * with the sums moved outside. */
 static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   const char* names[MAX_LOOPS];
   hone_stmt_t *rows = has_rows ? part : NULL, *lanes = has_rows ? hone_only_loop(part) : part;
   if (!lanes) return;
-  char rows_name[NAME] = "", lanes_name[NAME];
+  char rows_name[NAME] = "", lanes_name[NAME], sum_name[NAME] = "";
   if (rows && !copy_name(rows_name, rows->name, "")) return;
   if (!copy_name(lanes_name, lanes->name, "")) return;
   int n = 0;
@@ -285,12 +304,14 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
        sum = hone_only_loop(sum))
     names[n++] = sum->name;
   bool has_sums = n > 0;
+  if (has_sums && !copy_name(sum_name, names[n - 1], "")) return;
   if (rows) names[n++] = rows_name;
   names[n++] = lanes_name;
   if (has_sums && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes_name);
   if (loop) make_vectors(r, loop);
   if (rows) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
+  if (has_sums) unroll_sum(r, sum_name);
 }
 
 /* outer { rows { lanes { init; sums; store } } }: `rows` may be NULL. */
@@ -350,17 +371,44 @@ static bool weights_are_larger(hone_kernel_t* kernel, const contraction_t* c) {
          (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
 }
 
-/* lanes.o { others { rows { lanes.i } } }, or lanes.o inside of the others.
- * What the block does not divide stands behind in a nest of its own. */
-static bool cut_lanes(hone_recipe_t* r, const contraction_t* c, int64_t block, char inner[NAME]) {
-  char outer[NAME];
-  const char* order[MAX_LOOPS + 1];
+static bool lanes_go_first(const hone_recipe_t* r, const contraction_t* c) {
+  if (r->choice->order == HONE_LANES_ORDER_AUTO) return weights_are_larger(r->kernel, c);
+  return r->choice->order == HONE_LANES_ORDER_FIRST;
+}
+
+/* Cuts the rows into blocks, rows.o around rows.i, which are the rows from then on. */
+static void cut_rows(hone_recipe_t* r, contraction_t* c, int64_t tile_rows, char outer[NAME],
+                     char inner[NAME]) {
+  int64_t block = r->choice->block;
+  *outer = 0;
+  if (block <= tile_rows || !c->rows || !hone_dim_is_int(c->rows->extent) ||
+      c->rows->extent.k <= block || !copy_name(inner, c->rows->name, ".i") ||
+      !copy_name(outer, c->rows->name, ".o"))
+    return;
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, c->rows->name, block, HONE_TAIL_EXACT))) {
+    *outer = 0;
+    return;
+  }
+  axis_t* rows = &c->outs[c->rows - c->outs];
+  rows->name = inner;
+  rows->extent = hone_dim_int(block);
+}
+
+/* lanes.o { others { rows { lanes.i } } }, or lanes.o inside of the others, and
+ * blocks of rows around all of it. What the block does not divide stands behind in
+ * a nest of its own. */
+static bool cut_lanes(hone_recipe_t* r, contraction_t* c, int64_t block, int64_t tile_rows,
+                      char inner[NAME], char rows_inner[NAME]) {
+  char outer[NAME], rows_outer[NAME];
+  const char* order[MAX_LOOPS + 2];
   int n = 0;
-  bool lanes_first = weights_are_larger(r->kernel, c);
+  bool lanes_first = lanes_go_first(r, c);
   if (!copy_name(inner, c->lanes->name, ".i") || !copy_name(outer, c->lanes->name, ".o") ||
       !move_lanes_out(r, c) ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL)))
     return false;
+  cut_rows(r, c, tile_rows, rows_outer, rows_inner);
+  if (*rows_outer) order[n++] = rows_outer;
   if (lanes_first) order[n++] = outer;
   for (int i = 0; i < c->n_outs; i++)
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows) order[n++] = c->outs[i].name;
@@ -374,20 +422,119 @@ static bool cut_lanes(hone_recipe_t* r, const contraction_t* c, int64_t block, c
 static bool lay_out(hone_recipe_t* r, contraction_t* c, int64_t block) {
   int64_t stride;
   order_sums(r, c);
-  if (hone_dim_is_int(c->lanes->extent) && pack_weights(r, c, block)) return true;
+  if (!r->choice->no_pack && hone_dim_is_int(c->lanes->extent) && pack_weights(r, c, block))
+    return true;
   return factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1;
+}
+
+/* The tile chosen, as far as it makes sense here; else the best by the model. */
+static tile_t find_tile(const hone_recipe_t* r, const contraction_t* c) {
+  tile_t tile = {r->choice->rows, r->choice->vectors};
+  if (tile.rows < 1 || tile.vectors < 1) return choose_tile(c, r->shape);
+  if (!c->rows) tile.rows = 1;
+  return tile;
 }
 
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   contraction_t c = {0};
-  char inner[NAME];
-  if (!hone_stmt_is_loop(nest) || !recognise(r, &c, nest)) return false;
-  tile_t tile = choose_tile(r, &c);
+  char inner[NAME], rows_inner[NAME];
+  if (!hone_stmt_is_loop(nest) || !recognise(r->kernel, &c, nest)) return false;
+  tile_t tile = find_tile(r, &c);
   int64_t block = (int64_t)r->shape->lanes * tile.vectors;
   if (hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block) return false;
   if (!lay_out(r, &c, block)) return r->status != NULL;
-  if (!cut_lanes(r, &c, block, inner)) return true;
+  if (!cut_lanes(r, &c, block, tile.rows, inner, rows_inner)) return true;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, inner);
   if (loop) schedule_block(r, loop, c.rows ? c.rows->name : NULL, tile.rows);
   return true;
+}
+
+/* ---- facts ---- */
+
+static int64_t known(hone_dim_t extent) { return hone_dim_is_int(extent) ? extent.k : 0; }
+
+static double bytes_of(const hone_buffer_t* buffer) {
+  double bytes = (double)hone_dtype_size(buffer->dtype);
+  for (int i = 0; i < buffer->rank; i++) bytes *= hone_cost_extent(buffer->dims[i]);
+  return bytes;
+}
+
+static bool could_pack(hone_kernel_t* kernel, const contraction_t* c) {
+  int64_t stride;
+  if (!c->b->buffer->is_constant || !hone_dim_is_int(c->lanes->extent) ||
+      axis_of(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
+    return false;
+  for (int i = 0; i < c->b->buffer->rank; i++)
+    if (!uses_axis_alone(c, c->b, i)) return false;
+  return factor_of(kernel, c->b->buffer, c->b->index, c->lanes->var, &stride);
+}
+
+static void fill_facts(hone_kernel_t* kernel, const hone_cpu_shape_t* shape, const contraction_t* c,
+                       hone_contraction_facts_t* out) {
+  int64_t stride;
+  tile_t tile = choose_tile(c, shape);
+  *out = (hone_contraction_facts_t){.lanes = known(c->lanes->extent),
+                                    .has_rows = c->rows != NULL,
+                                    .rows = c->rows ? known(c->rows->extent) : 1,
+                                    .others = 1,
+                                    .sums = 1,
+                                    .n_sums = c->n_sums,
+                                    .innermost = find_innermost(kernel, c),
+                                    .can_pack = could_pack(kernel, c),
+                                    .lanes_first = weights_are_larger(kernel, c),
+                                    .a_bytes = bytes_of(c->a->buffer),
+                                    .b_bytes = bytes_of(c->b->buffer)};
+  for (int i = 0; i < c->n_outs; i++)
+    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows)
+      out->others *= hone_cost_extent(c->outs[i].extent);
+  for (int i = 0; i < c->n_sums; i++) out->sums *= hone_cost_extent(c->sums[i].extent);
+  out->last_sum = known(c->sums[out->innermost].extent);
+  bool is_consecutive =
+      factor_of(kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1;
+  bool is_narrow = out->lanes && out->lanes < (int64_t)shape->lanes * tile.vectors;
+  if (is_narrow || (!out->can_pack && !is_consecutive)) return;
+  out->tile_rows = tile.rows;
+  out->tile_vectors = tile.vectors;
+}
+
+double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu_shape_t* shape,
+                               int rows, int vectors) {
+  axis_t lanes = {.extent = f->lanes ? hone_dim_int(f->lanes)
+                                     : hone_dim_int(HONE_COST_EXTENT * (int64_t)shape->lanes)};
+  axis_t row = {.extent = hone_dim_int(f->rows ? f->rows : HONE_COST_EXTENT)};
+  contraction_t c = {.lanes = &lanes, .rows = f->has_rows ? &row : NULL};
+  double cycles = cost_of(&c, shape, (tile_t){rows, vectors});
+  double scalar = (double)(lanes.extent.k % shape->lanes) * (double)row.extent.k;
+  return (cycles + scalar) * f->others * f->sums;
+}
+
+bool hone_contraction_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
+                           hone_contraction_facts_t* out_facts) {
+  static const hone_cpu_choice_t none = {0};
+  hone_recipe_t r = {.kernel = kernel, .shape = shape, .choice = &none};
+  double most = 0;
+  for (int i = 0; i < kernel->root->n_body && !r.status; i++) {
+    contraction_t c = {0};
+    hone_contraction_facts_t facts;
+    if (!hone_stmt_is_loop(kernel->root->body[i])) continue;
+    hone_stmt_t* nest = hone_fuse_contiguous(&r, kernel->root->body[i]);
+    if (!recognise(kernel, &c, nest)) continue;
+    fill_facts(kernel, shape, &c, &facts);
+    double work = facts.others * facts.sums * (double)(facts.rows ? facts.rows : HONE_COST_EXTENT) *
+                  (double)(facts.lanes ? facts.lanes : HONE_COST_EXTENT);
+    if (work <= most) continue;
+    most = work;
+    *out_facts = facts;
+  }
+  hone_status_free(r.status); /* memory: the kernel says so too */
+  return most > 0;
+}
+
+bool hone_contraction_any(hone_kernel_t* kernel) {
+  for (int i = 0; i < kernel->root->n_body; i++) {
+    contraction_t c = {0};
+    if (hone_stmt_is_loop(kernel->root->body[i]) && recognise(kernel, &c, kernel->root->body[i]))
+      return true;
+  }
+  return false;
 }

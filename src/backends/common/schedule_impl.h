@@ -8,6 +8,7 @@
 typedef struct hone_recipe {
   hone_kernel_t* kernel;
   const hone_cpu_shape_t* shape;
+  const hone_cpu_choice_t* choice;
   hone_status_t status; /* out of memory: nothing more is done */
 } hone_recipe_t;
 
@@ -27,8 +28,11 @@ bool hone_can_be_lanes(hone_kernel_t* kernel, hone_stmt_t* loop);
 /* Fuses perfectly nested loops, inside out, as long as every access stays a
  * linear one. `outer` is the outermost; gives the one that stands there then. */
 hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer);
-/* Splits an innermost loop into vectors and a rest; false when it cannot be lanes. */
-bool hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
+/* Cuts the last loop of a split, NAME.i of `vectors` vectors, into vectors that are
+ * written out; of one vector it becomes that. */
+void hone_make_vectors(hone_recipe_t* r, const char* name, int64_t vectors);
+/* Splits an innermost loop into vectors and a rest, where it can be lanes. */
+void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
 
 /* schedule_contract.c: false when the nest is no contraction it knows. */
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);

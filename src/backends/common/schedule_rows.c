@@ -61,7 +61,8 @@ static bool sink(hone_recipe_t* r, const char* lanes, hone_stmt_t* nest) {
 static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* reduction = only_reduction(loop);
   int lanes = r->shape->lanes;
-  if (!reduction || !reads_consecutively(r->kernel, loop, loop->var)) return false;
+  if (r->choice->no_columns || !reduction) return false;
+  if (!reads_consecutively(r->kernel, loop, loop->var)) return false;
   if (!has_only_stores(innermost(reduction))) return false;
   if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) return false;
   hone_stmt_t* parent = loop->parent;
@@ -90,28 +91,39 @@ static bool is_innermost(const hone_stmt_t* loop) {
   return true;
 }
 
-/* Sums over consecutive elements get a vector of partial sums. */
+/* Vectors of partial sums, each in a register. */
+static int partial_sums(const hone_recipe_t* r, hone_dim_t extent) {
+  int vectors = r->choice->unroll > 1 ? r->choice->unroll : 1;
+  while (vectors > 1 &&
+         (!hone_dim_is_int(extent) || extent.k < 2 * (int64_t)vectors * r->shape->lanes))
+    vectors /= 2;
+  return vectors;
+}
+
+/* Sums over consecutive elements get vectors of partial sums. */
 static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* parent = loop->parent;
   int position = hone_stmt_position(loop);
   if (!hone_can_be_lanes(r->kernel, loop)) return;
-  int lanes = r->shape->lanes;
+  int lanes = r->shape->lanes, vectors = partial_sums(r, loop->extent);
   if (hone_dim_is_int(loop->extent) && loop->extent.k < 2 * lanes) return;
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, lanes, HONE_TAIL_PEEL))) return;
+  if (!hone_recipe_did(
+          r, hone_sched_split(r->kernel, loop->name, (int64_t)lanes * vectors, HONE_TAIL_PEEL)))
+    return;
   hone_stmt_t* inner = hone_only_loop(parent->body[position]);
   if (!inner) return;
-  char name[128], part[136];
+  char name[124], part[128];
   if (strlen(inner->name) >= sizeof name) return;
   memcpy(name, inner->name, strlen(inner->name) + 1);
   bool is_split = hone_recipe_did(r, hone_sched_rfactor(r->kernel, name));
-  hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+  hone_make_vectors(r, name, vectors);
   if (!is_split) return;
   static const char* const parts[] = {".z", ".c"};
   for (int i = 0; i < 2; i++) {
     size_t length = strlen(name);
     memcpy(part, name, length);
     memcpy(part + length, parts[i], 3);
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
+    hone_make_vectors(r, part, vectors);
   }
 }
 

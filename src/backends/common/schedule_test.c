@@ -33,7 +33,8 @@ typedef struct kernels {
 } kernels_t;
 
 static hone_status_t schedule(const hone_device_t* device, hone_kernel_t* kernel) {
-  return hone_cpu_schedule(kernel, &shape);
+  static const hone_cpu_choice_t as_is = {0};
+  return hone_cpu_schedule(kernel, &shape, &as_is);
 }
 
 static hone_status_t render(const hone_device_t* device, const hone_kernel_t* kernel,
@@ -95,6 +96,7 @@ static hone_status_t launch(hone_stream_t* stream, const hone_launch_t* l) {
 
 static hone_backend_t interpreting_backend(void) {
   hone_backend_t backend = *hone_backend_find("cpu");
+  backend.tactic = NULL;
   backend.schedule = schedule;
   backend.render = render;
   backend.build = build;

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/common/schedule.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/render.h"
 #include "base/cpu_count.h"
@@ -92,10 +91,11 @@ static bool supports(const hone_device_t* device, const hone_kernel_t* kernel, c
   return true;
 }
 
-static hone_status_t schedule(const hone_device_t* device, hone_kernel_t* kernel) {
-  hone_cpu_shape_t shape = {.lanes = hone_cpu_lanes(device),
-                            .registers = device->target.vector_registers};
-  return hone_cpu_schedule(kernel, &shape);
+extern const hone_tactic_t* const hone_tactics_common[];
+extern const int hone_tactic_count_common;
+
+static const hone_tactic_t* tactic(const hone_device_t* device, int index) {
+  return index >= 0 && index < hone_tactic_count_common ? hone_tactics_common[index] : NULL;
 }
 
 static hone_status_t render(const hone_device_t* device, const hone_kernel_t* kernel,
@@ -142,10 +142,12 @@ const hone_backend_t hone_backend_cpu = {
     .event_elapsed = hone_cpu_event_elapsed,
     .callback = hone_cpu_callback,
     .supports = supports,
-    .schedule = schedule,
     .render = render,
     .build = hone_cpu_build,
     .load = hone_cpu_load,
     .unload = hone_cpu_unload,
     .launch = hone_cpu_launch,
+    .tactic = tactic,
+    .identify = hone_cpu_identify,
+    .limit_build = hone_cpu_limit_build,
 };

@@ -23,7 +23,8 @@ struct hone_device {
   pthread_mutex_t mutex;
   hone_compiler_t compiler;
   hone_cache_t* cache;
-  const char* prelude; /* NULL before */
+  const char* prelude;    /* NULL before */
+  int64_t build_limit_ms; /* for each kernel; 0: the toolchain's own */
 };
 
 /* Memory of the host, allocated or the caller's. */
@@ -87,6 +88,9 @@ hone_status_t hone_cpu_launch(hone_stream_t* stream, const hone_launch_t* launch
 /* module.c */
 hone_status_t hone_cpu_build(hone_device_t* device, int count, const char* const* names,
                              const char* const* sources, hone_blob_t* out_binary);
+/* The properties, with the compiler and the name of the processor. */
+hone_status_t hone_cpu_identify(hone_device_t* device, hone_device_properties_t* out_properties);
+void hone_cpu_limit_build(hone_device_t* device, double seconds);
 hone_status_t hone_cpu_load(hone_device_t* device, const hone_blob_t* binary, int count,
                             const char* const* names, hone_module_t** out_module);
 void hone_cpu_unload(hone_device_t* device, hone_module_t* module);

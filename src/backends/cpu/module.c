@@ -1,4 +1,6 @@
 /* Kernels as a shared library, built by the system's C compiler. */
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/cpu/device.h"
@@ -34,7 +36,8 @@ static hone_status_t build(const hone_device_t* device, hone_arena_t* arena, int
   hone_build_options_t options = {.target = &device->target,
                                   .compiler = &device->compiler,
                                   .cache = device->cache,
-                                  .parallel = device->threads};
+                                  .parallel = device->threads,
+                                  .time_limit_ms = device->build_limit_ms};
   char* bytes;
   HONE_TRY(hone_toolchain_build(device->allocator, &options, count, units, &bytes,
                                 &out_binary->size, NULL));
@@ -52,6 +55,39 @@ hone_status_t hone_cpu_build(hone_device_t* device, int count, const char* const
   if (!status) status = build(device, arena, count, names, sources, out_binary);
   hone_arena_destroy(arena);
   return status;
+}
+
+void hone_cpu_limit_build(hone_device_t* device, double seconds) {
+  device->build_limit_ms = seconds > 0 ? (int64_t)(seconds * 1e3) + 1 : 0;
+}
+
+/* ---- what times depend on ---- */
+
+/* What Linux calls the processor; "" where it does not say. */
+static void read_model(char* out, size_t size) {
+  char line[256];
+  FILE* file = fopen("/proc/cpuinfo", "re");
+  *out = 0;
+  while (file && !*out && fgets(line, sizeof line, file)) {
+    const char* colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+    while (isspace((unsigned char)*++colon)) continue;
+    snprintf(out, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+  }
+  if (file) fclose(file);
+}
+
+hone_status_t hone_cpu_identify(hone_device_t* device, hone_device_properties_t* out_properties) {
+  pthread_mutex_lock(&device->mutex);
+  hone_status_t status = find_compiler(device);
+  pthread_mutex_unlock(&device->mutex);
+  *out_properties = device->properties;
+  if (status) return status;
+  snprintf(out_properties->compiler, sizeof out_properties->compiler, "%s",
+           device->compiler.version);
+  if (device->target.runs_here)
+    read_model(out_properties->model, sizeof out_properties->model);
+  return NULL;
 }
 
 /* ---- loading ---- */

@@ -43,14 +43,14 @@ struct hone_event {
 
 /* The slots of the descriptor that this backend fills, each with the function
  * hone_opencl_<slot> of the type that the descriptor says: enumerate to health
- * are in device.c, alloc to copy in memory.c, stream_create to callback in
+ * and tactic are in device.c, alloc to copy in memory.c, stream_create to callback in
  * stream.c, supports and render in render.c, build to launch in module.c. */
 /* clang-format off */
 #define HONE_OPENCL_SLOTS(X) \
   X(enumerate) X(open) X(close) X(properties) X(health) X(alloc) X(free) X(wrap) X(map) \
   X(unmap) X(copy_in) X(copy_out) X(copy) X(stream_create) X(stream_destroy) X(synchronize) \
   X(event_record) X(event_destroy) X(event_wait) X(event_synchronize) X(event_done) \
-  X(event_elapsed) X(callback) X(supports) X(schedule) X(render) X(build) X(load) X(unload) \
+  X(event_elapsed) X(callback) X(supports) X(tactic) X(render) X(build) X(load) X(unload) \
   X(launch)
 /* clang-format on */
 
