@@ -39,6 +39,8 @@ typedef struct hone_engine_options {
   /* "fp32", "bf16", "fp16" or "int8", as in hone_session_options_t; NULL: "fp32". A
    * file that is loaded has the precision that it was compiled in. */
   const char* precision;
+  bool no_tuned;              /* kernels are built without asking what was tuned (hone/tune.h) */
+  const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
 } hone_engine_options_t;
 
 /* What an engine is. Texts live as long as the engine. */

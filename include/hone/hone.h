@@ -19,6 +19,7 @@
 #include "hone/status.h"
 #include "hone/te.h"
 #include "hone/tensor.h"
+#include "hone/tune.h"
 #include "hone/version.h"
 
 #endif

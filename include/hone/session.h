@@ -27,7 +27,9 @@ typedef struct hone_session_options {
    * rest, stay in f32), "fp32", or "int8" for models that are quantized. NULL:
    * "fp32". Inputs and outputs keep their types. */
   const char* precision;
-  bool explain; /* keep notes of what became of the model's nodes, for hone/report.h */
+  bool explain;  /* keep notes of what became of the model's nodes, for hone/report.h */
+  bool no_tuned; /* kernels are built without asking what was tuned (hone/tune.h) */
+  const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
 } hone_session_options_t;
 
 /* What a session is made of. Texts live as long as the session. */

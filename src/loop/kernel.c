@@ -101,7 +101,7 @@ static void add_buffer(hone_kernel_t* kernel, hone_buffer_t* buffer) {
 }
 
 hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_dtype_t dtype,
-                                  int rank, const hone_dim_t* dims, hone_space_t space,
+                                  int rank, const hone_dim_t* dims, hone_buffer_space_t space,
                                   hone_role_t role) {
   if (!reserve(kernel, (void**)&kernel->buffers, kernel->n_buffers, &kernel->buffers_room,
                sizeof(hone_buffer_t*)))

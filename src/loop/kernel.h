@@ -41,12 +41,12 @@
 #include "ir/dim.h"
 #include "ir/prim.h"
 
-typedef enum hone_space {
+typedef enum hone_buffer_space {
   HONE_SPACE_GLOBAL, /* a parameter of the kernel */
   HONE_SPACE_SHARED, /* one for each group */
   HONE_SPACE_LOCAL,  /* one for each thread: registers where all indices are numbers, else stack */
   HONE_SPACE_COUNT
-} hone_space_t;
+} hone_buffer_space_t;
 
 typedef enum hone_role {
   HONE_ROLE_SCRATCH, /* every buffer that is no parameter */
@@ -81,7 +81,7 @@ typedef struct hone_buffer {
   hone_dtype_t dtype;
   int rank;
   const hone_dim_t* dims;
-  hone_space_t space;
+  hone_buffer_space_t space;
   hone_role_t role;
   int value; /* which input or output of the graph's node it is */
   /* Where its contents are known when the kernel is compiled (weights), so
@@ -200,7 +200,7 @@ HONE_MUST_USE hone_status_t hone_kernel_clone(const hone_kernel_t* kernel,
 /* Names and dims are copied. `name` NULL makes one. Parameters go before scratch buffers,
  * whose numbers change. */
 hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_dtype_t dtype,
-                                  int rank, const hone_dim_t* dims, hone_space_t space,
+                                  int rank, const hone_dim_t* dims, hone_buffer_space_t space,
                                   hone_role_t role);
 /* Zeroed, for the buffer of an array of `rank`, which gets `axes` axes. */
 hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes);

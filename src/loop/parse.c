@@ -447,7 +447,7 @@ static void read_packing(parser_t* p, hone_buffer_t* buffer) {
   if (!p->in.status) buffer->packing = packing;
 }
 
-static void read_buffer(parser_t* p, hone_space_t space, hone_role_t role) {
+static void read_buffer(parser_t* p, hone_buffer_space_t space, hone_role_t role) {
   char name[MAX_NAME], type[MAX_NAME];
   hone_dim_t dims[HONE_MAX_BUFFER_RANK];
   read_name(p, name);
@@ -478,7 +478,7 @@ static void read_schedule(parser_t* p) {
 
 static const struct {
   const char* word;
-  hone_space_t space;
+  hone_buffer_space_t space;
   hone_role_t role;
 } buffer_words[] = {{"input", HONE_SPACE_GLOBAL, HONE_ROLE_INPUT},
                     {"output", HONE_SPACE_GLOBAL, HONE_ROLE_OUTPUT},

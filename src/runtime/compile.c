@@ -1,10 +1,7 @@
 /* Compiling, stage by stage. */
 #include "runtime/compile.h"
 
-#include <ctype.h>
-#include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/map.h"
 #include "base/memory.h"
@@ -13,7 +10,9 @@
 #include "ir/outline.h"
 #include "loop/lower.h"
 #include "loop/text.h"
+#include "runtime/chooser.h"
 #include "runtime/kernel_name.h"
+#include "runtime/kernel_source.h"
 #include "runtime/routine.h"
 
 typedef struct driver {
@@ -24,6 +23,7 @@ typedef struct driver {
   hone_compile_report_t* report;
   hone_arena_t* arena; /* of this compilation */
   hone_program_t* program;
+  hone_chooser_t* chooser;
   hone_map_t calls;   /* node (as a number) to hone_call_kernel_t */
   hone_map_t sources; /* source text to hone_program_kernel_t */
   int n_kernels, kernels_room;
@@ -148,58 +148,25 @@ static hone_status_t run_passes(driver_t* d) {
 
 /* ---- kernels ---- */
 
-static hone_status_t render(const driver_t* d, const hone_kernel_t* form, const char* name,
-                            char** out_text) {
-  hone_blob_t source;
-  HONE_TRY(d->backend->render(d->device, form, name, &source));
-  *out_text = hone_arena_strdup(d->arena, source.data);
-  hone_free(d->settings.allocator, source.data, source.size);
-  return *out_text ? NULL : hone_oom();
-}
-
-/* What a function is called until its text, and with it its name, is known. */
-static const char NAMELESS[] = "hone_kernel";
-
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
-
-/* The text with each NAMELESS replaced; NULL when memory is out. */
-static const char* with_name(const driver_t* d, const char* text, const char* name) {
-  hone_str_t out;
-  hone_str_init(&out, d->settings.allocator);
-  const size_t length = sizeof NAMELESS - 1;
-  for (const char *at = text, *next;; at = next + length) {
-    next = strstr(at, NAMELESS);
-    if (!next) {
-      hone_str_append(&out, at);
-      break;
-    }
-    bool whole = (next == text || !is_word(next[-1])) && !is_word(next[length]);
-    hone_str_append_n(&out, at, (size_t)(next - at));
-    hone_str_append(&out, whole ? name : NAMELESS);
-  }
-  const char* copy = out.failed ? NULL : hone_arena_strdup(d->program->arena, hone_str_text(&out));
-  hone_str_free(&out);
-  return copy;
-}
-
 /* The kernel with that source, which is built under a name made from it. */
-static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, int* out_index) {
-  char* text;
-  HONE_TRY(render(d, form, NAMELESS, &text));
+static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, double seconds,
+                                int* out_index) {
+  const char* text;
+  char name[HONE_SOURCE_NAME_SIZE];
+  HONE_TRY(hone_kernel_render(d->backend, d->device, form, d->arena, &text, name));
   hone_program_kernel_t* same = hone_map_get(&d->sources, text);
   if (same) {
     *out_index = same->entry;
     return NULL;
   }
-  char name[32];
-  snprintf(name, sizeof name, "hone_%016llx", (unsigned long long)XXH64(text, strlen(text), 0));
   hone_program_kernel_t* kernel = hone_arena_alloc(d->program->arena, sizeof *kernel);
   if (!kernel) return hone_oom();
   kernel->entry = d->n_kernels;
   kernel->name = hone_arena_strdup(d->program->arena, name);
-  kernel->source = with_name(d, text, name);
+  kernel->source = hone_kernel_rename(d->program->arena, text, name);
   kernel->tactic = hone_arena_strdup(d->program->arena, form->tactic);
   kernel->why = hone_arena_strdup(d->program->arena, form->why);
+  kernel->predicted_seconds = seconds;
   if (!kernel->name || !kernel->source || !kernel->tactic || !kernel->why) return hone_oom();
   HONE_TRY(hone_map_put(&d->sources, text, kernel));
   dump(d, "source", form->name, kernel->source);
@@ -216,6 +183,29 @@ static void mark_constants(const hone_node_t* call, hone_kernel_t* kernel) {
   }
 }
 
+/* Schedules a kernel, and finds its source: kernels with equal digests share one. */
+static hone_status_t choose(driver_t* d, hone_kernel_t* form, hone_choice_t** out_choice) {
+  HONE_TRY(hone_chooser_schedule(d->chooser, form, out_choice));
+  hone_choice_t* choice = *out_choice;
+  form->tactic = choice->tactic;
+  form->why = choice->why;
+  HONE_TRY(dump_kernel(d, form));
+  if (choice->entry >= 0) return NULL;
+  return add_source(d, form, choice->seconds, &choice->entry);
+}
+
+static hone_status_t schedule(driver_t* d, hone_kernel_t* form, int* out_index) {
+  hone_choice_t* choice;
+  hone_kernel_t* lowered = NULL;
+  if (d->settings.watch) HONE_TRY(hone_kernel_clone(form, &lowered));
+  hone_status_t status = choose(d, form, &choice);
+  if (!status) *out_index = choice->entry;
+  if (!status && lowered)
+    status = d->settings.watch(d->settings.watch_self, lowered, choice->digest, choice->entry);
+  hone_kernel_destroy(lowered);
+  return status;
+}
+
 static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_kernel_t* out) {
   const char* name = hone_kernel_name(d->arena, call, d->report->n_calls);
   if (!name) return hone_oom();
@@ -225,9 +215,7 @@ static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_k
   if (!d->backend->supports(d->device, out->form, why))
     return hone_status_make(HONE_UNSUPPORTED, "%s", why);
   HONE_TRY(hone_kernel_work(out->form, &out->work));
-  HONE_TRY(d->backend->schedule(d->device, out->form));
-  HONE_TRY(dump_kernel(d, out->form));
-  return add_source(d, out->form, &out->index);
+  return schedule(d, out->form, &out->index);
 }
 
 /* What cannot be a kernel is interpreted; other failures are failures. */
@@ -257,7 +245,13 @@ static hone_status_t make_kernels(driver_t* d, const hone_graph_t* graph) {
   return NULL;
 }
 
-static hone_status_t make_all_kernels(driver_t* d) { return make_kernels(d, d->graph); }
+static hone_status_t make_all_kernels(driver_t* d) {
+  const hone_chooser_options_t options = {.no_tuned = d->settings.no_tuned,
+                                          .database = d->settings.tuned_database};
+  HONE_TRY(hone_chooser_create(d->settings.allocator, d->backend, d->device, &options,
+                               &d->chooser));
+  return make_kernels(d, d->graph);
+}
 
 /* ---- build and load ---- */
 
@@ -292,7 +286,7 @@ static hone_status_t list_texts(const driver_t* d, const char*** out_names,
 static hone_status_t build(driver_t* d) {
   HONE_TRY(list_kernels(d));
   hone_program_t* program = d->program;
-  if (!program->n_kernels) return NULL;
+  if (!program->n_kernels || d->settings.plan_only) return NULL;
   const char **names, **sources;
   HONE_TRY(list_texts(d, &names, &sources));
   return d->backend->build(d->device, program->n_kernels, names, sources, &program->binary);
@@ -300,7 +294,7 @@ static hone_status_t build(driver_t* d) {
 
 static hone_status_t load(driver_t* d) {
   hone_program_t* program = d->program;
-  if (!program->n_kernels) return NULL;
+  if (!program->n_kernels || d->settings.plan_only) return NULL;
   const char **names, **sources;
   HONE_TRY(list_texts(d, &names, &sources));
   hone_status_t status =
@@ -352,6 +346,7 @@ static void close_driver(driver_t* d) {
   size_t cursor = 0;
   for (hone_map_entry_t* e; (e = hone_map_next(&d->calls, &cursor));)
     hone_kernel_destroy(((hone_call_kernel_t*)e->value)->form);
+  hone_chooser_destroy(d->chooser);
   hone_map_free(&d->calls);
   hone_map_free(&d->sources);
   hone_arena_destroy(d->arena);

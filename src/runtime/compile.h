@@ -32,6 +32,13 @@ typedef struct hone_compile_settings {
   /* Kernels that do not run on this machine are no failure; the program then has
    * no module. */
   bool may_be_foreign;
+  bool no_tuned;              /* kernels are built without asking what was tuned */
+  const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
+  bool plan_only;             /* nothing is built: the program has no module, and cannot run */
+  /* Called with each kernel as it was lowered, its digest (runtime/chooser.h),
+   * and the program's kernel that it became; may be NULL. */
+  hone_status_t (*watch)(void* self, const hone_kernel_t* lowered, const char* digest, int entry);
+  void* watch_self;
   /* Called with each piece of text of that kind when it is made; may be NULL.
    * kind is "ir", "kernels", "source", "plan", "passes" (what each did) or
    * "passes.json" (the same for machines); name tells pieces apart. */

@@ -83,6 +83,8 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
   const hone_compile_settings_t settings = {.allocator = engine->allocator,
                                             .passes = &passes,
                                             .may_be_foreign = options->target != NULL,
+                                            .no_tuned = options->no_tuned,
+                                            .tuned_database = options->tuned_database,
                                             .dump = options->dump,
                                             .dump_self = options->dump_self};
   HONE_TRY(hone_compile(engine->graph, engine->backend, engine->device, &settings, &engine->report,

@@ -31,7 +31,7 @@ struct hone_session {
   hone_device_t* device;          /* of a backend that runs kernels; NULL otherwise */
   hone_engine_t* engine;          /* whose session it is; owns device, graph and program then */
   const hone_model_t* model;      /* NULL: there is an engine */
-  hone_session_options_t options; /* only dims, copied */
+  hone_session_options_t options; /* dims and what is said of tuning, copied */
   hone_dtype_t precision;         /* for the pass of that name */
   const char* precision_name;
   hone_pass_report_t notes; /* of strict; no arena where none are kept */
@@ -81,7 +81,10 @@ static hone_status_t compile(hone_session_t* session, variant_t* variant) {
   if (session->device) {
     bool has_notes = session->notes.arena && variant == &session->strict;
     const hone_pass_options_t passes = {.precision = session->precision, .details = has_notes};
-    hone_compile_settings_t settings = {.allocator = session->allocator, .passes = &passes};
+    hone_compile_settings_t settings = {.allocator = session->allocator,
+                                        .passes = &passes,
+                                        .no_tuned = session->options.no_tuned,
+                                        .tuned_database = session->options.tuned_database};
     if (has_notes) settings.pass_report = &session->notes;
     return hone_compile(variant->graph, session->backend, session->device, &settings, NULL,
                         &variant->program);
@@ -112,6 +115,19 @@ static hone_status_t open_device(hone_session_t* session, const hone_session_opt
   return session->backend->open(hone_device_index(options->device), &open, &session->device);
 }
 
+static hone_status_t copy_text(const hone_session_t* session, const char* text, const char** out) {
+  size_t length = strlen(text) + 1;
+  char* copy = hone_alloc(session->allocator, length);
+  if (!copy) return hone_oom();
+  memcpy(copy, text, length);
+  *out = copy;
+  return NULL;
+}
+
+static void drop_text(const hone_session_t* session, const char* text) {
+  if (text) hone_free(session->allocator, (void*)(uintptr_t)text, strlen(text) + 1);
+}
+
 /* Copies the sizes and their names, which the caller may free. */
 static hone_status_t copy_dims(hone_session_t* session, const hone_session_options_t* from) {
   size_t count = (size_t)from->n_dims;
@@ -119,21 +135,25 @@ static hone_status_t copy_dims(hone_session_t* session, const hone_session_optio
   if (!dims) return hone_oom();
   session->options.dims = dims;
   for (size_t i = 0; i < count; i++) {
-    size_t length = strlen(from->dims[i].name) + 1;
-    char* name = hone_alloc(session->allocator, length);
-    if (!name) return hone_oom();
-    memcpy(name, from->dims[i].name, length);
+    const char* name = NULL;
+    HONE_TRY(copy_text(session, from->dims[i].name, &name));
     dims[i] = (hone_dim_option_t){name, from->dims[i].min, from->dims[i].max};
     session->options.n_dims++;
   }
   return NULL;
 }
 
-static void drop_dims(hone_session_t* session, int room) {
+static hone_status_t copy_tuning(hone_session_t* session, const hone_session_options_t* from) {
+  session->options.no_tuned = from->no_tuned;
+  if (!from->tuned_database) return NULL;
+  return copy_text(session, from->tuned_database, &session->options.tuned_database);
+}
+
+static void drop_options(hone_session_t* session, int room) {
   const hone_dim_option_t* dims = session->options.dims;
+  drop_text(session, session->options.tuned_database);
   if (!dims) return;
-  for (int i = 0; i < session->options.n_dims; i++)
-    hone_free(session->allocator, (void*)(uintptr_t)dims[i].name, strlen(dims[i].name) + 1);
+  for (int i = 0; i < session->options.n_dims; i++) drop_text(session, dims[i].name);
   hone_free(session->allocator, (void*)(uintptr_t)dims, (size_t)room * sizeof *dims);
 }
 
@@ -168,6 +188,7 @@ static hone_status_t create(const hone_model_t* model, hone_graph_t* graph,
   session->precision_name = hone_precision_name(options->precision);
   status = hone_precision_parse(options->precision, model, &session->precision);
   if (!status) status = copy_dims(session, options);
+  if (!status) status = copy_tuning(session, options);
   if (!status) status = open_device(session, options);
   if (!status && options->explain)
     status = hone_pass_report_create(session->allocator, &session->notes);
@@ -197,7 +218,7 @@ void hone_session_destroy(hone_session_t* session) {
   drop_variant(session, &session->strict);
   drop_variant(session, &session->loose);
   if (session->device && !session->engine) session->backend->close(session->device);
-  drop_dims(session, session->n_dims_room);
+  drop_options(session, session->n_dims_room);
   hone_pass_report_destroy(&session->notes);
   pthread_mutex_destroy(&session->loose_lock);
   hone_free(session->allocator, session, sizeof *session);

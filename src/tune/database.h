@@ -19,6 +19,7 @@
 #define HONE_TUNE_DATABASE_H
 
 #include "base/arena.h"
+#include "base/str.h"
 #include "tune/outcome.h"
 
 enum { HONE_TUNE_DB_VERSION = 1 /* of the schema and of exports */ };
@@ -119,6 +120,9 @@ typedef struct hone_tune_merge {
   int64_t count[HONE_TUNE_PUT_KEPT + 1]; /* by hone_tune_put_t */
 } hone_tune_merge_t;
 
+/* Appends the first line of a file of records, and the line of one. */
+void hone_tune_print_head(hone_str_t* str);
+void hone_tune_print_record(const hone_tune_record_t* record, hone_str_t* str);
 /* Writes matching records as JSON lines, the first of which says what the file
  * is. The path may be /dev/stdout; a file is replaced only when all is written. */
 HONE_MUST_USE hone_status_t hone_tune_db_export(hone_tune_db_t* db, const hone_tune_key_t* key,

@@ -32,7 +32,12 @@ static void print_text(hone_str_t* str, const char* name, const char* text) {
   hone_str_append(str, ", ");
 }
 
-static void print_record(hone_str_t* str, const hone_tune_record_t* record) {
+void hone_tune_print_head(hone_str_t* str) {
+  hone_str_appendf(str, "{\"format\": \"%s\", \"version\": %d}\n", format_name,
+                   HONE_TUNE_DB_VERSION);
+}
+
+void hone_tune_print_record(const hone_tune_record_t* record, hone_str_t* str) {
   hone_str_append(str, "{");
   for (int i = 0; i < HONE_TUNE_KEY_PARTS; i++)
     print_text(str, hone_tune_key_names[i], hone_tune_key_part(&record->key, i));
@@ -56,7 +61,7 @@ static hone_status_t export_record(void* context, const hone_tune_record_t* reco
   char* text;
   size_t size;
   hone_str_init(&line, exporter->allocator);
-  print_record(&line, record);
+  hone_tune_print_record(record, &line);
   HONE_TRY(hone_str_take(&line, &text, &size));
   hone_file_writer_write(exporter->writer, text, size);
   hone_free(exporter->allocator, text, size + 1);

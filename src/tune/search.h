@@ -20,6 +20,9 @@ typedef struct hone_search_options {
   int n_features;
   void (*features)(void* context, const hone_space_t* space, const hone_candidate_t* candidate,
                    double* out_features);
+  /* Optional. Seconds that a model of cost expects: what is promising is tried
+   * before anything was learned, and the learned model may lean on it. */
+  double (*predict)(void* context, const hone_space_t* space, const hone_candidate_t* candidate);
   void* context;
 } hone_search_options_t;
 

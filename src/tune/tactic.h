@@ -18,7 +18,7 @@
 struct hone_tactic {
   const char* name;    /* letters, digits and '_' */
   const char* summary; /* one line */
-  int order;           /* of tactics that promise the same time, the lowest wins */
+  int order;           /* the lowest is used untuned, unless another promises much more */
   /* Whether it knows what to do with the kernel; if not, `why` (a buffer of
    * HONE_DEVICE_TEXT_SIZE) says what is missing. */
   bool (*supports)(hone_kernel_t* kernel, const hone_device_properties_t* properties,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "tune/apply.h"
 
@@ -104,14 +105,21 @@ static hone_status_t join(hone_tactic_set_t* set, hone_tactic_entry_t* entry) {
   return NULL;
 }
 
-static void choose_default(hone_tactic_set_t* set) {
+/* Another tactic than the first has to promise so much less to be taken unmeasured. */
+static const double promising = 0.4;
+
+/* The first in order, unless a later one promises much more: the model knows less
+ * of kernels than whoever ordered the tactics, and nothing of sizes that vary. */
+static void choose_default(const hone_kernel_t* kernel, hone_tactic_set_t* set) {
   hone_candidate_t best = {{0}};
   double least = INFINITY;
   for (int i = 0; i < set->n_entries; i++) {
     hone_candidate_t candidate = {.choice = {(uint16_t)i}};
     for (int k = 0; k < set->n_entries; k++) put_default(&set->entries[k], &candidate);
     double seconds = hone_tactic_set_cost(set, &candidate);
-    if (i && !(seconds < least * 0.999)) continue;
+    hone_log_write(HONE_LOG_DEBUG, "%s by %s: %.3g us expected", kernel->name,
+                   set->entries[i].tactic->name, seconds * 1e6);
+    if (i && !(seconds < least * promising)) continue;
     best = candidate;
     least = seconds;
   }
@@ -134,7 +142,7 @@ static hone_status_t fill(hone_tactic_set_t* set, hone_kernel_t* kernel) {
   for (int i = 0; i < set->n_entries; i++) HONE_TRY(join(set, &set->entries[i]));
   hone_space_set_settle(set->space, settle, set);
   HONE_TRY(hone_space_add_rule(set->space, holds, set));
-  choose_default(set);
+  choose_default(kernel, set);
   return NULL;
 }
 
@@ -201,6 +209,14 @@ static hone_status_t take(void* context, const hone_tune_record_t* record) {
   return NULL;
 }
 
+void hone_tactic_set_prefer(const hone_tactic_set_t* set, hone_tuned_t* tuned) {
+  bool is_better = tuned->default_seconds <= 0 ||
+                   tuned->seconds < worthwhile * tuned->default_seconds;
+  if (tuned->found && is_better) return;
+  tuned->candidate = hone_space_default(set->space);
+  tuned->seconds = tuned->default_seconds;
+}
+
 hone_status_t hone_tactic_set_tuned(const hone_tactic_set_t* set, hone_tune_db_t* db,
                                     const hone_tune_key_t* key, hone_tuned_t* out_tuned) {
   look_t look = {set, out_tuned};
@@ -208,10 +224,6 @@ hone_status_t hone_tactic_set_tuned(const hone_tactic_set_t* set, hone_tune_db_t
   *out_tuned = (hone_tuned_t){.candidate = first};
   HONE_TRY(hone_tune_db_each(db, key, false, take, &look));
   out_tuned->found = out_tuned->trials > 0;
-  bool is_better = out_tuned->default_seconds <= 0 ||
-                   out_tuned->seconds < worthwhile * out_tuned->default_seconds;
-  if (out_tuned->found && is_better) return NULL;
-  out_tuned->candidate = first;
-  out_tuned->seconds = out_tuned->default_seconds;
+  hone_tactic_set_prefer(set, out_tuned);
   return NULL;
 }

@@ -62,6 +62,8 @@ typedef struct hone_tuned {
 HONE_MUST_USE hone_status_t hone_tactic_set_tuned(const hone_tactic_set_t* set, hone_tune_db_t* db,
                                                   const hone_tune_key_t* key,
                                                   hone_tuned_t* out_tuned);
+/* The last part of it: the default in place of what is not faster by that much. */
+void hone_tactic_set_prefer(const hone_tactic_set_t* set, hone_tuned_t* tuned);
 /* The key of a kernel on a device; texts are those of the arguments and of
  * `out_device`, which has room for all. */
 enum { HONE_TUNE_DEVICE_SIZE = 2 * HONE_DEVICE_TEXT_SIZE + 32 };

@@ -372,6 +372,7 @@ static hone_status_t open_state(tuning_t* tuning, const hone_tune_task_t* task,
       .seed = tuning->options.seed * 0x9e3779b97f4a7c15u + (uint64_t)(state - tuning->states),
       .n_features = task->n_features,
       .features = task->features,
+      .predict = task->predict,
       .context = task->features_context,
   };
   HONE_TRY(hone_search_create(tuning->allocator, task->space, &options, &state->search));

@@ -28,6 +28,7 @@ typedef struct hone_tune_task {
   int n_features;
   void (*features)(void* context, const hone_space_t* space, const hone_candidate_t* candidate,
                    double* out_features);
+  double (*predict)(void* context, const hone_space_t* space, const hone_candidate_t* candidate);
   void* features_context;
 } hone_tune_task_t;
 

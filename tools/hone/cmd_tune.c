@@ -1,4 +1,5 @@
-/* hone tune: the tuning database: what is in it, taking it elsewhere and back. */
+/* hone tune: of models (tune_model.c), and the tuning database: what is in it, taking
+ * it elsewhere and back. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "json.h"
 #include "line.h"
 #include "tune/database.h"
+#include "tune_model.h"
 
 /* One use of the command, while it runs. */
 typedef struct job {
@@ -283,11 +285,7 @@ static int run_tune(hone_cli_t* cli) {
   const char* name = hone_cli_argument(cli, 0);
   const action_t* action = find_action(name);
   job_t job = {.cli = cli, .json = hone_cli_has(cli, "json")};
-  if (!action)
-    return hone_cli_usage(cli,
-                          "there is nothing to do called '%s'; there are: list, best, export, "
-                          "import, check, set-aside",
-                          name);
+  if (!action) return hone_cli_tune_models(cli);
   if (file_count(&job) < action->min_files) return hone_cli_usage(cli, "%s needs a file", name);
   if (action->max_files >= 0 && file_count(&job) > action->max_files)
     return hone_cli_usage(cli, "%s takes no '%s'", name, file_at(&job, action->max_files));
@@ -300,33 +298,73 @@ static int run_tune(hone_cli_t* cli) {
 }
 
 static const hone_option_t options[] = {
+    {.name = "budget",
+     .argument = "TIME",
+     .help = "tune for so long, compiling included: 60s (without it), 500ms, 2m, 1h; 0 says what "
+             "the database has"},
+    {.name = "device",
+     .letter = 'd',
+     .argument = "DEVICE",
+     .help = "what to tune for, cpu without it; see `hone devices`",
+     .complete = HONE_COMPLETE_DEVICE},
+    {.name = "threads", .argument = "COUNT", .help = "that runs will use; 0: all"},
+    {.name = "deterministic", .help = "tune for runs that are"},
+    {.name = "strategy",
+     .argument = "NAME",
+     .help = "how to choose what to try next, learned without it",
+     .complete = HONE_COMPLETE_CHOICE,
+     .choices = "learned evolve grid random"},
+    {.name = "trials", .argument = "COUNT", .help = "try at most so many ways for each kernel"},
+    {.name = "early-stopping",
+     .argument = "COUNT",
+     .help = "end with a kernel after so many trials without a gain"},
+    {.name = "repeats", .argument = "COUNT", .help = "measure each so often, 3 without it"},
+    {.name = "build-timeout",
+     .argument = "TIME",
+     .help = "give up on what is not built by then, 10s without it"},
+    {.name = "run-timeout",
+     .argument = "TIME",
+     .help = "give up on what runs longer, 4s without it"},
+    {.name = "seed", .argument = "NUMBER", .help = "other random choices"},
+    {.name = "retry-failures", .help = "try again what the database says failed"},
+    {.name = "log",
+     .argument = "FILE",
+     .help = "append a line for each trial, which import reads",
+     .complete = HONE_COMPLETE_FILE},
     {.name = "db",
      .argument = "FILE",
      .help = "the database; without it $XDG_CACHE_HOME/hone/tune.db or ~/.cache/hone/tune.db",
      .complete = HONE_COMPLETE_FILE},
     {.name = "kernel", .argument = "DIGEST", .help = "only this kernel, as --json names it"},
     {.name = "best", .help = "export only the fastest of each kernel"},
+    HONE_OPTION_DIM,
+    HONE_OPTION_MEM_LIMIT,
     HONE_OPTION_JSON,
 };
 
 extern const hone_command_t hone_command_tune;
 const hone_command_t hone_command_tune = {
     .name = "tune",
-    .summary = "look into the database of tuning results, take it elsewhere and merge it",
-    .arguments = "ACTION [FILE]...",
+    .summary = "find faster kernels for a model by trying, and look after what was found",
+    .arguments = "MODEL|ACTION [FILE]...",
     .min_arguments = 1,
     .max_arguments = -1,
     .complete = HONE_COMPLETE_FILE,
     .description =
-        "ACTION is one of: list (each kernel that was tuned, how many of its candidates could be "
-        "measured, and the best time), best (the parameters of the fastest), export (all "
+        "With models: tries ways to build their kernels on the device until the budget is spent, "
+        "and keeps what each took in a database, which compiling asks from then on. It may be "
+        "stopped at any time, killed too; another tuning goes on where it was. The default of "
+        "each kernel is always among what is tried, so nothing gets slower.\n\n"
+        "Else ACTION is one of: list (each kernel that was tuned, how many of its candidates could "
+        "be measured, and the best time), best (the parameters of the fastest), export (all "
         "measurements as JSON lines, to FILE or standard output), import (merges files written by "
-        "export, or other databases), check (reads the whole database), set-aside (renames a "
-        "damaged database to FILE.corrupt, so that a new one can be begun).\n\n"
+        "export or --log, or other databases), check (reads the whole database), set-aside "
+        "(renames a damaged database to FILE.corrupt, so that a new one can be begun).\n\n"
         "An import is whole or not at all. Where both sides know a candidate, a wrong result "
         "stays, a success beats any other failure, and the faster success wins; such conflicts are "
         "counted.",
     .examples =
+        "  hone tune net.onnx --budget 5m --dim batch=1\n"
         "  hone tune best\n"
         "  hone tune export --best tuned.jsonl   # to ship with a model\n"
         "  hone tune import tuned.jsonl other/tune.db\n"

@@ -206,17 +206,19 @@ static void choose_parallel(hone_recipe_t* r, const hone_stmt_t* loop) {
   hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order));
 }
 
+/* Two loops become one, with more rounds for threads to share. */
+static void fuse_outer(hone_recipe_t* r, const hone_stmt_t* loop) {
+  const hone_stmt_t* inner = hone_only_loop(loop);
+  if (inner && !inner->is_reduction && inner->loop == HONE_LOOP_SERIAL)
+    hone_recipe_did(r, hone_sched_fuse(r->kernel, loop->name, inner->name));
+}
+
 static void share_out(hone_recipe_t* r, int position) {
-  hone_stmt_t* loop = r->kernel->root->body[position];
-  if (!hone_stmt_is_loop(loop) || r->choice->parallel < 0) return;
-  choose_parallel(r, loop);
-  loop = r->kernel->root->body[position];
-  for (int i = 0; loop && i < 1 + (r->choice->parallel > 1); i++) {
-    if (loop->is_reduction || loop->loop != HONE_LOOP_SERIAL ||
-        !hone_recipe_did(r, hone_sched_parallel(r->kernel, loop->name)))
-      return;
-    loop = hone_only_loop(loop);
-  }
+  hone_stmt_t** body = r->kernel->root->body;
+  if (!hone_stmt_is_loop(body[position]) || r->choice->parallel < 0) return;
+  choose_parallel(r, body[position]);
+  if (r->choice->parallel > 1) fuse_outer(r, body[position]);
+  hone_recipe_did(r, hone_sched_parallel(r->kernel, body[position]->name));
 }
 
 hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,

@@ -31,7 +31,7 @@ typedef struct hone_cpu_choice {
   int unroll; /* vectors that are written out; 0, 1: one after the other */
   bool no_columns, no_lanes;
   /* All. */
-  int parallel; /* loops that are shared out among threads; 0: one; -1: none */
+  int parallel; /* loops whose rounds are shared out among threads; 0: one; -1: none */
 } hone_cpu_choice_t;
 
 /* Gives the kernel a schedule by what it is: a contraction, rows, or maps.

@@ -209,8 +209,8 @@ enum { MANY = 240, FEW_SYMBOLS = 64 };
  * that is always there. MANY when there is none. */
 static int64_t likely_extent(hone_kernel_t* kernel, hone_dim_t extent) {
   int64_t values[FEW_SYMBOLS];
-  int count = hone_dims_symbol_count(kernel->dims);
   if (hone_dim_is_int(extent)) return extent.k;
+  int count = hone_dims_symbol_count(kernel->dims);
   if (count > FEW_SYMBOLS) return MANY;
   for (int i = 0; i < count; i++) {
     int64_t least = hone_dims_symbol(kernel->dims, i)->min;
@@ -430,7 +430,7 @@ static bool lay_out(hone_recipe_t* r, contraction_t* c, int64_t block) {
 /* The tile chosen, as far as it makes sense here; else the best by the model. */
 static tile_t find_tile(const hone_recipe_t* r, const contraction_t* c) {
   tile_t tile = {r->choice->rows, r->choice->vectors};
-  if (tile.rows < 1 || tile.vectors < 1) return choose_tile(c, r->shape);
+  if (tile.rows < 1 || tile.vectors < 1) return choose_tile(r, c);
   if (!c->rows) tile.rows = 1;
   return tile;
 }
@@ -469,10 +469,12 @@ static bool could_pack(hone_kernel_t* kernel, const contraction_t* c) {
   return factor_of(kernel, c->b->buffer, c->b->index, c->lanes->var, &stride);
 }
 
-static void fill_facts(hone_kernel_t* kernel, const hone_cpu_shape_t* shape, const contraction_t* c,
+static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
                        hone_contraction_facts_t* out) {
   int64_t stride;
-  tile_t tile = choose_tile(c, shape);
+  hone_kernel_t* kernel = r->kernel;
+  const hone_cpu_shape_t* shape = r->shape;
+  tile_t tile = choose_tile(r, c);
   *out = (hone_contraction_facts_t){.lanes = known(c->lanes->extent),
                                     .has_rows = c->rows != NULL,
                                     .rows = c->rows ? known(c->rows->extent) : 1,
@@ -502,8 +504,9 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
   axis_t lanes = {.extent = f->lanes ? hone_dim_int(f->lanes)
                                      : hone_dim_int(HONE_COST_EXTENT * (int64_t)shape->lanes)};
   axis_t row = {.extent = hone_dim_int(f->rows ? f->rows : HONE_COST_EXTENT)};
-  contraction_t c = {.lanes = &lanes, .rows = f->has_rows ? &row : NULL};
-  double cycles = cost_of(&c, shape, (tile_t){rows, vectors});
+  contraction_t c = {.lanes = &lanes, .rows = &row};
+  const hone_recipe_t r = {.shape = shape};
+  double cycles = cost_of(&r, &c, (tile_t){rows, vectors});
   double scalar = (double)(lanes.extent.k % shape->lanes) * (double)row.extent.k;
   return (cycles + scalar) * f->others * f->sums;
 }
@@ -519,7 +522,7 @@ bool hone_contraction_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
     if (!hone_stmt_is_loop(kernel->root->body[i])) continue;
     hone_stmt_t* nest = hone_fuse_contiguous(&r, kernel->root->body[i]);
     if (!recognise(kernel, &c, nest)) continue;
-    fill_facts(kernel, shape, &c, &facts);
+    fill_facts(&r, &c, &facts);
     double work = facts.others * facts.sums * (double)(facts.rows ? facts.rows : HONE_COST_EXTENT) *
                   (double)(facts.lanes ? facts.lanes : HONE_COST_EXTENT);
     if (work <= most) continue;

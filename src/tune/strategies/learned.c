@@ -12,7 +12,8 @@
 #include "tune/search_impl.h"
 
 enum {
-  FOUNDERS = 16,      /* random trials before the model is asked */
+  FOUNDERS = 16,      /* trials before the model is asked */
+  DRAWN = 48,         /* candidates of which the most promising is a founder */
   MOST_ROWS = 2048,   /* the latest trials that the model learns from */
   WHOLE_SPACE = 2048, /* up to this size every candidate is predicted */
   POOL = 512,
@@ -44,6 +45,9 @@ static void find_features(learner_t* learner, const hone_candidate_t* candidate,
   if (search->options.features)
     search->options.features(search->options.context, search->space, candidate,
                              out + hone_space_feature_count(search->space));
+  if (search->options.predict)
+    out[learner->n_features - 1] =
+        log(search->options.predict(search->options.context, search->space, candidate));
 }
 
 /* Targets: larger is better; a failure is a bit worse than the slowest. */
@@ -170,11 +174,38 @@ static hone_status_t propose_by_model(learner_t* learner, int most,
   return hone_search_take_random(search, most, out_candidates, out_count);
 }
 
+/* Before there is anything to learn from: the most promising of some drawn, but
+ * for every third, since predictions may be wrong all in the same way. */
+static hone_status_t propose_promising(hone_search_t* search, int most,
+                                       hone_candidate_t* out_candidates, int* out_count) {
+  while (*out_count < most && *out_count % 3 < 2) {
+    hone_candidate_t best = {{0}};
+    double least = INFINITY;
+    for (int i = 0; i < DRAWN; i++) {
+      hone_candidate_t candidate = hone_search_random(search);
+      if (!hone_search_is_new(search, &candidate)) continue;
+      double seconds = search->options.predict(search->options.context, search->space, &candidate);
+      if (!(seconds < least)) continue;
+      best = candidate;
+      least = seconds;
+    }
+    if (!isfinite(least)) break;
+    HONE_TRY(hone_search_take(search, &best, out_candidates, out_count));
+  }
+  int until = *out_count < most ? *out_count + 1 : most;
+  HONE_TRY(hone_search_take_random(search, until, out_candidates, out_count));
+  bool is_done = *out_count >= most || *out_count < until;
+  return is_done ? NULL : propose_promising(search, most, out_candidates, out_count);
+}
+
 static hone_status_t propose(hone_search_t* search, int most, hone_candidate_t* out_candidates,
                              int* out_count) {
-  int n_features = hone_space_feature_count(search->space) + search->options.n_features;
+  int n_features = hone_space_feature_count(search->space) + search->options.n_features +
+                   (search->options.predict != NULL);
   if (search->n_trials < FOUNDERS || search->best < 0 || n_features == 0)
-    return hone_search_take_random(search, most, out_candidates, out_count);
+    return search->options.predict
+               ? propose_promising(search, most, out_candidates, out_count)
+               : hone_search_take_random(search, most, out_candidates, out_count);
   learner_t learner = {.search = search, .n_features = n_features};
   HONE_TRY(hone_arena_create(search->allocator, &learner.arena));
   hone_status_t status = propose_by_model(&learner, most, out_candidates, out_count);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/common/schedule.h"
+#include "base/memory.h"
 #include "tune/tactic.h"
 
 enum { MOST_ROWS = 16, MOST_VECTORS = 4, MOST_BLOCKS = 5 };
@@ -164,12 +165,15 @@ static double traffic(const hone_contraction_facts_t* f, const hone_device_prope
                                                       : choice->order == HONE_LANES_ORDER_FIRST;
   double lane_blocks = fmax(1, lanes / (shape->lanes * vectors));
   double row_blocks = choice->block > 0 ? all_rows / choice->block : 1;
-  double b_times = fmax(1, all_rows / rows) * f->others;
+  double row_tiles = fmax(1, all_rows / rows), element = 4;
+  /* No operand is read more often than the tiles load it. */
+  double a_loads = element * f->others * f->sums * all_rows * lane_blocks;
+  double b_loads = element * f->others * f->sums * lanes * row_tiles;
   double a_block = f->a_bytes / row_blocks, b_block = f->b_bytes / lane_blocks;
-  double a_seconds = hone_cost_traffic(p, f->a_bytes * lane_blocks, first ? a_block : b_block);
-  double b_seconds =
-      hone_cost_traffic(p, f->b_bytes * (first ? row_blocks : b_times), first ? f->b_bytes : b_block);
-  return fmax(a_seconds, b_seconds);
+  double a_read = fmin(f->a_bytes * lane_blocks, a_loads);
+  double b_read = fmin(f->b_bytes * (first ? row_blocks : row_tiles * f->others), b_loads);
+  return fmax(hone_cost_traffic(p, a_read, first ? a_block : b_block),
+              hone_cost_traffic(p, b_read, b_block));
 }
 
 static double shared_rounds(const hone_contraction_facts_t* f, const hone_cpu_shape_t* shape,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "backends/common/schedule.h"
+#include "base/memory.h"
 #include "tune/tactic.h"
 
 static bool supports(hone_kernel_t* kernel, const hone_device_properties_t* properties, char* why) {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "hone/schedule.h"
 #include "tune/tactic.h"
 

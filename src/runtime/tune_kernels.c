@@ -1,0 +1,137 @@
+/* Which kernels a model has, how often each is launched, and with what sizes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ops/lower.h"
+#include "runtime/routine.h"
+#include "runtime/tune_model.h"
+
+enum { USUAL_EXTENT = 64, MOST_EXTENT = 4096 };
+
+static const size_t data_room = (size_t)1 << 30;
+
+/* ---- the kernels ---- */
+
+static hone_status_t add_kernel(hone_tuning_t* t, const hone_kernel_t* lowered, const char* digest,
+                                int entry) {
+  if (t->n_kernels == t->room) {
+    int room = t->room ? 2 * t->room : 64;
+    hone_tuned_kernel_t** list = hone_arena_array(t->arena, (size_t)room, sizeof *list);
+    if (!list) return hone_oom();
+    if (t->n_kernels) memcpy(list, t->kernels, (size_t)t->n_kernels * sizeof *list);
+    t->kernels = list;
+    t->room = room;
+  }
+  hone_tuned_kernel_t* kernel = hone_arena_alloc(t->arena, sizeof *kernel);
+  if (!kernel) return hone_oom();
+  *kernel = (hone_tuned_kernel_t){.entry = entry};
+  snprintf(kernel->digest, sizeof kernel->digest, "%s", digest);
+  t->kernels[t->n_kernels++] = kernel;
+  HONE_TRY(hone_kernel_clone(lowered, &kernel->lowered));
+  return hone_map_put(&t->by_digest, kernel->digest, kernel);
+}
+
+static hone_status_t watch(void* self, const hone_kernel_t* lowered, const char* digest,
+                           int entry) {
+  hone_tuning_t* t = self;
+  return hone_map_get(&t->by_digest, digest) ? NULL : add_kernel(t, lowered, digest, entry);
+}
+
+static hone_status_t plan(hone_tuning_t* t, const hone_model_t* model) {
+  const hone_lower_options_t lowering = {.n_dims = t->options.n_dims, .dims = t->options.dims};
+  const hone_compile_settings_t settings = {.allocator = t->allocator,
+                                            .no_tuned = true,
+                                            .plan_only = true,
+                                            .watch = watch,
+                                            .watch_self = t};
+  HONE_TRY(hone_lower_model(model, &lowering, t->allocator, &t->graph));
+  return hone_compile(t->graph, t->backend, t->device, &settings, NULL, &t->program);
+}
+
+/* ---- sizes ---- */
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most) {
+  return value < least ? least : value > most ? most : value;
+}
+
+/* Ranges that were given are tried at their upper end. Of what is open, the
+ * first axis of an input is taken for a batch, of one. */
+static void choose_symbols(const hone_tuning_t* t, int64_t* symbols) {
+  const hone_routine_t* whole = t->program->routines[0];
+  for (int i = 0; i < hone_dims_symbol_count(t->program->dims); i++) {
+    const hone_symbol_t* symbol = hone_dims_symbol(t->program->dims, i);
+    int64_t value = symbol->max <= MOST_EXTENT ? symbol->max : USUAL_EXTENT;
+    symbols[i] = clamp(value, symbol->min, symbol->max);
+  }
+  for (int i = 0; i < whole->n_inputs; i++) {
+    const hone_program_value_t* value = &whole->values[whole->inputs[i]];
+    for (int k = 0; k < value->n_binds; k++) {
+      const hone_program_bind_t* bind = &value->binds[k];
+      const hone_symbol_t* symbol = hone_dims_symbol(t->program->dims, bind->symbol);
+      if (bind->is_dim && bind->index == 0 && symbol->max > MOST_EXTENT)
+        symbols[bind->symbol] = clamp(1, symbol->min, symbol->max);
+    }
+  }
+}
+
+/* Counts the kernel's launches; gives the first. */
+static const hone_step_t* find_launches(const hone_tuning_t* t, hone_tuned_kernel_t* kernel) {
+  const hone_step_t* first = NULL;
+  for (int r = 0; r < t->program->n_routines; r++)
+    for (int s = 0; s < t->program->routines[r]->n_steps; s++) {
+      const hone_step_t* step = &t->program->routines[r]->steps[s];
+      if (step->kind != HONE_STEP_LAUNCH || step->kernel != kernel->entry) continue;
+      if (!first) first = step;
+      kernel->count++;
+    }
+  return first;
+}
+
+/* ---- rigs ---- */
+
+static hone_status_t make_rig(hone_tuning_t* t, hone_tuned_kernel_t* kernel,
+                              const hone_step_t* step, const int64_t* symbols) {
+  int64_t* sizes = hone_arena_array(t->arena, (size_t)step->n_sizes, sizeof *sizes);
+  if (!sizes) return hone_oom();
+  if (step->n_sizes != kernel->lowered->n_sizes)
+    return hone_status_make(HONE_UNSUPPORTED, "its sizes cannot be told");
+  for (int i = 0; i < step->n_sizes; i++) {
+    const hone_symbol_t* symbol = hone_dim_as_symbol(kernel->lowered->sizes[i]);
+    sizes[i] = clamp(hone_dim_eval(step->sizes[i], symbols), symbol->min, symbol->max);
+  }
+  HONE_TRY(hone_tactic_set_create(t->allocator, kernel->lowered, &t->properties,
+                                  t->backend->tactic, t->device, &kernel->set));
+  return hone_rig_create(&t->shared, kernel->lowered, sizes, kernel->set, &kernel->rig);
+}
+
+/* What cannot be tuned stays as compiling has it, with the reason. */
+static hone_status_t equip(hone_tuning_t* t, hone_tuned_kernel_t* kernel, const int64_t* symbols) {
+  const hone_step_t* step = find_launches(t, kernel);
+  kernel->told = (hone_tuning_kernel_t){.name = kernel->lowered->name,
+                                        .origin = kernel->lowered->origin,
+                                        .tactic = "",
+                                        .parameters = "",
+                                        .skipped = step ? "" : "nothing launches it",
+                                        .count = kernel->count};
+  hone_status_t status = step ? make_rig(t, kernel, step, symbols) : NULL;
+  if (hone_status_code(status) != HONE_UNSUPPORTED) return status;
+  kernel->told.skipped = hone_arena_strdup(t->arena, hone_status_message(status));
+  hone_status_free(status);
+  return kernel->told.skipped ? NULL : hone_oom();
+}
+
+hone_status_t hone_tuning_collect(hone_tuning_t* t, const hone_model_t* model) {
+  HONE_TRY(plan(t, model));
+  int count = hone_dims_symbol_count(t->program->dims);
+  int64_t* symbols = hone_arena_array(t->arena, (size_t)count, sizeof *symbols);
+  if (!symbols) return hone_oom();
+  choose_symbols(t, symbols);
+  t->shared = (hone_rig_shared_t){.allocator = t->allocator,
+                                  .backend = t->backend,
+                                  .device = t->device,
+                                  .stream = t->shared.stream,
+                                  .room = data_room};
+  for (int i = 0; i < t->n_kernels; i++) HONE_TRY(equip(t, t->kernels[i], symbols));
+  return NULL;
+}

@@ -1,0 +1,48 @@
+/* The inside of tuning a model. */
+#ifndef HONE_RUNTIME_TUNE_MODEL_H
+#define HONE_RUNTIME_TUNE_MODEL_H
+
+#include <stdio.h>
+
+#include "base/map.h"
+#include "hone/tune.h"
+#include "runtime/compile.h"
+#include "runtime/trial_rig.h"
+#include "tune/kernel_key.h"
+#include "tune/tuner.h"
+
+/* A distinct kernel of the model. */
+typedef struct hone_tuned_kernel {
+  hone_kernel_t* lowered;
+  char digest[HONE_KERNEL_DIGEST_SIZE];
+  int entry, count; /* which of the program's, and how often that is launched */
+  hone_tactic_set_t* set;
+  hone_rig_t* rig; /* NULL: it cannot be tuned */
+  char device[HONE_TUNE_DEVICE_SIZE];
+  double default_seconds; /* 0: not known */
+  hone_tuning_kernel_t told;
+} hone_tuned_kernel_t;
+
+struct hone_tuning {
+  const hone_allocator_t* allocator;
+  hone_tuning_options_t options;
+  hone_arena_t* arena;
+  const hone_backend_t* backend;
+  hone_device_t* device;
+  hone_device_properties_t properties;
+  hone_graph_t* graph;
+  hone_program_t* program; /* nothing of it is built */
+  hone_rig_shared_t shared;
+  hone_map_t by_digest;
+  int n_kernels, room;
+  hone_tuned_kernel_t** kernels; /* in the order in which they were met */
+  hone_tune_db_t* database;      /* NULL: none */
+  FILE* log;
+  double start;
+  hone_tuning_report_t report;
+};
+
+/* tune_kernels.c: the model's kernels, with rigs to try them on. */
+HONE_MUST_USE hone_status_t hone_tuning_collect(hone_tuning_t* tuning, const hone_model_t* model);
+
+#endif
