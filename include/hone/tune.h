@@ -65,28 +65,28 @@ typedef struct hone_tuning_options {
 
 /* One kernel of the model. Texts live as long as the tuning. */
 typedef struct hone_tuning_kernel {
-  const char* name;         /* "conv_relu_3" */
-  const char* origin;       /* the model's nodes */
-  const char* tactic;       /* that compiling will use */
-  const char* parameters;   /* of it */
-  const char* skipped;      /* why it was not tuned; "" */
-  int count;                /* launches in a run of the model */
-  int64_t trials;           /* measured now */
-  int64_t known;            /* from the database */
-  int64_t failed;           /* of the trials */
-  double default_seconds;   /* of one launch, untuned; 0: not measured */
-  double best_seconds;      /* as it will be compiled; 0: not measured */
+  const char* name;       /* "conv_relu_3" */
+  const char* origin;     /* the model's nodes */
+  const char* tactic;     /* that compiling will use */
+  const char* parameters; /* of it */
+  const char* skipped;    /* why it was not tuned; "" */
+  int count;              /* launches in a run of the model */
+  int64_t trials;         /* measured now */
+  int64_t known;          /* from the database */
+  int64_t failed;         /* of the trials */
+  double default_seconds; /* of one launch, untuned; 0: not measured */
+  double best_seconds;    /* as it will be compiled; 0: not measured */
 } hone_tuning_kernel_t;
 
 typedef struct hone_tuning_report {
   int n_kernels;
   const hone_tuning_kernel_t* kernels; /* those that take longest first */
   int64_t trials;
-  double seconds; /* that all of it took */
+  double seconds;                       /* that all of it took */
   double default_seconds, best_seconds; /* of a run, over the kernels that were measured */
   const char* stop;                     /* why it ended: "the budget is spent" */
   const char* database;                 /* its path */
-  const char* database_error; /* "" unless it failed; what was found is then not kept */
+  const char* database_error;           /* "" unless it failed; what was found is then not kept */
 } hone_tuning_report_t;
 
 /* Tunes a model's kernels for a device. `options` may be NULL. What the

@@ -34,8 +34,7 @@ static hone_status_t lose_database(hone_chooser_t* c, hone_status_t status) {
 static hone_status_t open_database(hone_chooser_t* c, const char* named) {
   char* path = NULL;
   if (named) {
-    hone_status_t status =
-        hone_tune_db_open(c->allocator, named, HONE_TUNE_DB_READ, &c->database);
+    hone_status_t status = hone_tune_db_open(c->allocator, named, HONE_TUNE_DB_READ, &c->database);
     return hone_status_code(status) == HONE_NOT_FOUND ? status : lose_database(c, status);
   }
   hone_status_t none = hone_tune_db_default_path(c->arena, &path);
@@ -121,8 +120,8 @@ static hone_status_t ask_model(const hone_chooser_t* c, hone_choice_t* choice) {
   int count = choice->set->n_entries;
   choice->candidate = hone_space_default(choice->set->space);
   choice->seconds = hone_tactic_set_cost(choice->set, &choice->candidate);
-  choice->why = count == 1 ? "the only tactic"
-                           : hone_arena_format(c->arena, "cost model: best of %d", count);
+  choice->why =
+      count == 1 ? "the only tactic" : hone_arena_format(c->arena, "cost model: best of %d", count);
   return choice->why ? NULL : hone_oom();
 }
 

@@ -48,7 +48,7 @@ struct hone_rig {
   int n_parameters;
   parameter_t* parameters;
   bool has_data;
-  size_t bytes; /* of the data */
+  size_t bytes;      /* of the data */
   bool failed_check; /* the default's kernel reports an error for this data, as others may */
   int n_ahead;
   ready_t* ahead[MOST_AHEAD];
@@ -124,8 +124,8 @@ static hone_status_t add_to_batch(const hone_rig_t* b, hone_arena_t* arena, read
                                   batch_t* batch) {
   const char* text;
   char name[HONE_SOURCE_NAME_SIZE];
-  HONE_TRY(hone_kernel_render(b->shared->backend, b->shared->device, ready->kernel, arena, &text,
-                              name));
+  HONE_TRY(
+      hone_kernel_render(b->shared->backend, b->shared->device, ready->kernel, arena, &text, name));
   for (ready->entry = 0; ready->entry < batch->count; ready->entry++)
     if (strcmp(batch->names[ready->entry], name) == 0) return NULL;
   batch->names[batch->count] = hone_arena_strdup(arena, name);
@@ -143,8 +143,8 @@ static hone_status_t build_batch(const hone_rig_t* b, const batch_t* batch, doub
   *out_shelf = shelf;
   if (!shelf) return hone_oom();
   if (backend->limit_build) backend->limit_build(b->shared->device, limit > 1e-3 ? limit : 1e-3);
-  hone_status_t status = backend->build(b->shared->device, batch->count, batch->names, batch->texts,
-                                        &binary);
+  hone_status_t status =
+      backend->build(b->shared->device, batch->count, batch->names, batch->texts, &binary);
   if (backend->limit_build) backend->limit_build(b->shared->device, 0);
   if (!status)
     status = backend->load(b->shared->device, &binary, batch->count, batch->names, &shelf->module);
@@ -202,8 +202,8 @@ static void fill(hone_tensor_t* tensor, uint64_t seed) {
     if (tensor->dtype == HONE_F32)
       *(float*)(void*)element = (float)word / 1073741824.0f - 1;
     else
-      hone_from_double(tensor->dtype,
-                       is_float ? word / 1073741824.0 - 1 : (double)(word % range), true, element);
+      hone_from_double(tensor->dtype, is_float ? word / 1073741824.0 - 1 : (double)(word % range),
+                       true, element);
   }
 }
 
@@ -243,8 +243,7 @@ static hone_status_t bind(const hone_rig_t* b, ready_t* ready) {
       hone_tensor_release(packed);
       HONE_TRY(status);
     }
-    ready->arguments[i] =
-        (hone_argument_t){ready->packed[i] ? ready->packed[i] : p->memory, 0};
+    ready->arguments[i] = (hone_argument_t){ready->packed[i] ? ready->packed[i] : p->memory, 0};
   }
   return NULL;
 }
@@ -431,8 +430,8 @@ static hone_outcome_t build(void* context, const hone_space_t* space,
     ready = NULL;
   }
   *out_built = ready;
-  bool late = hone_status_code(status) == HONE_UNAVAILABLE &&
-              hone_clock_now(NULL) - start >= 0.9 * limit;
+  bool late =
+      hone_status_code(status) == HONE_UNAVAILABLE && hone_clock_now(NULL) - start >= 0.9 * limit;
   return end(status, late ? HONE_OUTCOME_TIMEOUT : HONE_OUTCOME_BUILD_FAILED, fatal, out_why);
 }
 
@@ -523,8 +522,7 @@ static hone_status_t size_parameters(hone_rig_t* b) {
   while (b->n_parameters < kernel->n_buffers &&
          kernel->buffers[b->n_parameters]->role != HONE_ROLE_SCRATCH)
     b->n_parameters++;
-  b->parameters =
-      hone_arena_array(kernel->arena, (size_t)b->n_parameters, sizeof *b->parameters);
+  b->parameters = hone_arena_array(kernel->arena, (size_t)b->n_parameters, sizeof *b->parameters);
   b->sizes = hone_arena_array(kernel->arena, (size_t)kernel->n_sizes, sizeof *b->sizes);
   return b->parameters && b->sizes ? NULL : hone_oom();
 }
@@ -544,8 +542,8 @@ static hone_status_t fill_rig(hone_rig_t* b, const int64_t* sizes) {
 }
 
 hone_status_t hone_rig_create(hone_rig_shared_t* shared, const hone_kernel_t* kernel,
-                                const int64_t* sizes, const hone_tactic_set_t* set,
-                                hone_rig_t** out_bench) {
+                              const int64_t* sizes, const hone_tactic_set_t* set,
+                              hone_rig_t** out_bench) {
   *out_bench = NULL;
   hone_rig_t* b = hone_alloc(shared->allocator, sizeof *b);
   if (!b) return hone_oom();

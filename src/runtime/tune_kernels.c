@@ -1,5 +1,6 @@
 /* Which kernels a model has, how often each is launched, and with what sizes. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -100,8 +101,8 @@ static hone_status_t make_rig(hone_tuning_t* t, hone_tuned_kernel_t* kernel,
     const hone_symbol_t* symbol = hone_dim_as_symbol(kernel->lowered->sizes[i]);
     sizes[i] = clamp(hone_dim_eval(step->sizes[i], symbols), symbol->min, symbol->max);
   }
-  HONE_TRY(hone_tactic_set_create(t->allocator, kernel->lowered, &t->properties,
-                                  t->backend->tactic, t->device, &kernel->set));
+  HONE_TRY(hone_tactic_set_create(t->allocator, kernel->lowered, &t->properties, t->backend->tactic,
+                                  t->device, &kernel->set));
   return hone_rig_create(&t->shared, kernel->lowered, sizes, kernel->set, &kernel->rig);
 }
 
@@ -121,6 +122,47 @@ static hone_status_t equip(hone_tuning_t* t, hone_tuned_kernel_t* kernel, const 
   return kernel->told.skipped ? NULL : hone_oom();
 }
 
+/* ---- the defaults ---- */
+
+/* Builds what compiling would use, several at once and into the backend's cache
+ * where it has one: nearly every kernel's first trial. What fails, fails again there. */
+static void build_ahead(hone_tuning_t* t) {
+  enum { AT_ONCE = 16 };
+  const char *names[AT_ONCE], *sources[AT_ONCE];
+  for (int i = 0; i < t->program->n_kernels; i += AT_ONCE) {
+    double left = t->options.budget_seconds - (hone_clock_now(NULL) - t->start);
+    int count = t->program->n_kernels - i < AT_ONCE ? t->program->n_kernels - i : AT_ONCE;
+    if (left < 0.5 * t->options.budget_seconds || !(left > 0)) return;
+    for (int k = 0; k < count; k++) {
+      names[k] = t->program->kernels[i + k].name;
+      sources[k] = t->program->kernels[i + k].source;
+    }
+    hone_blob_t binary = {0};
+    t->backend->limit_build(t->device, left < 10 ? left : 10);
+    hone_status_free(t->backend->build(t->device, count, names, sources, &binary));
+    t->backend->limit_build(t->device, 0);
+    hone_free(t->allocator, binary.data, binary.size);
+  }
+}
+
+/* By the time that they are expected to take in a run, the longest first. */
+static int by_expectation(const void* left, const void* right) {
+  const hone_tuned_kernel_t *a = *(hone_tuned_kernel_t*const*)left,
+                            *b = *(hone_tuned_kernel_t*const*)right;
+  if (a->expected != b->expected) return a->expected > b->expected ? -1 : 1;
+  return strcmp(a->digest, b->digest);
+}
+
+static void order(hone_tuning_t* t) {
+  for (int i = 0; i < t->n_kernels; i++) {
+    hone_tuned_kernel_t* kernel = t->kernels[i];
+    if (!kernel->rig) continue;
+    hone_candidate_t first = hone_space_default(kernel->set->space);
+    kernel->expected = kernel->count * hone_tactic_set_cost(kernel->set, &first);
+  }
+  if (t->n_kernels) qsort(t->kernels, (size_t)t->n_kernels, sizeof *t->kernels, by_expectation);
+}
+
 hone_status_t hone_tuning_collect(hone_tuning_t* t, const hone_model_t* model) {
   HONE_TRY(plan(t, model));
   int count = hone_dims_symbol_count(t->program->dims);
@@ -133,5 +175,7 @@ hone_status_t hone_tuning_collect(hone_tuning_t* t, const hone_model_t* model) {
                                   .stream = t->shared.stream,
                                   .room = data_room};
   for (int i = 0; i < t->n_kernels; i++) HONE_TRY(equip(t, t->kernels[i], symbols));
+  order(t);
+  if (t->backend->limit_build) build_ahead(t);
   return NULL;
 }

@@ -17,8 +17,8 @@ static hone_status_t open_device(hone_tuning_t* t) {
   if (!t->backend)
     return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", name);
   if (!hone_backend_runs_kernels(t->backend) || !t->backend->tactic)
-    return hone_status_make(HONE_UNSUPPORTED, "device '%s' has no tactics: there is nothing to tune",
-                            name);
+    return hone_status_make(HONE_UNSUPPORTED,
+                            "device '%s' has no tactics: there is nothing to tune", name);
   const hone_open_options_t open = {.struct_size = sizeof open,
                                     .allocator = t->allocator,
                                     .threads = t->options.threads,
@@ -148,14 +148,14 @@ static int fill_tasks(hone_tuning_t* t, hone_tune_task_t* tasks, hone_tuned_kern
   for (int i = 0; i < t->n_kernels; i++) {
     hone_tuned_kernel_t* kernel = t->kernels[i];
     if (!kernel->rig) continue;
-    tasks[count] = (hone_tune_task_t){
-        .label = kernel->lowered->name,
-        .key = hone_tactic_set_key(kernel->set, kernel->digest, kernel->device),
-        .space = kernel->set->space,
-        .measurer = hone_rig_measurer(kernel->rig),
-        .weight = kernel->count,
-        .predict = predict,
-        .features_context = kernel->set};
+    tasks[count] =
+        (hone_tune_task_t){.label = kernel->lowered->name,
+                           .key = hone_tactic_set_key(kernel->set, kernel->digest, kernel->device),
+                           .space = kernel->set->space,
+                           .measurer = hone_rig_measurer(kernel->rig),
+                           .weight = kernel->count,
+                           .predict = predict,
+                           .features_context = kernel->set};
     of_task[count++] = kernel;
   }
   return count;
@@ -242,10 +242,10 @@ static hone_status_t run_tasks(hone_tuning_t* t, listener_t* l, hone_tune_task_t
   HONE_TRY(status);
   t->report.trials = told.trials;
   t->report.stop = hone_tune_stop_text(told.stop);
-  if (told.database_error[0]) t->report.database_error = hone_arena_strdup(t->arena, told.database_error);
+  if (told.database_error[0])
+    t->report.database_error = hone_arena_strdup(t->arena, told.database_error);
   if (!t->report.database_error) return hone_oom();
-  for (int i = 0; i < l->n_tasks; i++)
-    HONE_TRY(conclude(t, l->of_task[i], &tasks[i], &results[i]));
+  for (int i = 0; i < l->n_tasks; i++) HONE_TRY(conclude(t, l->of_task[i], &tasks[i], &results[i]));
   return report(t);
 }
 

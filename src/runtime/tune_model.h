@@ -19,7 +19,8 @@ typedef struct hone_tuned_kernel {
   hone_tactic_set_t* set;
   hone_rig_t* rig; /* NULL: it cannot be tuned */
   char device[HONE_TUNE_DEVICE_SIZE];
-  double default_seconds; /* 0: not known */
+  double expected;        /* seconds in a run of the model, by the model of cost */
+  double default_seconds; /* measured, of one launch; 0: not known */
   hone_tuning_kernel_t told;
 } hone_tuned_kernel_t;
 
@@ -35,7 +36,7 @@ struct hone_tuning {
   hone_rig_shared_t shared;
   hone_map_t by_digest;
   int n_kernels, room;
-  hone_tuned_kernel_t** kernels; /* in the order in which they were met */
+  hone_tuned_kernel_t** kernels; /* those that are expected to take longest first */
   hone_tune_db_t* database;      /* NULL: none */
   FILE* log;
   double start;

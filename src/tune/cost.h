@@ -18,13 +18,13 @@
 enum { HONE_COST_EXTENT = 64 };
 
 typedef struct hone_cost_facts {
-  double operations; /* on elements; a division or an exponential counts as several */
-  double accesses;   /* loads and stores of elements that are not in registers */
-  double bytes;      /* of the buffers, each once */
-  double rounds;     /* of the outermost loops, together */
-  double inner;      /* of the two outermost loops, together */
+  double operations;  /* on elements; a division or an exponential counts as several */
+  double accesses;    /* loads and stores of elements that are not in registers */
+  double bytes;       /* of the buffers, each once */
+  double rounds;      /* of the outermost loops, together */
+  double inner;       /* of the two outermost loops, together */
   double lanes_share; /* of the operations: in innermost loops that can be vectors */
-  int element_bytes; /* of the widest element that is stored */
+  int element_bytes;  /* of the widest element that is stored */
 } hone_cost_facts_t;
 
 /* Reads them off the kernel, making expressions in it. */

@@ -44,8 +44,8 @@ hone_status_t hone_kernel_digest(const hone_kernel_t* kernel,
   hone_status_t status = print_essence(kernel, &essence);
   if (!status) {
     XXH128_hash_t sum = XXH3_128bits(hone_str_text(&essence), essence.size);
-    snprintf(out_digest, HONE_KERNEL_DIGEST_SIZE, "%016" PRIx64 "%016" PRIx64,
-             (uint64_t)sum.high64, (uint64_t)sum.low64);
+    snprintf(out_digest, HONE_KERNEL_DIGEST_SIZE, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64,
+             (uint64_t)sum.low64);
   }
   hone_str_free(&essence);
   return status;

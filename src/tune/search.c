@@ -131,8 +131,8 @@ hone_status_t hone_search_take(hone_search_t* search, const hone_candidate_t* ca
 }
 
 hone_candidate_t hone_search_random(hone_search_t* search) {
-  hone_candidate_t candidate = hone_space_at(
-      search->space, hone_draw_below(&search->draw, hone_space_size(search->space)));
+  hone_candidate_t candidate =
+      hone_space_at(search->space, hone_draw_below(&search->draw, hone_space_size(search->space)));
   hone_space_settle(search->space, &candidate);
   return candidate;
 }

@@ -21,8 +21,7 @@ struct hone_tactic {
   int order;           /* the lowest is used untuned, unless another promises much more */
   /* Whether it knows what to do with the kernel; if not, `why` (a buffer of
    * HONE_DEVICE_TEXT_SIZE) says what is missing. */
-  bool (*supports)(hone_kernel_t* kernel, const hone_device_properties_t* properties,
-                   char* why);
+  bool (*supports)(hone_kernel_t* kernel, const hone_device_properties_t* properties, char* why);
   /* Defines the parameters of a supported kernel, and their default. What
    * `cost` wants to know of the kernel, found once, goes to `out_facts`, in
    * the arena. Errors: OUT_OF_MEMORY. */

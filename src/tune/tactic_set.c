@@ -134,8 +134,8 @@ static hone_status_t fill(hone_tactic_set_t* set, hone_kernel_t* kernel) {
     names[i] = entry->tactic->name;
     snprintf(set->name + length, sizeof set->name - length, "%s%s", i ? "+" : "", names[i]);
     HONE_TRY(hone_space_create(set->allocator, &entry->space));
-    HONE_TRY(entry->tactic->space(kernel, &set->properties, set->arena, entry->space,
-                                  &entry->facts));
+    HONE_TRY(
+        entry->tactic->space(kernel, &set->properties, set->arena, entry->space, &entry->facts));
   }
   HONE_TRY(hone_space_create(set->allocator, &set->space));
   HONE_TRY(hone_space_define_words(set->space, "tactic", set->n_entries, names));
@@ -210,8 +210,8 @@ static hone_status_t take(void* context, const hone_tune_record_t* record) {
 }
 
 void hone_tactic_set_prefer(const hone_tactic_set_t* set, hone_tuned_t* tuned) {
-  bool is_better = tuned->default_seconds <= 0 ||
-                   tuned->seconds < worthwhile * tuned->default_seconds;
+  bool is_better =
+      tuned->default_seconds <= 0 || tuned->seconds < worthwhile * tuned->default_seconds;
   if (tuned->found && is_better) return;
   tuned->candidate = hone_space_default(set->space);
   tuned->seconds = tuned->default_seconds;

@@ -47,8 +47,7 @@ static double seconds_of(hone_cli_t* cli, const char* option, double fallback) {
 
 static int64_t count_of(hone_cli_t* cli, const char* option) {
   int64_t count = hone_cli_int(cli, option, 0);
-  if (count < 0 || count > 1000000000)
-    hone_cli_usage(cli, "--%s takes a number from 0", option);
+  if (count < 0 || count > 1000000000) hone_cli_usage(cli, "--%s takes a number from 0", option);
   return count;
 }
 
@@ -200,8 +199,9 @@ static hone_status_t print_whole(hone_str_t* line, const hone_tuning_report_t* r
 static hone_status_t print_report(const hone_tuning_report_t* report) {
   hone_str_t line;
   hone_str_init(&line, NULL);
-  hone_str_append(&line, "KERNEL                                   COUNT  TACTIC     DEFAULT    BEST"
-                         "        GAIN  TRIALS");
+  hone_str_append(&line,
+                  "KERNEL                                   COUNT  TACTIC     DEFAULT    BEST"
+                  "        GAIN  TRIALS");
   hone_status_t status = hone_line_flush(&line);
   for (int i = 0; i < report->n_kernels && !status; i++)
     status = print_row(&line, &report->kernels[i]);
@@ -231,8 +231,13 @@ static bool is_engine(const char* path) {
 static hone_status_t tune_model(const hone_model_t* model, const hone_tuning_options_t* options,
                                 const char* path, json_t* reports) {
   hone_tuning_t* tuning;
-  HONE_TRY(hone_model_tune(model, options, &tuning));
-  clear(options->progress_self);
+  bar_t bar = {.shown = !reports && isatty(STDERR_FILENO), .budget = options->budget_seconds};
+  hone_tuning_options_t own = *options;
+  own.progress = draw;
+  own.progress_self = &bar;
+  hone_status_t tuned = hone_model_tune(model, &own, &tuning);
+  clear(&bar);
+  HONE_TRY(tuned);
   const hone_tuning_report_t* report = hone_tuning_report(tuning);
   hone_status_t status = NULL;
   if (reports)
@@ -263,15 +268,10 @@ static hone_status_t tune_all(hone_cli_t* cli, hone_tuning_options_t* options, j
   int count = hone_cli_argument_count(cli);
   int64_t start = hone_clock_ns();
   double budget = options->budget_seconds;
-  bar_t bar = {.shown = !hone_cli_has(cli, "json") && isatty(STDERR_FILENO)};
-  options->progress = draw;
-  options->progress_self = &bar;
   for (int i = 0; i < count; i++) {
     double left = budget - (double)(hone_clock_ns() - start) * 1e-9;
-    options->budget_seconds = bar.budget = left > 0 ? left / (count - i) : 0;
-    hone_status_t status = tune_one(cli, i, options, reports);
-    clear(&bar);
-    HONE_TRY(status);
+    options->budget_seconds = left > 0 ? left / (count - i) : 0;
+    HONE_TRY(tune_one(cli, i, options, reports));
   }
   return NULL;
 }

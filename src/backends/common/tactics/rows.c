@@ -48,8 +48,8 @@ static double cost(const void* facts, const hone_device_properties_t* p, const h
   double vectors = f->lanes_share * f->operations / fmax(1, lanes);
   double scalars = (1 - f->lanes_share) * f->operations;
   double arithmetic = (vectors / (choice.unroll > 1 ? 2 : 1.5) + scalars) / hone_cost_clock(p);
-  double accesses = f->accesses * (f->lanes_share / fmax(1, lanes) + 1 - f->lanes_share) / 2 /
-                    hone_cost_clock(p);
+  double accesses =
+      f->accesses * (f->lanes_share / fmax(1, lanes) + 1 - f->lanes_share) / 2 / hone_cost_clock(p);
   double seconds = fmax(fmax(arithmetic, accesses), hone_cost_traffic(p, f->bytes, f->bytes));
   double rounds = choice.parallel < 0 ? 0 : choice.parallel > 1 ? f->inner : f->rounds;
   return hone_cost_share(p, seconds, rounds);
