@@ -123,6 +123,10 @@ static bool add_vnni(hone_target_t* target) {
 }
 
 static bool add_bf16(hone_target_t* target) {
+  if (target->arch == HONE_ARCH_AARCH64 && target->has_vnni) {
+    add_extra(target, "bf16", "-march=armv8.2-a+dotprod+bf16"); /* in place of that before it */
+    return target->has_bf16 = true;
+  }
   if (target->arch != HONE_ARCH_X86_64 || target->vector_bytes < 64) return false;
   add_extra(target, "bf16", "-mavx512bf16");
   return target->has_bf16 = true;
@@ -201,6 +205,27 @@ hone_status_t hone_target_parse(const char* name, hone_target_t* out_target) {
 const char* hone_target_name_at(int index) {
   if (index >= 0 && index < KNOWN) return known[index].name;
   return index == KNOWN ? "generic" : index == KNOWN + 1 ? "native" : NULL;
+}
+
+bool hone_target_has(const hone_target_t* target, const char* feature) {
+  static const struct {
+    const char* name;
+    hone_arch_t arch;
+    int vector_bytes;
+    bool needs_vnni, needs_bf16;
+  } features[] = {
+      {"avx512vnni", HONE_ARCH_X86_64, 64, true, false},
+      {"avxvnni", HONE_ARCH_X86_64, 32, true, false},
+      {"avx512bf16", HONE_ARCH_X86_64, 64, false, true},
+      {"dotprod", HONE_ARCH_AARCH64, 16, true, false},
+      {"bf16", HONE_ARCH_AARCH64, 16, false, true},
+  };
+  for (size_t i = 0; i < sizeof features / sizeof *features; i++)
+    if (strcmp(features[i].name, feature) == 0)
+      return target->arch == features[i].arch && target->vector_bytes == features[i].vector_bytes &&
+             (!features[i].needs_vnni || target->has_vnni) &&
+             (!features[i].needs_bf16 || target->has_bf16);
+  return false;
 }
 
 void hone_target_describe(const hone_target_t* target, hone_str_t* out) {

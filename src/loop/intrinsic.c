@@ -5,47 +5,59 @@
 
 #include "loop/text.h"
 
+/* c[lane] += a[0] * b[lane][0] + …: `count` products of `a_type` and `b_type` a lane. */
+#define DOT(name, lanes, count, a_type, b_type, c_type)                                       \
+  "kernel " name " {\n  input a: " a_type "[" count "] = 0\n  input b: " b_type "[" lanes     \
+  ", " count "] = 1\n  output c: " c_type "[" lanes "] = 0\n  for lane in " lanes             \
+  " { for k in " count " reduction {\n    c[lane] += mul(cast." c_type "(a[k]), cast." c_type \
+  "(b[lane, k]))\n  } }\n}\n"
+
 static const hone_intrinsic_t intrinsics[] = {
-    {.name = "dot4_u8_i8_x16",
-     .pattern = "kernel dot4_u8_i8_x16 {\n"
-                "  input a: u8[4] = 0\n"
-                "  input b: i8[16, 4] = 1\n"
-                "  output c: i32[16] = 0\n"
-                "  for lane in 16 { for k in 4 reduction {\n"
-                "    c[lane] += mul(cast.i32(a[k]), cast.i32(b[lane, k]))\n"
-                "  } }\n"
-                "}\n",
-     .texts = {{"cpu", "avx512vnni", "immintrin.h",
-                "{ int hone_a; __builtin_memcpy(&hone_a, $0, 4); "
-                "_mm512_storeu_si512($2, _mm512_dpbusd_epi32(_mm512_loadu_si512($2), "
-                "_mm512_set1_epi32(hone_a), _mm512_loadu_si512($1))); }"}}},
-    {.name = "dot4_u8_i8_x8",
-     .pattern = "kernel dot4_u8_i8_x8 {\n"
-                "  input a: u8[4] = 0\n"
-                "  input b: i8[8, 4] = 1\n"
-                "  output c: i32[8] = 0\n"
-                "  for lane in 8 { for k in 4 reduction {\n"
-                "    c[lane] += mul(cast.i32(a[k]), cast.i32(b[lane, k]))\n"
-                "  } }\n"
-                "}\n",
-     .texts = {{"cpu", "avxvnni", "immintrin.h",
-                "{ int hone_a; __builtin_memcpy(&hone_a, $0, 4); "
-                "_mm256_storeu_si256((__m256i*)$2, _mm256_dpbusd_avx_epi32("
-                "_mm256_loadu_si256((const __m256i*)$2), _mm256_set1_epi32(hone_a), "
-                "_mm256_loadu_si256((const __m256i*)$1))); }"}}},
-    {.name = "dot4_i8",
-     .pattern = "kernel dot4_i8 {\n"
-                "  input a: i8[4] = 0\n"
-                "  input b: i8[4] = 1\n"
-                "  output c: i32[] = 0\n"
-                "  for k in 4 reduction { c[] += mul(cast.i32(a[k]), cast.i32(b[k])) }\n"
-                "}\n",
-     .texts = {{"cuda", "sm_61", "", "*$2 = __dp4a(*(const int*)$0, *(const int*)$1, *$2);"}}},
+    {"dot4_u8_i8_x16",
+     DOT("dot4_u8_i8_x16", "16", "4", "u8", "i8", "i32"),
+     {{"cpu", "avx512vnni", "hone_dot4_u8_i8_x16($2, $0, $1)"}}},
+    {"dot4_u8_i8_x8",
+     DOT("dot4_u8_i8_x8", "8", "4", "u8", "i8", "i32"),
+     {{"cpu", "avxvnni", "hone_dot4_u8_i8_x8($2, $0, $1)"}}},
+    {"dot2_bf16_x16",
+     DOT("dot2_bf16_x16", "16", "2", "bf16", "bf16", "f32"),
+     {{"cpu", "avx512bf16", "hone_dot2_bf16_x16($2, $0, $1)"}}},
+    {"dot4_i8_i8_x4",
+     DOT("dot4_i8_i8_x4", "4", "4", "i8", "i8", "i32"),
+     {{"cpu", "dotprod", "hone_dot4_i8_i8_x4($2, $0, $1)"}}},
+    {"dot4_u8_u8_x4",
+     DOT("dot4_u8_u8_x4", "4", "4", "u8", "u8", "i32"),
+     {{"cpu", "dotprod", "hone_dot4_u8_u8_x4($2, $0, $1)"}}},
+    {"dot2_bf16_x4",
+     DOT("dot2_bf16_x4", "4", "2", "bf16", "bf16", "f32"),
+     {{"cpu", "bf16", "hone_dot2_bf16_x4($2, $0, $1)"}}},
+    {"dot4_i8",
+     "kernel dot4_i8 {\n"
+     "  input a: i8[4] = 0\n"
+     "  input b: i8[4] = 1\n"
+     "  output c: i32[] = 0\n"
+     "  for k in 4 reduction { c[] += mul(cast.i32(a[k]), cast.i32(b[k])) }\n"
+     "}\n",
+     {{NULL, NULL, NULL}}},
 };
 
 const hone_intrinsic_t* hone_intrinsic_find(const char* name) {
   for (size_t i = 0; i < sizeof intrinsics / sizeof *intrinsics; i++)
     if (strcmp(intrinsics[i].name, name) == 0) return &intrinsics[i];
+  return NULL;
+}
+
+const hone_intrinsic_t* hone_intrinsic_at(int index) {
+  const int count = sizeof intrinsics / sizeof *intrinsics;
+  return index >= 0 && index < count ? &intrinsics[index] : NULL;
+}
+
+const hone_intrinsic_text_t* hone_intrinsic_text(const hone_intrinsic_t* intrinsic,
+                                                 const char* backend) {
+  for (int i = 0; i < HONE_INTRINSIC_TEXTS; i++) {
+    const hone_intrinsic_text_t* text = &intrinsic->texts[i];
+    if (text->backend && strcmp(text->backend, backend) == 0) return text;
+  }
   return NULL;
 }
 

@@ -8,21 +8,21 @@
 
 #include "loop/kernel.h"
 
-enum { HONE_MAX_OPERANDS = 4 };
+enum { HONE_MAX_OPERANDS = 4, HONE_INTRINSIC_TEXTS = 2 };
 
-/* How a backend writes it: a statement in its language, in which $0, $1, … are
- * pointers to the first elements of the pattern's parameters. */
+/* How a backend writes it: an expression in its language that gives the results
+ * of all lanes, in which $0, $1, … are pointers to the first elements of the
+ * pattern's inputs, and the number of its output is what that was before. */
 typedef struct hone_intrinsic_text {
   const char* backend; /* "cpu"; NULL: none */
   const char* feature; /* what the target must have: "avx512vnni" */
-  const char* header;  /* "immintrin.h"; "" when none is needed */
   const char* text;
 } hone_intrinsic_text_t;
 
 typedef struct hone_intrinsic {
   const char* name;
   const char* pattern; /* a kernel in text: one nest over parameters only */
-  hone_intrinsic_text_t texts[2];
+  hone_intrinsic_text_t texts[HONE_INTRINSIC_TEXTS];
 } hone_intrinsic_t;
 
 /* What stands for a parameter of the pattern: element `offset` of a buffer and those behind. */
@@ -33,6 +33,11 @@ typedef struct hone_operand_range {
 
 /* NULL when there is none of that name. */
 const hone_intrinsic_t* hone_intrinsic_find(const char* name);
+/* All there are, by `index` from 0; NULL past the last. */
+const hone_intrinsic_t* hone_intrinsic_at(int index);
+/* NULL where the backend writes the loops. */
+const hone_intrinsic_text_t* hone_intrinsic_text(const hone_intrinsic_t* intrinsic,
+                                                 const char* backend);
 
 /* Whether the loop with all that is in it computes the pattern, on elements that
  * lie in memory as the pattern's do. Operands, by number of the pattern's

@@ -102,7 +102,8 @@ static hone_status_t render(const hone_device_t* device, const hone_kernel_t* ke
                             const char* name, hone_blob_t* out_source) {
   hone_str_t text;
   hone_str_init(&text, device->allocator);
-  hone_status_t status = hone_cpu_render(kernel, name, hone_cpu_lanes(device), &text);
+  hone_status_t status =
+      hone_cpu_render(kernel, name, hone_cpu_lanes(device), &device->target, &text);
   if (status) {
     hone_str_free(&text);
     return status;

@@ -62,6 +62,10 @@ static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
     render_vector(r, loop);
     return;
   }
+  if (hone_render_intrinsic_text(loop)) {
+    hone_render_intrinsic(r, loop);
+    return;
+  }
   put_loop_head(r, loop, "0", NULL);
   render_inside(r, loop);
   close_block(r);
@@ -223,8 +227,8 @@ static bool check_dtypes(void* self, hone_stmt_t* stmt) {
 }
 
 hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int lanes,
-                              hone_str_t* out) {
-  hone_renderer_t r = {.out = out, .lanes = lanes};
+                              const hone_target_t* target, hone_str_t* out) {
+  hone_renderer_t r = {.out = out, .lanes = lanes, .target = target};
   HONE_TRY(hone_kernel_clone(kernel, &r.kernel));
   hone_status_t status = hone_kernel_expand_unrolled(r.kernel);
   size_t n = (size_t)r.kernel->n_buffers;

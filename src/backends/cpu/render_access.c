@@ -77,7 +77,9 @@ static void look_at(looking_t* looking, const hone_stmt_t* stmt) {
   const hone_stmt_t* vector = looking->vector;
   if (stmt->value) look_at_term(looking, stmt->value);
   if (stmt->buffer) note_access(looking, stmt->buffer, stmt->index);
-  if (stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_VECTOR) looking->vector = stmt;
+  bool is_vector = stmt->kind == HONE_STMT_LOOP &&
+                   (stmt->loop == HONE_LOOP_VECTOR || hone_render_intrinsic_text(stmt));
+  if (is_vector) looking->vector = stmt;
   for (int i = 0; i < stmt->n_body; i++) look_at(looking, stmt->body[i]);
   looking->vector = vector;
 }
@@ -147,8 +149,8 @@ static void put_axes(hone_renderer_t* r, const hone_buffer_t* buffer, const hone
   }
 }
 
-static void put_address(hone_renderer_t* r, const hone_buffer_t* buffer, const hone_dim_t* index,
-                        hone_dim_t offset) {
+void hone_render_address(hone_renderer_t* r, const hone_buffer_t* buffer, const hone_dim_t* index,
+                         hone_dim_t offset) {
   hone_c_buffer(r->out, buffer);
   if (hone_dim_is(offset, 0)) return;
   hone_str_append(r->out, " + ");
@@ -180,7 +182,7 @@ static hone_operand_t load_any(hone_renderer_t* r, const hone_buffer_t* buffer,
   hone_c_symbol(out, hone_dim_as_symbol(r->vector->var));
   hone_str_appendf(out, "] = %shone_load_%s(", buffer->dtype == HONE_BOOL ? "-" : "",
                    hone_dtype_name(buffer->dtype));
-  put_address(r, buffer, index, offset);
+  hone_render_address(r, buffer, index, offset);
   hone_str_append(out, ");\n");
   return to;
 }
@@ -209,7 +211,7 @@ hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
                    pattern == LANES_SAME   ? ""
                    : pattern == LANES_NEXT ? "v"
                                            : "v_by");
-  put_address(r, buffer, index, first);
+  hone_render_address(r, buffer, index, first);
   if (pattern == LANES_STRIDED) hone_str_appendf(r->out, ", %" PRId64, stride);
   hone_str_append(r->out, ");\n");
   return to;
@@ -282,7 +284,7 @@ static void store_any(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t of
   const hone_dim_t* index = stmt->index;
   hone_render_open_lanes(r);
   hone_str_appendf(r->out, "hone_store_%s(", hone_dtype_name(buffer->dtype));
-  put_address(r, buffer, index, offset);
+  hone_render_address(r, buffer, index, offset);
   hone_str_appendf(r->out, ", t%d", value.temporary);
   if (value.is_vector) {
     hone_str_append_char(r->out, '[');
@@ -292,7 +294,7 @@ static void store_any(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t of
   hone_str_append(r->out, ");\n");
 }
 
-static void store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t value) {
+void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t value) {
   int64_t stride;
   const hone_buffer_t* buffer = stmt->buffer;
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, stmt->index);
@@ -312,7 +314,7 @@ static void store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operan
   hone_c_indent(r->out, r->depth);
   if (is_array) {
     hone_str_appendf(r->out, "hone_store_%s%s(", hone_dtype_name(buffer->dtype), wide ? "v" : "");
-    put_address(r, buffer, stmt->index, first);
+    hone_render_address(r, buffer, stmt->index, first);
     hone_str_append(r->out, ", ");
   } else {
     put_variable(r, buffer, wide ? first.k / r->lanes : first.k);
@@ -334,5 +336,5 @@ void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* 
     hone_operand_t old = hone_render_load(r, stmt->buffer, stmt->index);
     value = combined(r, stmt, old, done);
   }
-  store_value(r, stmt, value);
+  hone_render_store_value(r, stmt, value);
 }

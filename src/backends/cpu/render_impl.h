@@ -3,6 +3,7 @@
 #define HONE_BACKENDS_CPU_RENDER_IMPL_H
 
 #include "backends/cpu/render.h"
+#include "loop/intrinsic.h"
 
 /* How a local buffer is kept. */
 typedef enum hone_storage {
@@ -16,6 +17,7 @@ typedef struct hone_renderer {
   hone_str_t* out;
   int depth;
   int lanes;
+  const hone_target_t* target;
   int n_temporaries;
   const hone_stmt_t* vector;  /* the vector loop around, or NULL */
   hone_storage_t* storage;    /* by buffer id */
@@ -43,6 +45,14 @@ void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_
 hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
                                 const hone_dim_t* index);
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done);
+/* Stores a value that is computed already, whatever the statement's own is. */
+void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t value);
+/* "x_0 + (i * 4 + 2)" */
+void hone_render_address(hone_renderer_t* r, const hone_buffer_t* buffer, const hone_dim_t* index,
+                         hone_dim_t offset);
+/* render_intrinsic.c: the loop's text for this backend; NULL where it stays a loop. */
+const hone_intrinsic_text_t* hone_render_intrinsic_text(const hone_stmt_t* loop);
+void hone_render_intrinsic(hone_renderer_t* r, const hone_stmt_t* loop);
 /* Begins a line for one lane after the other: the head of a loop whose variable
  * is the vector loop's. */
 void hone_render_open_lanes(hone_renderer_t* r);

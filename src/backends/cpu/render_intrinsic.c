@@ -1,0 +1,69 @@
+/* Loops that are one instruction: what they add to is kept in a vector, as the
+ * results of a vector loop are, and their operands lie in memory. */
+#include "backends/cpu/render_impl.h"
+
+const hone_intrinsic_text_t* hone_render_intrinsic_text(const hone_stmt_t* loop) {
+  if (!loop->intrinsic) return NULL;
+  return hone_intrinsic_text(hone_intrinsic_find(loop->intrinsic), "cpu");
+}
+
+static const hone_stmt_t* innermost(const hone_stmt_t* stmt) {
+  while (stmt->n_body) stmt = stmt->body[0];
+  return stmt;
+}
+
+static void refuse(hone_renderer_t* r, const hone_stmt_t* loop, const char* feature) {
+  if (r->status) return;
+  r->status = hone_status_make(HONE_UNSUPPORTED,
+                               "kernel '%s' uses the intrinsic %s, which needs %s; the target %s "
+                               "has none of it",
+                               r->kernel->name, loop->intrinsic, feature, r->target->name);
+}
+
+/* The text with its operands: pointers, but the sums as a vector. */
+static void put_text(hone_renderer_t* r, const char* text, hone_operand_t sums,
+                     const hone_operand_range_t* operands, const hone_buffer_t* output) {
+  for (const char* at = text; *at; at++) {
+    if (*at != '$') {
+      hone_str_append_char(r->out, *at);
+      continue;
+    }
+    const hone_operand_range_t* operand = &operands[*++at - '0'];
+    if (operand->buffer == output)
+      hone_str_appendf(r->out, "t%d", sums.temporary);
+    else
+      hone_render_address(r, operand->buffer, NULL, operand->offset);
+  }
+}
+
+/* Finds the operands; false when it cannot be written. */
+static bool check(hone_renderer_t* r, const hone_stmt_t* loop, const hone_intrinsic_text_t* text,
+                  hone_operand_range_t* out_operands) {
+  bool matches;
+  const hone_intrinsic_t* intrinsic = hone_intrinsic_find(loop->intrinsic);
+  r->status = hone_intrinsic_match(r->kernel, loop, intrinsic, &matches, out_operands);
+  if (r->status) return false;
+  if (!matches) hone_render_refuse(r, "has a loop that is not its intrinsic");
+  if (!hone_target_has(r->target, text->feature)) refuse(r, loop, text->feature);
+  if (!hone_dim_is(loop->extent, r->lanes)) refuse(r, loop, "vectors of another size");
+  return !r->status;
+}
+
+void hone_render_intrinsic(hone_renderer_t* r, const hone_stmt_t* loop) {
+  const hone_intrinsic_text_t* text = hone_render_intrinsic_text(loop);
+  const hone_stmt_t* store = innermost(loop);
+  hone_operand_range_t operands[HONE_MAX_OPERANDS];
+  if (r->status || !check(r, loop, text, operands)) return;
+  hone_c_indent(r->out, r->depth++);
+  hone_str_append(r->out, "{\n");
+  r->vector = loop;
+  hone_operand_t old = hone_render_load(r, store->buffer, store->index);
+  hone_operand_t sums = hone_render_fresh(r, store->buffer->dtype, true);
+  hone_str_append(r->out, " = ");
+  put_text(r, text->text, old, operands, store->buffer);
+  hone_str_append(r->out, ";\n");
+  hone_render_store_value(r, store, sums);
+  r->vector = NULL;
+  hone_c_indent(r->out, --r->depth);
+  hone_str_append(r->out, "}\n");
+}

@@ -1,0 +1,292 @@
+/* Each intrinsic against the interpreter: on this machine where it has the
+ * instructions, those of aarch64 under qemu; and refused by targets that have
+ * them not. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/cpu/render.h"
+#include "base/file.h"
+#include "base/float_convert.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/testing/fault.h"
+#include "base/testing/folder.h"
+#include "codegen/prelude.h"
+#include "codegen/process.h"
+#include "hone/function.h"
+#include "loop/interpret.h"
+#include "loop/intrinsic.h"
+#include "loop/text.h"
+
+enum { ROWS = 3, STEPS = 5, MOST = 64, TEXT = 2048 };
+
+typedef struct row {
+  const char* name;
+  int lanes, group;
+  hone_dtype_t a, b, c;
+  const char *target, *other; /* one that has it, and one that has not */
+} row_t;
+
+static const row_t rows[] = {
+    {"dot4_u8_i8_x16", 16, 4, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v4"},
+    {"dot4_u8_i8_x8", 8, 4, HONE_U8, HONE_I8, HONE_I32, "x86-64-v3+vnni", "x86-64-v3"},
+    {"dot2_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16", "x86-64-v4+vnni"},
+    {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
+    {"dot4_u8_u8_x4", 4, 4, HONE_U8, HONE_U8, HONE_I32, "aarch64-dotprod", "aarch64"},
+    {"dot2_bf16_x4", 4, 2, HONE_BF16, HONE_BF16, HONE_F32, "aarch64-dotprod+bf16",
+     "aarch64-dotprod"},
+};
+
+/* out[i] = the sums over STEPS groups of row i, for each lane. */
+static hone_kernel_t* make_kernel(const row_t* row) {
+  char text[TEXT];
+  const char *a = hone_dtype_name(row->a), *b = hone_dtype_name(row->b);
+  const char* c = hone_dtype_name(row->c);
+  int n = snprintf(
+      text, sizeof text,
+      "kernel dots {\n  input a: %s[%d, %d, %d] = 0\n  input b: %s[%d, %d, %d] = 1\n"
+      "  output out: %s[%d, %d] = 0\n  local acc: %s[%d]\n  for i in %d parallel {\n"
+      "    for z in %d vector { acc[z] = %s(0) }\n    for s in %d reduction {\n"
+      "      for lane in %d as %s { for k in %d reduction {\n"
+      "        acc[lane] += mul(cast.%s(a[i, s, k]), cast.%s(b[s, lane, k]))\n      } }\n    }\n"
+      "    for y in %d vector { out[i, y] = acc[y] }\n  }\n}\n",
+      a, ROWS, STEPS, row->group, b, STEPS, row->lanes, row->group, c, ROWS, row->lanes, c,
+      row->lanes, ROWS, row->lanes, c, STEPS, row->lanes, row->name, row->group, c, c, row->lanes);
+  assert_true(n > 0 && n < TEXT);
+  hone_kernel_t* kernel;
+  assert_ok(hone_kernel_parse(NULL, text, (size_t)n, &kernel));
+  return kernel;
+}
+
+typedef struct data {
+  hone_tensor_t* tensors[3];
+  char want[ROWS * MOST];
+} data_t;
+
+/* Elements of all values; floats that are not too small to be told from zero. */
+static void fill(hone_tensor_t* tensor) {
+  hone_dtype_t dtype = hone_tensor_dtype(tensor);
+  char* to = hone_tensor_data(tensor);
+  for (int64_t i = 0; i < hone_tensor_count(tensor); i++) {
+    uint32_t word = hone_random_u32(11, (uint64_t)i + (uint64_t)dtype * 1000);
+    int64_t whole = word % 256;
+    if (dtype == HONE_BF16)
+      hone_from_double(dtype, ((double)word / 4294967296.0 - 0.5) * 4, true, to + 2 * i);
+    else
+      hone_store_i64(dtype, &whole, 1, to + i);
+  }
+}
+
+static data_t make_data(const row_t* row, hone_kernel_t* kernel) {
+  data_t data;
+  const int64_t a[] = {ROWS, STEPS, row->group}, b[] = {STEPS, row->lanes, row->group};
+  const int64_t out[] = {ROWS, row->lanes};
+  assert_ok(hone_tensor_create(NULL, row->a, 3, a, &data.tensors[0]));
+  assert_ok(hone_tensor_create(NULL, row->b, 3, b, &data.tensors[1]));
+  assert_ok(hone_tensor_create(NULL, row->c, 2, out, &data.tensors[2]));
+  fill(data.tensors[0]);
+  fill(data.tensors[1]);
+  void* parameters[] = {hone_tensor_data(data.tensors[0]), hone_tensor_data(data.tensors[1]),
+                        data.want};
+  assert_ok(hone_kernel_interpret(kernel, NULL, parameters));
+  return data;
+}
+
+static void check(const row_t* row, const data_t* data, const void* got) {
+  int count = ROWS * row->lanes;
+  if (row->c == HONE_I32) {
+    assert_memory_equal(got, data->want, (size_t)count * 4);
+    return;
+  }
+  for (int i = 0; i < count; i++) {
+    float x, y;
+    memcpy(&x, (const char*)got + 4 * (size_t)i, 4);
+    memcpy(&y, data->want + 4 * (size_t)i, 4);
+    assert_true(fabsf(x - y) <= 1e-5f * (1 + fabsf(y)));
+  }
+}
+
+static void release(data_t* data) {
+  for (int i = 0; i < 3; i++) hone_tensor_release(data->tensors[i]);
+}
+
+/* ---- here ---- */
+
+static void run_here(const row_t* row) {
+  hone_kernel_t* kernel = make_kernel(row);
+  hone_function_t* function;
+  data_t data = make_data(row, kernel);
+  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
+  assert_ok(hone_function_run(function, 0, NULL, 3, data.tensors));
+  check(row, &data, hone_tensor_data(data.tensors[2]));
+  hone_function_destroy(function);
+  hone_kernel_destroy(kernel);
+  release(&data);
+}
+
+static void intrinsics_of_this_machine_are_right(void** state) {
+  (void)state;
+  hone_target_t native;
+  assert_ok(hone_target_parse("native", &native));
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char* feature = hone_intrinsic_text(hone_intrinsic_find(rows[i].name), "cpu")->feature;
+    if (hone_target_has(&native, feature))
+      run_here(&rows[i]);
+    else
+      print_message("%s not run here: %s has no %s\n", rows[i].name, native.name, feature);
+  }
+}
+
+/* ---- elsewhere ---- */
+
+static void render(const row_t* row, const hone_target_t* target, hone_str_t* out) {
+  hone_kernel_t* kernel = make_kernel(row);
+  hone_str_init(out, NULL);
+  assert_ok(hone_cpu_render(kernel, "dots", row->lanes, target, out));
+  hone_kernel_destroy(kernel);
+}
+
+static void put_bytes(hone_str_t* out, const char* name, const hone_tensor_t* tensor) {
+  const unsigned char* bytes = hone_tensor_data(tensor);
+  hone_str_appendf(out, "static unsigned char %s[] __attribute__((aligned(64))) = {", name);
+  for (size_t i = 0; i < hone_tensor_bytes(tensor); i++) hone_str_appendf(out, "%d,", bytes[i]);
+  hone_str_append(out, "};\n");
+}
+
+/* A program that prints what the kernel makes of the data, in hexadecimal. */
+static void write_program(const row_t* row, const hone_target_t* target, const data_t* data,
+                          const char* path) {
+  hone_str_t kernel, text;
+  hone_arena_t* arena;
+  const char* prelude;
+  assert_ok(hone_arena_create(NULL, &arena));
+  assert_ok(hone_prelude_make(arena, "cpu.inc", row->lanes, &prelude));
+  render(row, target, &kernel);
+  hone_str_init(&text, NULL);
+  hone_str_appendf(&text, "%s\n%s\nint printf(const char*, ...);\n", prelude, kernel.data);
+  put_bytes(&text, "a", data->tensors[0]);
+  put_bytes(&text, "b", data->tensors[1]);
+  put_bytes(&text, "out", data->tensors[2]);
+  hone_str_appendf(
+      &text,
+      "int main(void) {\n  void* buffers[] = {a, b, out};\n  dots(buffers, 0, 0, %d);\n"
+      "  for (unsigned i = 0; i < sizeof out; i++) printf(\"%%02x\", out[i]);\n}\n",
+      ROWS);
+  assert_false(text.failed);
+  assert_ok(hone_file_write(path, text.data, text.size));
+  hone_str_free(&kernel);
+  hone_str_free(&text);
+  hone_arena_destroy(arena);
+}
+
+static const char compiler[] = "/usr/bin/aarch64-linux-gnu-gcc";
+static const char emulator[] = "/usr/bin/qemu-aarch64";
+
+static void must_run(hone_process_t* process) {
+  assert_ok(hone_process_run(NULL, 1, process, 1, 120000));
+  if (!hone_process_ok(process)) print_message("%s\n", process->output);
+  assert_true(hone_process_ok(process));
+}
+
+/* `runner` NULL: the program runs by itself. */
+static void run_program(const row_t* row, const test_folder_t* folder, const char* cc,
+                        const char* runner) {
+  hone_target_t target;
+  hone_kernel_t* kernel = make_kernel(row);
+  data_t data = make_data(row, kernel);
+  char source[PATH_MAX], program[PATH_MAX];
+  assert_ok(hone_target_parse(row->target, &target));
+  snprintf(source, sizeof source, "%s", test_folder_file(folder, "dots.c"));
+  snprintf(program, sizeof program, "%s", test_folder_file(folder, "dots"));
+  write_program(row, &target, &data, source);
+  const char* words[16] = {cc, "-O2", "-w", "-static", "-o", program, source};
+  for (int i = 0; i < target.n_flags; i++) words[7 + i] = target.flags[i];
+  hone_process_t build = {.argv = words};
+  must_run(&build);
+  hone_process_t run = {.argv = (const char* const[]){runner ? runner : program, program, NULL}};
+  must_run(&run);
+  char* got = hone_tensor_data(data.tensors[2]);
+  size_t bytes = hone_tensor_bytes(data.tensors[2]);
+  assert_int_equal(run.output_size, 2 * bytes);
+  for (size_t i = 0; i < bytes; i++) {
+    unsigned value;
+    assert_int_equal(sscanf(run.output + 2 * i, "%2x", &value), 1);
+    got[i] = (char)value;
+  }
+  check(row, &data, got);
+  hone_kernel_destroy(kernel);
+  release(&data);
+}
+
+static void intrinsics_of_aarch64_are_right(void** state) {
+  (void)state;
+  if (access(compiler, X_OK) || access(emulator, X_OK)) {
+    print_message("not run: the packages gcc-aarch64-linux-gnu and qemu-user are not installed\n");
+    skip();
+  }
+  test_folder_t folder;
+  test_folder_make(&folder);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strncmp(rows[i].target, "aarch64", 7) == 0)
+      run_program(&rows[i], &folder, compiler, emulator);
+  test_folder_remove(&folder);
+}
+
+/* Of another level of this machine than its best one. */
+static void intrinsics_of_lower_levels_are_right(void** state) {
+  (void)state;
+  test_folder_t folder;
+  test_folder_make(&folder);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    hone_target_t target;
+    assert_ok(hone_target_parse(rows[i].target, &target));
+    if (target.runs_here)
+      run_program(&rows[i], &folder, "/usr/bin/cc", NULL);
+    else
+      print_message("%s not run: this machine is no %s\n", rows[i].name, target.name);
+  }
+  test_folder_remove(&folder);
+}
+
+/* ---- refusals ---- */
+
+static void targets_without_the_instruction_refuse(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    hone_kernel_t* kernel = make_kernel(&rows[i]);
+    hone_target_t target;
+    hone_str_t text;
+    assert_ok(hone_target_parse(rows[i].other, &target));
+    hone_str_init(&text, NULL);
+    hone_status_t status = hone_cpu_render(kernel, "dots", rows[i].lanes, &target, &text);
+    assert_int_equal(hone_status_code(status), HONE_UNSUPPORTED);
+    assert_non_null(strstr(hone_status_message(status), rows[i].name));
+    assert_non_null(strstr(hone_status_message(status), target.name));
+    hone_status_free(status);
+    hone_str_free(&text);
+    hone_kernel_destroy(kernel);
+  }
+}
+
+static void every_intrinsic_is_tried(void** state) {
+  (void)state;
+  for (int i = 0; hone_intrinsic_at(i); i++) {
+    bool found = !hone_intrinsic_text(hone_intrinsic_at(i), "cpu");
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+      found |= strcmp(rows[k].name, hone_intrinsic_at(i)->name) == 0;
+    assert_true(found);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(intrinsics_of_this_machine_are_right),
+      cmocka_unit_test(intrinsics_of_aarch64_are_right),
+      cmocka_unit_test(intrinsics_of_lower_levels_are_right),
+      cmocka_unit_test(targets_without_the_instruction_refuse),
+      cmocka_unit_test(every_intrinsic_is_tried),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
