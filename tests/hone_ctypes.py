@@ -152,13 +152,15 @@ class _SessionOptions(C.Structure):
 
 class Session:
     """A model on a device. `model`: ModelProto, bytes, or a path. HONE_TEST_DEVICE
-    names the device where nobody else does."""
+    names the device where nobody else does. `dims`: least and most by name."""
 
-    def __init__(self, model, device=None, threads=0, deterministic=False):
+    def __init__(self, model, device=None, threads=0, deterministic=False, dims=None):
         self.model, self.session = PTR(), PTR()
         device = device or os.environ.get("HONE_TEST_DEVICE", "ref")
-        options = _SessionOptions(C.sizeof(_SessionOptions), None, device.encode(), 0, None,
-                                  threads, deterministic, None)
+        ranges = [_DimOption(name.encode(), *range_) for name, range_ in (dims or {}).items()]
+        options = _SessionOptions(C.sizeof(_SessionOptions), None, device.encode(), len(ranges),
+                                  (_DimOption * max(len(ranges), 1))(*ranges), threads,
+                                  deterministic, None)
         if isinstance(model, str):
             check(lib.hone_model_load(model.encode(), None, C.byref(self.model)))
         else:
