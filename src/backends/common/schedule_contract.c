@@ -338,6 +338,20 @@ static bool move_lanes_out(hone_recipe_t* r, const contraction_t* c) {
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
 }
 
+static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
+                           int64_t rows);
+
+/* The rows that tiles of `rows` leave over: a tile of their own, or, where only a
+ * run knows how many there are, smaller ones and then single rows. */
+static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
+  enum { SMALLER = 4 };
+  char name[NAME];
+  if (hone_dim_is_int(tail->extent) || rows < 2 || !copy_name(name, tail->name, ""))
+    schedule_tile(r, tail, deepest(tail));
+  else
+    schedule_block(r, deepest(tail), name, rows > SMALLER ? SMALLER : 1);
+}
+
 /* Splits the rows inside a block of lanes and schedules both parts. `block` is
  * the loop lanes.i, directly around the rows' loop. */
 static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
@@ -357,7 +371,7 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
   if (!main && hone_stmt_is_loop(parent->body[position])) main = parent->body[position];
   if (copy_name(name, rows_name, ".i") && hone_kernel_find_loop(r->kernel, name))
     main = hone_kernel_find_loop(r->kernel, name);
-  if (tail && hone_stmt_is_loop(tail)) schedule_tile(r, tail, deepest(tail));
+  if (tail && hone_stmt_is_loop(tail)) schedule_tail(r, tail, rows);
   if (main) schedule_tile(r, main, deepest(main));
 }
 
