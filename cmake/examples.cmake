@@ -1,5 +1,6 @@
 # Example programs: each folder of examples/ with C files is BUILD/examples/hone-FOLDER.
-# They see what a user of hone sees, include/hone, and the libraries of the command.
+# They see what a user of hone sees, include/hone, and the libraries and the look of reports
+# of the command.
 file(GLOB example_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${CMAKE_SOURCE_DIR}/examples/*)
 foreach(folder IN LISTS example_folders)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
@@ -7,7 +8,8 @@ foreach(folder IN LISTS example_folders)
     continue()
   endif()
   get_filename_component(example ${folder} NAME)
-  add_executable(example_${example} ${sources})
+  add_executable(example_${example} ${sources} ${hone_look_sources})
+  target_include_directories(example_${example} PRIVATE ${CMAKE_SOURCE_DIR}/tools/look)
   set_target_properties(example_${example} PROPERTIES
                         OUTPUT_NAME hone-${example}
                         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)

@@ -15,7 +15,10 @@ set(hone_testing_sources ${hone_sources})
 list(FILTER hone_testing_sources INCLUDE REGEX "/testing/")
 list(FILTER hone_sources EXCLUDE REGEX "/testing/")
 
+# The look of HTML reports is the command's and the demo's.
+file(GLOB hone_look_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/look/*.c)
 file(GLOB_RECURSE hone_command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/hone/*.c)
+list(APPEND hone_command_sources ${hone_look_sources})
 list(FILTER hone_command_sources EXCLUDE REGEX ${not_a_part})
 
 file(GLOB_RECURSE hone_test_sources CONFIGURE_DEPENDS

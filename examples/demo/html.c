@@ -3,33 +3,6 @@
 
 #include "report.h"
 
-static const char* entity(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '"':
-      return "&quot;";
-    case '\'':
-      return "&#39;";
-    default:
-      return NULL;
-  }
-}
-
-void html_text(FILE* file, const char* text) {
-  for (; *text; text++) {
-    const char* name = entity(*text);
-    if (name)
-      fputs(name, file);
-    else
-      fputc(*text, file);
-  }
-}
-
 void html_data(FILE* file, const char* media_type, const unsigned char* bytes, size_t size) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   fprintf(file, "data:%s;base64,", media_type);

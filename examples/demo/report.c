@@ -10,10 +10,10 @@ static void opening(FILE* file, const demo_t* demo) {
       "<meta name=\"viewport\" content=\"width=device-width\"><title>hone: the demo</title>\n"
       "<style>\n",
       file);
-  fputs(report_style, file);
+  fputs(hone_look_style, file);
   fputs("</style></head><body>\n<h1>hone: three networks, two pictures</h1>\n", file);
   fprintf(file, "<p class=\"soft\">hone %s on device <b>", hone_version());
-  html_text(file, demo->device);
+  hone_look_text(file, demo->device);
   fputs("</b>. Each node ran where this page says; none fell back to another place.</p>\n", file);
 }
 
@@ -21,11 +21,11 @@ static void opening(FILE* file, const demo_t* demo) {
 
 static hone_status_t picture(FILE* file, const image_t* image, const char* caption) {
   fputs("<figure><img alt=\"", file);
-  html_text(file, caption);
+  hone_look_text(file, caption);
   fprintf(file, "\" width=\"%d\" height=\"%d\" src=\"", image->width, image->height);
   hone_status_t status = html_image(file, image);
   fputs("\"><figcaption>", file);
-  html_text(file, caption);
+  hone_look_text(file, caption);
   fputs("</figcaption></figure>\n", file);
   return status;
 }
@@ -47,7 +47,7 @@ static hone_status_t pictures(FILE* file, const demo_t* demo) {
 static void draw_box(FILE* file, const text_line_t* line, int number) {
   const point_t* corner = line->box.corner;
   fputs("<g><title>", file);
-  html_text(file, line->text);
+  hone_look_text(file, line->text);
   fputs("</title><polygon class=\"box\" points=\"", file);
   for (int i = 0; i < 4; i++) {
     fprintf(file, "%.1f,%.1f ", (double)corner[i].x, (double)corner[i].y);
@@ -80,7 +80,7 @@ static void page_text(FILE* file, const demo_t* demo) {
   for (int i = 0; i < demo->lines.count; i++) {
     const text_line_t* line = &demo->lines.lines[i];
     fprintf(file, "<tr><td class=\"n\">%d</td><td>", i + 1);
-    html_text(file, line->text);
+    hone_look_text(file, line->text);
     fprintf(file, "</td><td class=\"n\">%.2f</td><td class=\"n\">%.2f</td></tr>\n",
             (double)line->found, (double)line->read);
   }
@@ -108,12 +108,12 @@ static void net_heading(FILE* file, const report_graph_t* graph) {
     ran += graph->nodes[i].cost != NULL;
   }
   fputs("<h2>", file);
-  html_text(file, net->title);
+  hone_look_text(file, net->title);
   const char* slash = strrchr(net->path, '/');
   fputs("</h2>\n<p><code>", file);
-  html_text(file, slash ? slash + 1 : net->path);
+  hone_look_text(file, slash ? slash + 1 : net->path);
   fprintf(file, "</code>: %d nodes, %d of them ran on <b>", graph->count, ran);
-  html_text(file, net->device);
+  hone_look_text(file, net->device);
   fprintf(file,
           "</b>; loaded in %.0f ms; %d run%s of %.0f ms; "
           "at most %.1f MiB of memory.</p>\n",
@@ -152,7 +152,7 @@ static hone_status_t write_all(FILE* file, const demo_t* demo) {
       "<p class=\"soft\">Times are sums over all runs; results are the fresh memory that a node's "
       "results took in one run. A click on a table's head sorts it.</p>\n<script>\n",
       file);
-  fputs(report_script, file);
+  fputs(hone_look_script, file);
   fputs("</script></body></html>\n", file);
   return NULL;
 }

@@ -5,16 +5,12 @@
 #include <stdio.h>
 
 #include "demo.h"
+#include "look.h"
 
-/* Text inside elements and attributes. */
-void html_text(FILE* file, const char* text);
 /* An address that holds the bytes themselves, as base64. */
 void html_data(FILE* file, const char* media_type, const unsigned char* bytes, size_t size);
 /* The address of `image`. */
 HONE_MUST_USE hone_status_t html_image(FILE* file, const image_t* image);
-
-extern const char report_style[];  /* CSS */
-extern const char report_script[]; /* JavaScript: tables that sort by a click */
 
 /* What report_graph and report_nodes know of a node of the model. */
 typedef struct report_node {
@@ -41,7 +37,5 @@ HONE_MUST_USE hone_status_t report_graph_draw(FILE* file, const report_graph_t* 
 HONE_MUST_USE hone_status_t report_kinds(FILE* file, const report_graph_t* graph);
 /* A table of all nodes. */
 void report_nodes(FILE* file, const report_graph_t* graph);
-/* The hue, 0 to 359, of the family that a type of node belongs to. */
-int report_hue(const char* op_type);
 
 #endif

@@ -207,11 +207,11 @@ static void draw_node(const drawing_t* d, const report_node_t* node) {
   double ms = node->cost ? node->cost->ms : 0;
   double slowest = d->graph->slowest_ms > 0 ? d->graph->slowest_ms : 1;
   fprintf(d->file, "<g><title>");
-  html_text(d->file, node->label);
+  hone_look_text(d->file, node->label);
   fprintf(d->file,
           ": %.3f ms</title><rect class=\"node\" style=\"--hue:%d\" x=\"%d\" y=\"%d\" "
           "width=\"%d\" height=\"%d\" rx=\"4\"/>",
-          ms, report_hue(node->node.op_type), x, y, NODE_WIDTH, NODE_HEIGHT);
+          ms, hone_look_hue(node->node.op_type), x, y, NODE_WIDTH, NODE_HEIGHT);
   fprintf(d->file, "<rect class=\"heat\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"3\"/>", x,
           y + NODE_HEIGHT - 3, NODE_WIDTH * ms / slowest);
   fprintf(d->file, "<text x=\"%d\" y=\"%d\">%.13s</text></g>\n", x + 5, y + 13, node->node.op_type);

@@ -4,27 +4,6 @@
 
 #include "report.h"
 
-/* One hue for a family: products, activations, arithmetic, reductions, movement. */
-static const struct {
-  int hue;
-  const char* op_types; /* with a blank around each */
-} families[] = {
-    {215, " Conv ConvTranspose MatMul Gemm "},
-    {20, " Relu HardSigmoid Sigmoid Erf Softmax Clip Tanh Gelu "},
-    {145, " Add Sub Mul Div Pow Sqrt "},
-    {285, " ReduceMean ReduceSum MaxPool AveragePool GlobalAveragePool BatchNormalization "},
-    {50, " Reshape Transpose Pad Concat Slice Resize Squeeze Unsqueeze Identity Cast "},
-};
-
-int report_hue(const char* op_type) {
-  char word[64];
-  snprintf(word, sizeof word, " %.60s ", op_type);
-  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-    if (strstr(families[i].op_types, word)) return families[i].hue;
-  }
-  return 0;
-}
-
 typedef struct kind {
   const char* op_type;
   int count;
@@ -58,7 +37,7 @@ static void bar_cell(FILE* file, const char* op_type, double share) {
   fprintf(file,
           "<td class=\"wide\" data-value=\"%.6f\"><span class=\"bar\" style=\"--hue:%d;"
           "width:%.2f%%\"></span></td>",
-          share, report_hue(op_type), share * 100);
+          share, hone_look_hue(op_type), share * 100);
 }
 
 static void memory_cell(FILE* file, uint64_t bytes) {
@@ -82,7 +61,7 @@ hone_status_t report_kinds(FILE* file, const report_graph_t* graph) {
   for (int i = 0; i < n && kinds[i].ms > 0; i++) {
     const kind_t* kind = &kinds[i];
     fputs("<tr><td>", file);
-    html_text(file, kind->op_type);
+    hone_look_text(file, kind->op_type);
     fprintf(file,
             "</td><td class=\"n\">%d</td><td class=\"n\">%.2f</td><td class=\"n\" "
             "data-value=\"%.6f\">%.1f %%</td>",
@@ -101,13 +80,13 @@ static void node_row(FILE* file, const report_graph_t* graph, int index) {
   const node_cost_t* cost = node->cost;
   double ms = cost ? cost->ms : 0;
   fprintf(file, "<tr><td class=\"n\">%d</td><td class=\"name\">", index + 1);
-  html_text(file, node->node.name[0]     ? node->node.name
-                  : node->node.n_outputs ? node->node.outputs[0]
-                                         : "");
+  hone_look_text(file, node->node.name[0]     ? node->node.name
+                       : node->node.n_outputs ? node->node.outputs[0]
+                                              : "");
   fputs("</td><td>", file);
-  html_text(file, node->node.op_type);
+  hone_look_text(file, node->node.op_type);
   fputs("</td><td>", file);
-  html_text(file, cost ? graph->net->device : "nothing to run");
+  hone_look_text(file, cost ? graph->net->device : "nothing to run");
   fprintf(file, "</td><td class=\"n\">%d</td><td class=\"n\">%.3f</td>",
           cost && graph->net->runs ? cost->primitives / graph->net->runs : 0, ms);
   bar_cell(file, node->node.op_type, graph->slowest_ms > 0 ? ms / graph->slowest_ms : 0);

@@ -1,7 +1,8 @@
-/* The look of the report, and the little that moves in it. */
-#include "report.h"
+#include "look.h"
 
-const char report_style[] =
+#include <string.h>
+
+const char hone_look_style[] =
     ":root{color-scheme:light dark;--paper:#f6f5f2;--card:#fff;--ink:#1c1f24;--soft:#667;"
     "--line:#dddbd5;--mark:#c2410c;--tint:62%;--deep:44%}\n"
     "@media (prefers-color-scheme:dark){:root{--paper:#14161a;--card:#1d2026;--ink:#e7e6e2;"
@@ -36,7 +37,7 @@ const char report_style[] =
     ".graph path{fill:none;stroke:var(--soft);stroke-opacity:.55}\n"
     "details>summary{cursor:pointer;font-weight:600;margin:1rem 0 .4rem}\n";
 
-const char report_script[] =
+const char hone_look_script[] =
     "for (const head of document.querySelectorAll('table.sort th')) {\n"
     "  head.addEventListener('click', () => {\n"
     "    const table = head.closest('table'), body = table.tBodies[0];\n"
@@ -51,3 +52,55 @@ const char report_script[] =
     "    body.append(...[...body.rows].sort(order));\n"
     "  });\n"
     "}\n";
+
+/* ---- text ---- */
+
+static const char* entity(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    case '\'':
+      return "&#39;";
+    default:
+      return NULL;
+  }
+}
+
+void hone_look_text(FILE* file, const char* text) {
+  for (; *text; text++) {
+    const char* name = entity(*text);
+    if (name)
+      fputs(name, file);
+    else
+      fputc(*text, file);
+  }
+}
+
+/* ---- colours ---- */
+
+/* One hue for a family: products, activations, arithmetic, reductions, movement. */
+static const struct {
+  int hue;
+  const char* op_types; /* with a blank around each */
+} families[] = {
+    {215, " Conv ConvTranspose MatMul Gemm "},
+    {20, " Relu HardSigmoid Sigmoid Erf Softmax Clip Tanh Gelu "},
+    {145, " Add Sub Mul Div Pow Sqrt "},
+    {285, " ReduceMean ReduceSum MaxPool AveragePool GlobalAveragePool BatchNormalization "},
+    {50, " Reshape Transpose Pad Concat Slice Resize Squeeze Unsqueeze Identity Cast "},
+};
+
+int hone_look_hue(const char* op_type) {
+  char word[64];
+  snprintf(word, sizeof word, " %.60s ", op_type);
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+    if (strstr(families[i].op_types, word)) return families[i].hue;
+  }
+  return 0;
+}
