@@ -64,7 +64,8 @@ def compile_alone(path):
     """Compiles a header with nothing before it, a public one as C++ too."""
     flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
              "-Wno-missing-field-initializers", "-Wno-unused-function",
-             "-Iinclude", "-Isrc", "-Itools/hone"]
+             "-Iinclude", "-Isrc", "-Itools/hone",
+             "-Itools/look"]
     public = path.startswith("include/")
     runs = [["cc", "-x", "c", "-std=c11", "-D_GNU_SOURCE"]]
     if public:
@@ -86,7 +87,7 @@ def main():
         if path.startswith("src/") and place(path) is None:
             problems.append(f"{path}: no layer is called that; see scripts/check_layers.py")
     headers = [path for path in paths
-               if path.endswith(".h") and path.startswith(("include/", "src/", "tools/hone/"))]
+               if path.endswith(".h") and path.startswith(("include/", "src/", "tools/hone/", "tools/look/"))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         problems += filter(None, pool.map(compile_alone, headers))
     tree.fail_if(tree.report("layers", problems, f"{len(paths)} files keep to their layer, "

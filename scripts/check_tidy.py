@@ -20,7 +20,8 @@ import tree
 CACHE = "build/tidy"
 REPORT = "build/tidy_report.txt"
 PRELUDE = "scripts/tidy_prelude.h"
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", '-DHONE_VERSION="0"', "-Iinclude", "-Isrc", "-Itools/hone"]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", '-DHONE_VERSION="0"', "-Iinclude", "-Isrc",
+         "-Itools/hone", "-Itools/look"]
 # A failing assertion of cmocka leaves the test by a jump: nothing is freed, nor need be.
 NOT_IN_TESTS = "-clang-analyzer-unix.Malloc,-cert-err34-c"
 LIMIT_S = float(os.environ.get("TIDY_SECONDS", 480))

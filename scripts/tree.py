@@ -43,7 +43,7 @@ def includes(text):
 
 def resolve(path, name):
     """The file that #include "name" in `path` means, or None."""
-    for folder in (os.path.dirname(path), "include", "src", "tools/hone"):
+    for folder in (os.path.dirname(path), "include", "src", "tools/hone", "tools/look"):
         found = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(found):
             return found

@@ -27,10 +27,12 @@ typedef struct hone_report_memory {
   uint64_t least;    /* most of them alive at once: no plan takes less */
   uint64_t heap;     /* most of all other intermediate values at once */
   uint64_t inputs, outputs;
-  uint64_t total;   /* weights, copied, planned, heap, inputs and outputs */
-  int n_values;     /* that are planned */
-  int n_in_place;   /* of those: written where one of the step's inputs was */
-  bool has_unknown; /* there are values whose size only a run can tell: more is needed */
+  uint64_t total; /* weights, copied, planned, heap, inputs and outputs */
+  int n_values;   /* that are planned */
+  int n_in_place; /* of those: written where one of the step's inputs was */
+  /* More is needed: there are values whose size only a run can tell, or steps that
+   * are interpreted, in memory of their own. */
+  bool has_unknown;
 } hone_report_memory_t;
 
 /* An intermediate value, from the step that makes it to the last that reads it. */
@@ -137,6 +139,11 @@ HONE_API int hone_report_node_count(const hone_report_t* report);
 HONE_API const hone_report_node_t* hone_report_node(const hone_report_t* report, int index);
 /* The value that a size by name has in the report: "batch" to 4; -1: nothing has that name. */
 HONE_API int64_t hone_report_size(const hone_report_t* report, const char* name);
+/* The sizes by name that the report is made for; NULL out of range. */
+HONE_API const char* hone_report_size_name(const hone_report_t* report, int index);
+/* Writes the extents that input `index` has in the report to `out_dims` (room for
+ * HONE_MAX_RANK) and gives its rank; -1 when it is no tensor of known rank. */
+HONE_API int hone_report_input_shape(const hone_report_t* report, int index, int64_t* out_dims);
 
 #ifdef __cplusplus
 }

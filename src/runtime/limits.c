@@ -13,8 +13,8 @@
 #include "runtime/routine.h"
 
 enum {
-  TIMES = 4,                 /* the best of so many counts */
-  ENOUGH_NS = 2000000,       /* of one time */
+  TIMES = 12,                /* the best of so many counts */
+  ENOUGH_NS = 1000000,       /* of one time */
   MOST_ROUNDS = 1 << 24,     /* that it takes to fill it */
   UNITS = 8,                 /* vectors of the reading kernel that are summed side by side */
   LARGE_SET = 256 << 20,     /* bytes: the largest working set that is tried */

@@ -445,6 +445,38 @@ static hone_tensor_t* random_input(const hone_value_t* value, uint64_t seed) {
   return numbers(value->type.dtype, value->type.rank, dims, seed);
 }
 
+typedef struct places {
+  int count;
+  hone_program_placed_t list[512];
+} places_t;
+
+static void note_place(void* self, const hone_program_placed_t* placed) {
+  places_t* places = self;
+  assert_true(places->count < 512);
+  if (placed->is_planned) places->list[places->count++] = *placed;
+}
+
+/* Bytes are shared over time only, or by one that is written in place of another
+ * that is read for the last time. */
+static bool may_share(const hone_program_placed_t* a, const hone_program_placed_t* b) {
+  if (a->routine != b->routine) return true;
+  if (a->offset >= b->offset + b->bytes || b->offset >= a->offset + a->bytes) return true;
+  if (a->first > b->last || b->first > a->last) return true;
+  return (a->in_place_of == b->value && a->first == b->last) ||
+         (b->in_place_of == a->value && b->first == a->last);
+}
+
+static void check_places(const hone_program_t* program) {
+  int64_t symbols[256];
+  for (int64_t size = 1; size < 40; size += 13) {
+    places_t places = {0};
+    for (int i = 0; i < 256; i++) symbols[i] = size;
+    assert_ok(hone_program_visit_values(program, symbols, note_place, &places));
+    for (int i = 0; i < places.count; i++)
+      for (int k = 0; k < i; k++) assert_true(may_share(&places.list[i], &places.list[k]));
+  }
+}
+
 static void random_graphs_give_what_ref_gives(void** state) {
   (void)state;
   for (uint64_t seed = 0; seed < 4; seed++) {
@@ -455,6 +487,7 @@ static void random_graphs_give_what_ref_gives(void** state) {
     for (int i = 0; i < f.plain->n_inputs; i++)
       inputs[i] = random_input(f.plain->inputs[i], seed * 100 + (uint64_t)i);
     run_both(&f, f.plain->n_inputs, inputs);
+    check_places(f.program);
     drop(&f);
   }
 }

@@ -51,6 +51,34 @@ int64_t hone_report_size(const hone_report_t* report, const char* name) {
   return -1;
 }
 
+static bool is_named_size(const hone_symbol_t* symbol) {
+  return symbol->origin == HONE_SYMBOL_INPUT;
+}
+
+const char* hone_report_size_name(const hone_report_t* report, int index) {
+  for (int i = 0; report->program && i < hone_dims_symbol_count(report->program->dims); i++) {
+    const hone_symbol_t* symbol = hone_dims_symbol(report->program->dims, i);
+    if (is_named_size(symbol) && index-- == 0) return symbol->name;
+  }
+  return NULL;
+}
+
+int hone_report_input_shape(const hone_report_t* report, int index, int64_t* out_dims) {
+  if (!report->program) { /* nothing is known of sizes: the least */
+    int rank = hone_session_input_shape(report->session, index, out_dims);
+    for (int i = 0; i < rank; i++)
+      if (out_dims[i] < 0) out_dims[i] = 1;
+    return rank;
+  }
+  const hone_routine_t* whole = report->program->routines[0];
+  if (index < 0 || index >= whole->n_inputs) return -1;
+  const hone_program_value_t* value = &whole->values[whole->inputs[index]];
+  if (!value->is_known) return -1;
+  for (int i = 0; i < value->rank; i++)
+    out_dims[i] = hone_dim_eval(value->dims[i], report->symbols);
+  return value->rank;
+}
+
 /* ---- memory ---- */
 
 static hone_status_t fill_memory(hone_report_t* report) {
@@ -67,6 +95,10 @@ static hone_status_t fill_memory(hone_report_t* report) {
                                           .n_values = memory.n_planned,
                                           .n_in_place = memory.n_in_place,
                                           .has_unknown = memory.has_late};
+  for (int r = 0; r < report->program->n_routines; r++)
+    for (int s = 0; s < report->program->routines[r]->n_steps; s++)
+      report->memory.has_unknown |=
+          report->program->routines[r]->steps[s].kind == HONE_STEP_INTERPRET;
   report->memory.total = memory.weights + memory.copied + memory.planned + memory.heap +
                          memory.inputs + memory.outputs;
   return NULL;

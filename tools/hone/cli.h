@@ -16,7 +16,8 @@ struct hone_cli {
   int n_given;
   cli_given_t* given;
   bool wants_help;
-  bool failed; /* a usage error was noted */
+  bool failed;  /* a usage error was noted */
+  bool reports; /* sessions keep notes, and --dim chooses sizes for engines */
   hone_limit_allocator_t* limit;
   int n_dims;
   hone_dim_option_t* dims;

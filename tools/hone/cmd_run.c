@@ -8,7 +8,7 @@
 
 /* ---- running ---- */
 
-static void record(void* self, const hone_profile_event_t* event) {
+void hone_run_record(void* self, const hone_profile_event_t* event) {
   char name[256];
   snprintf(name, sizeof name, "%s%s%s", event->origin, *event->origin ? ": " : "",
            event->primitive);
@@ -26,7 +26,7 @@ static void release_outputs(hone_run_t* run) {
 static hone_status_t run_once(hone_run_t* run, hone_trace_t* trace, hone_tensor_t** results) {
   hone_run_options_t options = {.struct_size = sizeof options,
                                 .seed = (uint64_t)hone_cli_int(run->cli, "seed", 0),
-                                .profile = trace ? record : NULL,
+                                .profile = trace ? hone_run_record : NULL,
                                 .profile_self = trace};
   release_outputs(run);
   int64_t start = hone_clock_ns();

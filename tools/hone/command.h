@@ -132,6 +132,10 @@ HONE_MUST_USE hone_status_t hone_cli_dims(hone_cli_t* cli, int* out_count,
 HONE_MUST_USE hone_status_t hone_cli_load(hone_cli_t* cli, int index, hone_model_t** out_model);
 /* --threads, from 0; a usage error (noted) when it is no such number. */
 int hone_cli_threads(hone_cli_t* cli);
+/* For commands that report on a session: it keeps notes of what became of the
+ * model's nodes, and --dim may name sizes for an engine as well. */
+void hone_cli_set_reports(hone_cli_t* cli);
+bool hone_cli_reports(const hone_cli_t* cli);
 /* A session of it on `device` (NULL: --device, else "ref") with --dim, --threads,
  * --deterministic and --precision. */
 HONE_MUST_USE hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model,

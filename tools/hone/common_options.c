@@ -76,6 +76,9 @@ int hone_cli_threads(hone_cli_t* cli) {
   return 0;
 }
 
+void hone_cli_set_reports(hone_cli_t* cli) { cli->reports = true; }
+bool hone_cli_reports(const hone_cli_t* cli) { return cli->reports; }
+
 hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model, const char* device,
                                hone_session_t** out_session) {
   *out_session = NULL;
@@ -83,7 +86,8 @@ hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model, const
                                     .device = device ? device : hone_cli_text(cli, "device", "ref"),
                                     .threads = hone_cli_threads(cli),
                                     .deterministic = hone_cli_has(cli, "deterministic"),
-                                    .precision = hone_cli_text(cli, "precision", NULL)};
+                                    .precision = hone_cli_text(cli, "precision", NULL),
+                                    .explain = cli->reports};
   HONE_TRY(hone_cli_allocator(cli, &options.allocator));
   HONE_TRY(hone_cli_dims(cli, &options.n_dims, &options.dims));
   return hone_session_create(model, &options, out_session);

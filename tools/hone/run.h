@@ -64,6 +64,8 @@ int hone_run_match_name(const hone_run_t* run, bool outputs, const char* text, c
  * messages; in the arena. */
 const char* hone_run_list(const hone_run_t* run, bool outputs);
 
+/* A hone_profile_fn that writes to a hone_trace_t. */
+void hone_run_record(void* self, const hone_profile_event_t* event);
 /* Best and median time of a run in milliseconds. */
 void hone_run_times(const hone_run_t* run, double* out_best, double* out_median);
 HONE_MUST_USE hone_status_t hone_run_print(const hone_run_t* run);
