@@ -318,11 +318,32 @@ static bool has_folds(const type_t* type) {
   return hone_opencl_has_fold(hone_dtype_parse(type->dtype));
 }
 
+/* sin and cos take lanes one by one: PoCL loses most bits of every lane where
+ * one of a vector is large or infinite. */
+static bool is_periodic(const char* name) {
+  return strcmp(name, "sin") == 0 || strcmp(name, "cos") == 0;
+}
+
+static void put_lanes(hone_str_t* out, const char* name, const type_t* type) {
+  for (int n = 2; n <= 16; n *= 2)
+    hone_str_appendf(out,
+                     "static %s%d hone_%s_%s_%d(%s%d x) { %s a[%d]; vstore%d(x, 0, a); "
+                     "for (int i = 0; i < %d; i++) a[i] = %s(a[i]); return vload%d(0, a); }\n",
+                     type->type, n, name, type->dtype, n, type->type, n, type->type, n, n, n, name,
+                     n);
+  hone_str_appendf(out, "#define hone_%s_%sv(x) HONE_J(hone_%s_%s_)(x)\n", name, type->dtype, name,
+                   type->dtype);
+}
+
 static void put_builtins(hone_str_t* out, const type_t* type) {
-  for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
-    for (int wide = 0; wide < 2; wide++)
-      hone_str_appendf(out, "#define hone_%s_%s%s(x) %s(x)\n", builtins[i], type->dtype,
-                       wide ? "v" : "", builtins[i]);
+  for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
+    const char* name = builtins[i];
+    hone_str_appendf(out, "#define hone_%s_%s(x) %s(x)\n", name, type->dtype, name);
+    if (is_periodic(name))
+      put_lanes(out, name, type);
+    else
+      hone_str_appendf(out, "#define hone_%s_%sv(x) %s(x)\n", name, type->dtype, name);
+  }
 }
 
 static void put_type(hone_str_t* out, const hone_device_t* device, const type_t* type) {
