@@ -39,6 +39,7 @@ typedef struct hone_compile_settings {
    * and the program's kernel that it became; may be NULL. */
   hone_status_t (*watch)(void* self, const hone_kernel_t* lowered, const char* digest, int entry);
   void* watch_self;
+  bool keep_nodes; /* so that runs can be watched (runtime/watch.h) */
   /* Called with each piece of text of that kind when it is made; may be NULL.
    * kind is "ir", "kernels", "source", "plan", "passes" (what each did) or
    * "passes.json" (the same for machines); name tells pieces apart. */

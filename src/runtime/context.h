@@ -54,6 +54,7 @@ typedef struct hone_context {
   size_t garbage_bytes;
   hone_block_t* garbage; /* blocks that the stream may still be using */
   const hone_run_options_t* options;
+  const struct hone_watch* watch; /* runtime/watch.h; NULL: none */
   uint64_t round_key;
   int depth;     /* of routines: only the outermost is profiled */
   bool is_named; /* the status on its way names the node that failed */
@@ -96,11 +97,19 @@ HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* alloc
                                                    hone_dtype_t dtype, int rank,
                                                    const int64_t* dims, hone_tensor_t** out_tensor);
 
-/* ---- running (run.c, control.c, interpret.c) ---- */
+/* ---- running (run.c, control.c, interpret.c, watch.c) ---- */
 
 /* Runs a routine whose input slots are set; `outputs` (empty) get its results. */
 HONE_MUST_USE hone_status_t hone_routine_run(hone_context_t* context, hone_routine_t* routine,
                                              hone_slot_t* outputs);
+HONE_MUST_USE hone_status_t hone_step_launch(hone_context_t* context, hone_frame_t* frame,
+                                             const hone_step_t* step);
+/* The same with the context's watch. */
+HONE_MUST_USE hone_status_t hone_step_watch(hone_context_t* context, hone_frame_t* frame,
+                                            const hone_step_t* step);
+/* Values of all symbols as a tensor, i64[symbols]; owned by the caller. */
+HONE_MUST_USE hone_status_t hone_context_symbols(const hone_context_t* context,
+                                                 hone_tensor_t** out_tensor);
 HONE_MUST_USE hone_status_t hone_step_interpret(hone_context_t* context, hone_frame_t* frame,
                                                 const hone_step_t* step);
 HONE_MUST_USE hone_status_t hone_step_if(hone_context_t* context, hone_frame_t* frame,

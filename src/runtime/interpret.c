@@ -43,12 +43,16 @@ static hone_status_t take_input(call_t* call, hone_slot_t* slot) {
   return NULL;
 }
 
-static hone_status_t take_symbols(call_t* call) {
-  const hone_program_t* program = call->context->program;
+hone_status_t hone_context_symbols(const hone_context_t* context, hone_tensor_t** out_tensor) {
+  const hone_program_t* program = context->program;
   int64_t count = hone_dims_symbol_count(program->dims);
-  hone_tensor_t** tensor = &call->inputs[call->n_inputs];
-  HONE_TRY(hone_tensor_create(program->allocator, HONE_I64, 1, &count, tensor));
-  memcpy((*tensor)->data, call->context->symbols, (size_t)count * sizeof(int64_t));
+  HONE_TRY(hone_tensor_create(program->allocator, HONE_I64, 1, &count, out_tensor));
+  memcpy((*out_tensor)->data, context->symbols, (size_t)count * sizeof(int64_t));
+  return NULL;
+}
+
+static hone_status_t take_symbols(call_t* call) {
+  HONE_TRY(hone_context_symbols(call->context, &call->inputs[call->n_inputs]));
   call->n_inputs++;
   return NULL;
 }

@@ -285,13 +285,12 @@ static hone_status_t set_guards(const builder_t* b, const hone_node_t* call, hon
   hone_guard_t* guards;
   HONE_TRY(hone_guards_of(b->source->graph->dims, b->program->arena, call->regions[0],
                           &step->n_guards, &guards));
-  if (!step->n_guards) return NULL;
   for (int i = 0; i < step->n_guards; i++) {
     guards[i].a = hone_dim_replace(b->program->dims, guards[i].a, b->n_symbols, b->symbols, NULL);
     guards[i].b = hone_dim_replace(b->program->dims, guards[i].b, b->n_symbols, b->symbols, NULL);
   }
   step->guards = guards;
-  return make_shell(b, call, step);
+  return step->n_guards || b->source->keep_nodes ? make_shell(b, call, step) : NULL;
 }
 
 /* ---- nodes ---- */
@@ -341,7 +340,7 @@ static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone
   if (call && call->form) {
     HONE_TRY(make_launch(b, node, call, step));
     HONE_TRY(set_guards(b, node, step));
-    if (!step->n_guards) read_packed(call->form, step);
+    if (!step->interpreted) read_packed(call->form, step);
     return NULL;
   }
   return make_interpreted(b, node, call && call->reason ? call->reason : "no kernel", step);

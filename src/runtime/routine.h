@@ -18,6 +18,7 @@ typedef struct hone_routine_source {
   /* What became of a node of primitive call; NULL: nothing, it is interpreted. */
   const hone_call_kernel_t* (*find)(void* self, const hone_node_t* call);
   void* self;
+  bool keep_nodes; /* launches keep what they compute as a graph too */
 } hone_routine_source_t;
 
 /* Fills a program, which must be empty but for its kernels, with the routines of

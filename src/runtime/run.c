@@ -6,6 +6,7 @@
 #include "base/tensor_impl.h"
 #include "base/trace.h"
 #include "runtime/context.h"
+#include "runtime/watch.h"
 
 enum { FEW_BUFFERS = 32, FEW_NUMBERS = 64 };
 
@@ -102,8 +103,8 @@ static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const 
   return program->backend->launch(context->stream, &call);
 }
 
-static hone_status_t run_launch(hone_context_t* context, hone_frame_t* frame,
-                                const hone_step_t* step) {
+hone_status_t hone_step_launch(hone_context_t* context, hone_frame_t* frame,
+                               const hone_step_t* step) {
   hone_argument_t few_arguments[FEW_BUFFERS];
   int64_t few_numbers[FEW_NUMBERS];
   if (step->n_buffers <= FEW_BUFFERS && step->n_sizes + 6 <= FEW_NUMBERS)
@@ -142,12 +143,18 @@ static bool guards_hold(const hone_context_t* context, const hone_step_t* step) 
   return true;
 }
 
+static hone_status_t run_launch(hone_context_t* context, hone_frame_t* frame,
+                                const hone_step_t* step) {
+  if (!guards_hold(context, step)) return hone_step_interpret(context, frame, step);
+  bool watched = context->watch && step->interpreted;
+  return (watched ? hone_step_watch : hone_step_launch)(context, frame, step);
+}
+
 static hone_status_t dispatch(hone_context_t* context, hone_frame_t* frame,
                               const hone_step_t* step) {
   switch (step->kind) {
     case HONE_STEP_LAUNCH:
-      return guards_hold(context, step) ? run_launch(context, frame, step)
-                                        : hone_step_interpret(context, frame, step);
+      return run_launch(context, frame, step);
     case HONE_STEP_VIEW:
       return run_view(context, frame, step);
     case HONE_STEP_INTERPRET:
@@ -337,9 +344,10 @@ static hone_status_t run_in(hone_context_t* context, hone_tensor_t* const* input
   return status;
 }
 
-hone_status_t hone_program_run(hone_program_t* program, const hone_run_options_t* options,
-                               int n_inputs, hone_tensor_t* const* inputs, int n_outputs,
-                               hone_tensor_t** out_outputs) {
+hone_status_t hone_program_watch(hone_program_t* program, const hone_run_options_t* options,
+                                 const hone_watch_t* watch, int n_inputs,
+                                 hone_tensor_t* const* inputs, int n_outputs,
+                                 hone_tensor_t** out_outputs) {
   memset(out_outputs, 0, (size_t)n_outputs * sizeof *out_outputs);
   const hone_routine_t* routine = program->routines[0];
   if (n_inputs != routine->n_inputs || n_outputs != routine->n_outputs)
@@ -348,10 +356,17 @@ hone_status_t hone_program_run(hone_program_t* program, const hone_run_options_t
   hone_context_t* context;
   HONE_TRY(hone_context_take(program, &context));
   context->options = options;
+  context->watch = watch;
   context->round_key = 0;
   context->depth = 0;
   context->is_named = false;
   hone_status_t status = run_in(context, inputs, n_outputs, out_outputs);
   hone_context_give_back(context);
   return status;
+}
+
+hone_status_t hone_program_run(hone_program_t* program, const hone_run_options_t* options,
+                               int n_inputs, hone_tensor_t* const* inputs, int n_outputs,
+                               hone_tensor_t** out_outputs) {
+  return hone_program_watch(program, options, NULL, n_inputs, inputs, n_outputs, out_outputs);
 }

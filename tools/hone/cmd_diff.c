@@ -77,8 +77,10 @@ static int run_diff(hone_cli_t* cli) {
   hone_cli_int(cli, "seed", 0);
   hone_cli_bytes(cli, "mem-limit", 0);
   if (!hone_cli_ok(cli)) return HONE_EXIT_USAGE;
-  hone_status_t status = do_diff(&diff);
-  bool differs = diff.differs;
+  bool differs, kernels = recorded && strcmp(hone_cli_text(cli, "against", ""), "ref") == 0;
+  hone_status_t status =
+      kernels ? hone_diff_kernels(cli, diff.tolerance, &differs) : do_diff(&diff);
+  if (!kernels) differs = diff.differs;
   close_diff(&diff);
   if (status) return hone_cli_fail(cli, status);
   return differs ? HONE_EXIT_FAILED : HONE_EXIT_OK;
@@ -86,9 +88,10 @@ static int run_diff(hone_cli_t* cli) {
 
 static const hone_option_t options[] = {
     {.name = "against",
-     .argument = "[NAME=]FILE|FOLDER",
+     .argument = "[NAME=]FILE|FOLDER|ref",
      .repeats = true,
-     .help = "recorded values: an .npz of arrays named as in the model, a folder of input_0.pb, "
+     .help = "ref: kernel by kernel on --device; else recorded values: an .npz of arrays named as "
+             "in the model, a folder of input_0.pb, "
              "output_0.pb or NAME.npy, or a file of one value",
      .complete = HONE_COMPLETE_FILE},
     HONE_OPTION_INPUT,
@@ -119,6 +122,11 @@ static const hone_option_t options[] = {
 static const char description[] =
     "Runs two models on the same inputs (random floats go from -1 to 1), or one against recorded\n"
     "values, and names the first node, in the order in which they run, whose output differs.\n"
+    "With --against ref the model is compiled for --device (cpu without it), and each kernel's\n"
+    "outputs are compared with what ref makes of the same inputs. The first that departs is\n"
+    "named with its node, and written as graph.hg, inputs.npz and expected.npz, which `hone run`\n"
+    "and `hone diff` take.\n"
+    "\n"
     "Values are matched by name. The node is written as a model of its own, node.onnx, with its\n"
     "inputs and what should come out in test_data_set_0 (reference.onnx is the same part of the\n"
     "first model). Where values before the node could not be compared, the nodes that made them\n"
@@ -141,7 +149,8 @@ const hone_command_t hone_command_diff = {
     .examples =
         "  hone diff net.onnx net-int8.onnx --input x=x.npy --rtol 0.05\n"
         "  hone diff net.onnx --against recorded.npz\n"
-        "  hone diff model.onnx --against test_data_set_0",
+        "  hone diff model.onnx --against test_data_set_0\n"
+        "  hone diff net.onnx --device cpu --against ref",
     .n_options = sizeof options / sizeof *options,
     .options = options,
     .run = run_diff,

@@ -73,4 +73,10 @@ HONE_MUST_USE hone_status_t hone_diff_write_case(hone_diff_t* diff);
 HONE_MUST_USE hone_status_t hone_diff_print(const hone_diff_t* diff);
 HONE_MUST_USE hone_status_t hone_diff_print_json(const hone_diff_t* diff);
 
+/* ---- kernels ---- */
+
+/* Compares the kernels of argument 0 on --device with `ref`, and reports. */
+HONE_MUST_USE hone_status_t hone_diff_kernels(hone_cli_t* cli, hone_tolerance_t tolerance,
+                                              bool* out_differs);
+
 #endif

@@ -58,6 +58,22 @@ static hone_status_t open_engine(hone_cli_t* cli, const char* device, hone_subje
 
 /* ---- graphs ---- */
 
+/* What has no name gets one from its number. */
+static bool name_all(hone_graph_t* graph) {
+  bool named = true;
+  for (int i = 0; i < graph->n_inputs; i++) {
+    const char** name = &graph->inputs[i]->name;
+    if (!*name) *name = hone_arena_format(graph->arena, "in%d", i);
+    named = named && *name;
+  }
+  for (int i = 0; i < graph->n_outputs; i++) {
+    const char** name = &graph->output_names[i];
+    if (!*name || !**name) *name = hone_arena_format(graph->arena, "out%d", i);
+    named = named && *name;
+  }
+  return named;
+}
+
 hone_status_t hone_subject_read_graph(const char* path, hone_graph_t** out_graph) {
   char* text;
   size_t size;
@@ -65,7 +81,11 @@ hone_status_t hone_subject_read_graph(const char* path, hone_graph_t** out_graph
   HONE_TRY(hone_file_read(hone_allocator_system(), path, 0, &text, &size));
   hone_status_t status = hone_graph_parse(NULL, text, size, out_graph);
   hone_free(hone_allocator_system(), text, size + 1);
-  return hone_status_annotate(status, "%s", path);
+  if (status) return hone_status_annotate(status, "%s", path);
+  if (name_all(*out_graph)) return NULL;
+  hone_graph_destroy(*out_graph);
+  *out_graph = NULL;
+  return hone_oom();
 }
 
 static hone_status_t open_graph(hone_cli_t* cli, const char* device, hone_subject_t* out) {

@@ -5,6 +5,7 @@
  * keeps to its result when the inputs are moved by a rounding error. */
 #include "base/random.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "base/float_convert.h"
 #include "base/memory.h"
+#include "case.h"
 #include "ir/random_graph.h"
 #include "verify/verify.h"
 
@@ -188,8 +190,9 @@ static hone_status_t write_case(const trial_t* t, const hone_verify_options_t* o
   hone_graph_t* graph;
   HONE_TRY(hone_random_graph(t->unit->seed, t->n_nodes, &graph));
   int n = t->expected[0] ? t->n_outputs : 0;
-  hone_status_t status = hone_verify_write_case(options->cases, t->unit->name, graph, t->n_inputs,
-                                                t->inputs, n, t->expected);
+  char folder[PATH_MAX];
+  snprintf(folder, sizeof folder, "%s/%s", options->cases, t->unit->name);
+  hone_status_t status = hone_case_write(folder, graph, t->n_inputs, t->inputs, n, t->expected);
   hone_graph_destroy(graph);
   return status;
 }

@@ -1,10 +1,12 @@
 /* A unit on the device: forms whose extents are numbers in one graph, those with
  * symbols in another that is run at several sizes. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "case.h"
 #include "ir/type_text.h"
 #include "verify/verify.h"
 
@@ -181,16 +183,16 @@ static void compare(part_t* part) {
 }
 
 static hone_status_t write_case(part_t* part) {
-  char name[HONE_VERIFY_NAME_SIZE + 32];
-  snprintf(name, sizeof name, "%s.%s", part->unit->name,
+  char folder[PATH_MAX];
+  snprintf(folder, sizeof folder, "%s/%s.%s", part->options->cases, part->unit->name,
            hone_verify_form_name(part->made.outputs[0].form));
   hone_graph_t* graph;
   hone_verify_maker_t made;
   int n_outputs;
   hone_status_t status = build(part, false, &graph, &made, &n_outputs);
   if (!status)
-    status = hone_verify_write_case(part->options->cases, name, graph, graph->n_inputs,
-                                    part->inputs, n_outputs, part->expected);
+    status =
+        hone_case_write(folder, graph, graph->n_inputs, part->inputs, n_outputs, part->expected);
   hone_graph_destroy(graph);
   return status;
 }

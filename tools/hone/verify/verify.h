@@ -253,12 +253,6 @@ HONE_MUST_USE hone_status_t hone_verify_random_run(const hone_verify_device_t* d
                                                    const hone_verify_options_t* options,
                                                    const hone_verify_unit_t* unit,
                                                    hone_verify_result_t* out_result);
-/* Writes graph.hg, inputs.npz and expected.npz into FOLDER/name. */
-HONE_MUST_USE hone_status_t hone_verify_write_case(const char* folder, const char* name,
-                                                   const hone_graph_t* graph, int n_inputs,
-                                                   hone_tensor_t* const* inputs, int n_outputs,
-                                                   hone_tensor_t* const* expected);
-
 /* ---- journal and report ---- */
 
 typedef struct hone_verify_report {
