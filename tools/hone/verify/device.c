@@ -33,8 +33,10 @@ void hone_verify_device_close(hone_verify_device_t* device) {
 
 hone_status_t hone_verify_compile(const hone_verify_device_t* device, hone_graph_t* graph,
                                   hone_program_t** out_program) {
+  /* The same kernels, whatever has been tuned here. */
+  static const hone_compile_settings_t settings = {.no_tuned = true};
   if (device->device)
-    return hone_compile(graph, device->backend, device->device, NULL, NULL, out_program);
+    return hone_compile(graph, device->backend, device->device, &settings, NULL, out_program);
   hone_compile_options_t options = {.struct_size = sizeof options,
                                     .allocator = hone_allocator_system()};
   return device->backend->compile(graph, &options, out_program);
