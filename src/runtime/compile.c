@@ -88,7 +88,8 @@ static hone_status_t wrap_nodes(const driver_t* d, hone_graph_t* graph) {
     const hone_node_t* node = graph->nodes[i];
     const char* why;
     bool view = node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_BITCAST;
-    bool source = node->prim == HONE_PRIM_INPUT || node->prim == HONE_PRIM_CONSTANT;
+    bool source = node->prim == HONE_PRIM_INPUT || node->prim == HONE_PRIM_CONSTANT ||
+                  node->prim == HONE_PRIM_DIMS;
     bool loop = !view && !source && node->prim != HONE_PRIM_CALL && hone_prim_is_loop(node, &why);
     group_of[i] = loop ? n_groups : -1;
     if (loop) groups[n_groups++] = (hone_group_t){.label = "kernel"};

@@ -56,6 +56,13 @@ static bool is_control_sound(const hone_step_t* step) {
          step->n_inputs >= 2 + step->n_carried;
 }
 
+static bool is_dims_sound(const hone_routine_t* routine, const hone_step_t* step) {
+  if (step->n_inputs != 0 || step->n_outputs != 1) return false;
+  const hone_program_value_t* out = &routine->values[step->outputs[0]];
+  return out->place == HONE_PLACE_HOST && out->is_known && out->dtype == HONE_I64 &&
+         out->rank == 1 && hone_dim_is(out->dims[0], step->n_sizes);
+}
+
 static bool is_step_sound(const hone_routine_t* routine, const hone_step_t* step,
                           const bool* made) {
   if (!all_there(step->n_inputs, step->inputs, made)) return false;
@@ -66,6 +73,8 @@ static bool is_step_sound(const hone_routine_t* routine, const hone_step_t* step
       return is_view_sound(routine, step);
     case HONE_STEP_INTERPRET:
       return true;
+    case HONE_STEP_DIMS:
+      return is_dims_sound(routine, step);
     default:
       return is_control_sound(step);
   }

@@ -261,13 +261,17 @@ static void io_checks(transfer_t* t, hone_step_t* step) {
   if (reads(t)) step->error = has_error ? t->program->n_errors++ : -1;
 }
 
+static void io_sizes(transfer_t* t, hone_step_t* step) {
+  hone_io_count(&t->io, &step->n_sizes, 4);
+  hone_io_dims(&t->io, step->n_sizes, &step->sizes);
+}
+
 static void io_launch(transfer_t* t, hone_step_t* step) {
   hone_io_int(&t->io, &step->kernel, 0, t->program->n_kernels - 1);
   hone_io_count(&t->io, &step->n_buffers, 4);
   hone_io_ints(&t->io, step->n_buffers, &step->buffers, HONE_BUFFER_ERROR,
                t->routine->n_values - 1);
-  hone_io_count(&t->io, &step->n_sizes, 4);
-  hone_io_dims(&t->io, step->n_sizes, &step->sizes);
+  io_sizes(t, step);
   for (int i = 0; i < 3; i++) {
     hone_io_dim(&t->io, &step->groups[i]);
     hone_io_dim(&t->io, &step->locals[i]);
@@ -293,7 +297,7 @@ static void io_control(transfer_t* t, hone_step_t* step) {
 
 static void io_step(transfer_t* t, hone_step_t* step) {
   int kind = (int)step->kind, last = t->routine->n_values - 1;
-  hone_io_int(&t->io, &kind, 0, HONE_STEP_LOOP);
+  hone_io_int(&t->io, &kind, 0, HONE_STEP_DIMS);
   step->kind = (hone_step_kind_t)kind;
   hone_io_text(&t->io, &step->name);
   hone_io_text(&t->io, &step->origin);
@@ -306,6 +310,7 @@ static void io_step(transfer_t* t, hone_step_t* step) {
   if (failed(t)) return;
   if (kind == HONE_STEP_LAUNCH) io_launch(t, step);
   if (kind == HONE_STEP_INTERPRET) io_shell(t, step);
+  if (kind == HONE_STEP_DIMS) io_sizes(t, step);
   if (kind == HONE_STEP_IF || kind == HONE_STEP_LOOP) io_control(t, step);
 }
 

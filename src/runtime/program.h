@@ -65,6 +65,7 @@ typedef enum hone_step_kind {
   HONE_STEP_INTERPRET,
   HONE_STEP_IF,
   HONE_STEP_LOOP,
+  HONE_STEP_DIMS, /* outputs[0], i64[n_sizes], is what `sizes` come to */
 } hone_step_kind_t;
 
 enum { HONE_BUFFER_ERROR = -1 }; /* instead of a value: the step's error word */
@@ -92,7 +93,7 @@ typedef struct hone_step {
   int kernel; /* index into the program's */
   int n_buffers;
   const int* buffers; /* values, or HONE_BUFFER_ERROR */
-  int n_sizes;
+  int n_sizes;        /* DIMS too */
   const hone_dim_t* sizes;
   hone_dim_t groups[3], locals[3];
   int numbers; /* where the instance keeps the values of these three */

@@ -284,6 +284,24 @@ static const char named_by_a_view[] =
     "  %3 = exp %2 : f32[_2] @ \"grown (Exp)\"\n"
     "  return %2 \"flat\" %3 \"grown\"\n";
 
+/* The pass `names` computes the extent in front of the window, whose kernel takes it. */
+static void extents_are_computed_without_ref(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, "symbol \"n\" input 0 100\nsymbol \"rows\" result 0 100\n",
+               "  %0 \"x\" <0 dim 0> = input : f32[n, 4]\n"
+               "  %1 <1 dim 0> = window %0 axes=[0] shape=[3] hi=[1] step=[1] : f32[rows, 4, 3]\n"
+               "  %2 = neg %1 : f32[rows, 4, 3]\n"
+               "  return %2 \"y\"\n");
+  assert_int_equal(hone_program_interpreted(f.program), 0);
+  assert_int_equal(f.program->n_kernels, 1);
+  for (int64_t n = 1; n < 5; n++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){n, 4}, (uint64_t)n)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
 static void views_may_name_their_extents(void** state) {
   (void)state;
   fixture_t f;
@@ -580,6 +598,7 @@ int main(void) {
       cmocka_unit_test(branches_are_taken),
       cmocka_unit_test(interpreted_steps_mix_with_kernels),
       cmocka_unit_test(sizes_may_come_late),
+      cmocka_unit_test(extents_are_computed_without_ref),
       cmocka_unit_test(views_may_name_their_extents),
       cmocka_unit_test(sizes_at_odds_are_noticed),
       cmocka_unit_test(open_extents_may_be_one),

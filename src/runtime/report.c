@@ -192,7 +192,7 @@ static void fill_launch(const hone_report_t* report, const hone_step_t* from,
 }
 
 static hone_status_t fill_step(hone_report_t* report, const hone_routine_t* routine, int index) {
-  static const char* const kinds[] = {"kernel", "view", "interpreted", "if", "loop"};
+  static const char* const kinds[] = {"kernel", "view", "interpreted", "if", "loop", "sizes"};
   const hone_step_t* from = &routine->steps[index];
   hone_report_row_t* row = hone_report_add_row(report);
   if (!row) return hone_oom();

@@ -316,6 +316,13 @@ static hone_status_t make_view(const builder_t* b, const hone_node_t* node, hone
   return view->dims ? NULL : hone_oom();
 }
 
+static hone_status_t make_dims(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
+  step->kind = HONE_STEP_DIMS;
+  step->n_sizes = node->n_dims;
+  step->sizes = copy_dims(b, node->n_dims, node->shape);
+  return step->sizes ? NULL : hone_oom();
+}
+
 static hone_status_t make_control(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
   step->kind = node->prim == HONE_PRIM_IF ? HONE_STEP_IF : HONE_STEP_LOOP;
   step->n_carried = node->n_carried;
@@ -364,6 +371,7 @@ static hone_status_t add_step(const builder_t* b, const hone_node_t* node) {
   if (node->prim == HONE_PRIM_CALL) return make_call(b, node, step);
   if (node->prim == HONE_PRIM_IF || node->prim == HONE_PRIM_LOOP)
     return make_control(b, node, step);
+  if (node->prim == HONE_PRIM_DIMS) return make_dims(b, node, step);
   if (!can_be_view(node)) return make_interpreted(b, node, why_interpreted(node), step);
   return make_view(b, node, step);
 }

@@ -132,6 +132,19 @@ static hone_status_t run_view(hone_context_t* context, hone_frame_t* frame,
   return hone_slot_view(context, from, shaped.dtype, shaped.rank, shaped.dims, &frame->slots[v]);
 }
 
+/* Sizes as elements: the host knows them. */
+static hone_status_t run_dims(hone_context_t* context, hone_frame_t* frame,
+                              const hone_step_t* step) {
+  hone_tensor_t* tensor;
+  const int64_t count = step->n_sizes;
+  HONE_TRY(hone_tensor_create_raw(context->program->allocator, HONE_I64, 1, &count, &tensor));
+  int64_t* elements = tensor->data;
+  for (int i = 0; i < step->n_sizes; i++)
+    elements[i] = hone_dim_eval(step->sizes[i], context->symbols);
+  hone_slot_set(&frame->slots[step->outputs[0]], tensor);
+  return NULL;
+}
+
 /* ---- steps ---- */
 
 static bool guards_hold(const hone_context_t* context, const hone_step_t* step) {
@@ -159,6 +172,8 @@ static hone_status_t dispatch(hone_context_t* context, hone_frame_t* frame,
       return run_view(context, frame, step);
     case HONE_STEP_INTERPRET:
       return hone_step_interpret(context, frame, step);
+    case HONE_STEP_DIMS:
+      return run_dims(context, frame, step);
     case HONE_STEP_IF:
       return hone_step_if(context, frame, step);
     default:
