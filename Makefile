@@ -1,10 +1,10 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models random-graphs soak bench-import bench-models fuzz coverage clean verify
+.PHONY: help demo test check build setup models conformance support-matrix random-graphs soak bench-import bench-models fuzz coverage clean verify
 
 help: ## what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## real models on real pictures, with a report to open in a browser
 	@scripts/demo
@@ -35,6 +35,12 @@ bench-import: build ## time and memory from a 438 MB file to a verified graph
 
 verify: build ## all of the conformance program on cpu and opencl, with reports (VERIFY_DEVICES)
 	@scripts/verify
+
+conformance: build ## the onnx backend tests and the models on ref, cpu and opencl: an hour on two cores
+	@scripts/conformance
+
+support-matrix: ## docs/support.md from the results that make conformance keeps
+	@scripts/support_matrix.py
 
 fuzz: setup ## each fuzzer for FUZZ_SECONDS (60), findings kept in build/fuzz/findings
 	@scripts/fuzz

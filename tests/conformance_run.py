@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the onnx package's backend tests on a device, several at once, and keeps the results
-as tests/conformance/onnx_DEVICE.json, which docs/support.md is made from.
+"""Runs the onnx package's backend tests on a device, several at once, and keeps what failed and
+why in tests/conformance/onnx_DEVICE.json, which docs/support.md is made from; a run on `ref` also
+writes onnx_cases.json, the cases of each operator.
 
 Each process takes cases from the list until it is empty. One that dies, or that sits on a case for
 longer than LIMIT seconds, costs that case alone.
 
-usage: conformance_run.py DEVICE [--jobs N] [--only REGEX] [--failed] [--out FILE]
+usage: conformance_run.py DEVICE [--jobs N] [--only REGEX] [--failed]
 """
 
 import argparse
@@ -29,7 +30,7 @@ def operator_of(category, name, model):
     """What a case is a test of: an operator; for whole nets, where they come from."""
     if category != "Node":
         return {"PyTorchConverted": "(nets from PyTorch)", "PyTorchOperator": "(PyTorch operators)",
-                "Simple": "(simple graphs)"}.get(category, f"({category})")
+                "Simple": "(simple graphs)", "Real": "(light nets)"}.get(category, f"({category})")
     for prefix, operator in SPELLED.items():
         if name.startswith("test_" + prefix):
             return operator
@@ -51,7 +52,7 @@ def _work(device, todo, done):
     items = {}
     for category, group in onnx_backend_run.Runner(onnx_backend_run.HoneBackend,
                                                    __name__)._test_items.items():
-        short = re.sub(r"^OnnxBackend|ModelTest$", "", category)
+        short = re.sub(r"^OnnxBackend|Model(Test)?$", "", category)
         items.update({name: (short, item) for name, item in group.items()})
     warnings.simplefilter("ignore")
     for name in iter(todo.get, None):
@@ -130,9 +131,7 @@ def case_names(pattern):
 
 
 def run(device, names, jobs, show=print):
-    """{"device", "onnx", "operators": {operator: {"total", "failed": {case: why}}}} and seconds by
-    case."""
-    import onnx
+    """({case: why} of those that failed, {operator: [case]}, {case: seconds})"""
     operator_of_case, failed, seconds = {}, {}, {}
     for number, (name, operator, why, took) in enumerate(Pool(device, names, jobs).results(), 1):
         operator_of_case[name], seconds[name] = operator, took
@@ -144,51 +143,53 @@ def run(device, names, jobs, show=print):
     operators = {}
     for name in sorted(operator_of_case):
         operator = operator_of_case.get(base_name(name)) or operator_of_case[name]
-        entry = operators.setdefault(operator, {"total": 0, "failed": {}})
-        entry["total"] += 1
-        if name in failed:
-            entry["failed"][name] = failed[name]
-    return {"device": device, "onnx": onnx.__version__,
-            "operators": dict(sorted(operators.items()))}, seconds
+        operators.setdefault(operator, []).append(name)
+    return failed, dict(sorted(operators.items())), seconds
 
 
-def failures(results):
-    return {name: why for entry in results["operators"].values()
-            for name, why in entry["failed"].items()}
+def path_of(name):
+    return os.path.join(FOLDER, f"onnx_{name}.json")
 
 
-def load(device):
-    with open(os.path.join(FOLDER, f"onnx_{device}.json"), encoding="utf-8") as file:
+def load(name):
+    """What is kept of a device, or "cases": {operator: [case]}; empty if there is nothing."""
+    if not os.path.exists(path_of(name)):
+        return {"failed": {}}
+    with open(path_of(name), encoding="utf-8") as file:
         return json.load(file)
 
 
+def save(name, content):
+    with open(path_of(name) + ".part", "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+    os.replace(path_of(name) + ".part", path_of(name))
+
+
 def main():
+    import onnx
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("device")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="cases whose name matches")
     parser.add_argument("--failed", action="store_true", help="those that failed last time")
-    parser.add_argument("--out", help="the results' file; by default, kept if all cases were run")
-    parser.add_argument("--seconds", help="a file for the time that each case took")
+    parser.add_argument("--seconds", metavar="FILE", help="write the time that each case took")
     args = parser.parse_args()
-    names = case_names(args.only)
+    names, kept = case_names(args.only), load(args.device)["failed"]
     if args.failed:
-        known = failures(load(args.device))
-        names = [name for name in names if name in known]
-    results, seconds = run(args.device, names, args.jobs, lambda text: print(text, flush=True))
-    out = args.out
-    if not out and not args.only and not args.failed:
-        out = os.path.join(FOLDER, f"onnx_{args.device}.json")
-    if out:
-        with open(out, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
+        names = [name for name in names if name in kept]
+    failed, operators, seconds = run(args.device, names, args.jobs,
+                                     lambda text: print(text, flush=True))
+    kept = {name: why for name, why in kept.items() if name not in seconds}
+    save(args.device, {"device": args.device, "onnx": onnx.__version__,
+                       "failed": dict(sorted({**kept, **failed}.items()))})
+    if args.device == "ref" and not args.only and not args.failed:
+        save("cases", operators)
     if args.seconds:
         with open(args.seconds, "w", encoding="utf-8") as file:
             json.dump(seconds, file, indent=1)
-    bad = len(failures(results))
-    print(f"{len(names) - bad} passed, {bad} failed on {args.device}")
-    return 1 if bad else 0
+    print(f"{len(names) - len(failed)} passed, {len(failed)} failed on {args.device}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

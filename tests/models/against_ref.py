@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Runs the models of models.tsv on a device and compares every output with what `ref` gives.
+
+Floats must agree within 1e-3 of the tensor's largest value, all else exactly. Where they do not,
+the difference may be no more than twice what moving weights and inputs by one unit in the last
+place changes (compare.py has the reasons): "to its rounding". What `ref` gave is kept in
+build/models/.ref, so that the next device has it. The results go to
+tests/conformance/models_DEVICE.json, for docs/support.md; a run of some of the models changes
+only theirs.
+
+usage: against_ref.py [ci] [more] --device cpu [--only REGEX]
+"""
+
+import argparse
+import collections
+import ctypes
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import compare
+import fetch
+import hone_ctypes
+import inputs
+
+LIMIT = 1e-3
+RESULTS = os.path.join(os.path.dirname(fetch.HERE), "conformance")
+KEPT = os.path.join(fetch.CACHE, ".ref")
+COMMAND = os.path.join(fetch.ROOT, "build", "release", "hone")
+# Nodes of a compiled graph that are no interpreted step.
+RUN_OTHERWISE = {"input", "constant", "call", "reshape", "bitcast", "if", "loop", "return"}
+
+
+class Info(ctypes.Structure):
+    _fields_ = [("device", ctypes.c_char_p), ("target", ctypes.c_char_p),
+                ("precision", ctypes.c_char_p), ("n_kernels", ctypes.c_int),
+                ("n_interpreted", ctypes.c_int), ("weight_bytes", ctypes.c_uint64)]
+
+
+def describe(session):
+    info = Info()
+    hone_ctypes.lib.hone_session_describe(session.session, ctypes.byref(info))
+    return info
+
+
+def of_ref(row, feeds):
+    """What `ref` gives, from the last time if the model is the same."""
+    path = os.path.join(KEPT, f"{row.sha256[:16]}.pickle")
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            return pickle.load(file)
+    session = hone_ctypes.Session(row.file, "ref")
+    want = dict(zip(session.outputs, session.run(feeds)))
+    os.makedirs(KEPT, exist_ok=True)
+    with open(path + ".part", "wb") as file:
+        pickle.dump(want, file)
+    os.replace(path + ".part", path)
+    return want
+
+
+def interpreted(row, device):
+    """{primitive, or operator of the host: how many steps} of the compiled graph."""
+    done = subprocess.run([COMMAND, "compile", "--device", device, "--dump", "ir", row.file],
+                          capture_output=True, text=True)
+    fused = done.stdout.split("== ir fused", 1)[-1].split("\n==", 1)[0]
+    counts, inside = collections.Counter(), None
+    for line in fused.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if inside is not None and indent > inside:
+            continue
+        inside = None
+        match = re.match(r"\s*%.* = (\w+)(?: |$)", line)
+        if not match:
+            continue
+        if match.group(1) == "call":
+            inside = indent
+        elif match.group(1) == "host":
+            name = re.search(r' op="(\w+)"', line)
+            counts[name.group(1) if name else "host"] += 1
+        elif match.group(1) not in RUN_OTHERWISE:
+            counts[match.group(1)] += 1
+    return dict(sorted(counts.items()))
+
+
+def judge(row, feeds, want, got, peer):
+    """(state, text) with state ok, rounding or failed."""
+    errors = {n: compare.relative_error(want[n], got[n]) for n in want}
+    worst = max(errors.values(), default=0)
+    if worst <= LIMIT:
+        return "ok", f"{worst:.0e}"
+    names = [info.name for info in peer.get_outputs()]
+    allowed = dict(zip(names, compare.rounding(row, feeds, peer.run(None, feeds))))
+    bad = [f"{n}: {e:.1e}, rounding alone {allowed[n]:.1e}" for n, e in errors.items()
+           if e > max(LIMIT, 2 * allowed[n])]
+    if bad:
+        return "failed", "; ".join(bad)
+    return "rounding", f"{worst:.0e}; rounding alone {max(allowed.values()):.0e}"
+
+
+def run(row, device):
+    """The model's entry of the results."""
+    peer = compare.reference_session(row.file)
+    feeds = inputs.make(row, peer)
+    want = of_ref(row, feeds)
+    start = time.perf_counter()
+    session = hone_ctypes.Session(row.file, device)
+    got = dict(zip(session.outputs, session.run(feeds)))
+    seconds = time.perf_counter() - start
+    state, text = judge(row, feeds, want, got, peer)
+    info = describe(session)
+    return {"set": row.set, "state": state, "error": text, "kernels": info.n_kernels,
+            "interpreted": info.n_interpreted,
+            "steps": interpreted(row, device) if info.n_interpreted else {}}, seconds
+
+
+def entry_of(row, device):
+    try:
+        return run(row, device)
+    except Exception as error:  # noqa: BLE001 - reported per model
+        text = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        return {"set": row.set, "state": "failed", "error": text}, 0
+
+
+def load(device):
+    path = os.path.join(RESULTS, f"models_{device}.json")
+    if not os.path.exists(path):
+        return {"device": device, "models": {}}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def save(results):
+    results["models"] = dict(sorted(results["models"].items()))
+    path = os.path.join(RESULTS, f"models_{results['device']}.json")
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".part", path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=["ci", "more"])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    rows, errors = fetch.fetch(args.sets)
+    errors += fetch.fetch(["pictures"])[1]
+    counts = collections.Counter(failed=len(errors))
+    for text in errors:
+        print(f"failed   cannot fetch {text}")
+    results = load(args.device)
+    for row in sorted(rows, key=lambda row: row.bytes):
+        if not re.search(args.only, row.name):
+            continue
+        entry, seconds = entry_of(row, args.device)
+        results["models"][row.name] = entry
+        counts[entry["state"]] += 1
+        print(f"{entry['state']:8} {row.name}: {entry['error']} ({entry.get('kernels', 0)} kernels, "
+              f"{entry.get('interpreted', 0)} interpreted {entry.get('steps') or ''}, "
+              f"{seconds:.0f} s)", flush=True)
+        save(results)
+    print(f"{counts['ok']} agree with ref, {counts['rounding']} to their rounding, "
+          f"{counts['failed']} failed")
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
