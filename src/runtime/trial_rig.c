@@ -306,20 +306,25 @@ static hone_status_t read_output(const hone_rig_t* b, const parameter_t* p, void
   return b->shared->backend->synchronize(b->shared->stream);
 }
 
-/* Runs the default's kernel, whose results are taken for right. */
-static hone_status_t run_default(hone_rig_t* b, ready_t** out_ready) {
+/* Runs the default's kernel, whose results are taken for right, and keeps it: it
+ * is mostly what is tried first. */
+static hone_status_t run_default(hone_rig_t* b, double limit) {
+  ready_t* ready;
   hone_candidate_t first = hone_space_default(b->set->space);
-  HONE_TRY(make_ready(b, &first, out_ready));
-  HONE_TRY(build_all(b, 1, out_ready, 120));
-  return run_once(b, *out_ready, &b->failed_check);
+  HONE_TRY(make_ready(b, &first, &ready));
+  hone_status_t status = build_all(b, 1, &ready, limit);
+  if (!status) status = run_once(b, ready, &b->failed_check);
+  if (status || b->n_ahead == MOST_AHEAD)
+    drop_ready(b, ready);
+  else
+    b->ahead[b->n_ahead++] = ready;
+  return status;
 }
 
-static hone_status_t make_data(hone_rig_t* b) {
+static hone_status_t make_data(hone_rig_t* b, double limit) {
   for (int i = 0; i < b->n_parameters; i++) HONE_TRY(make_parameter(b, i));
   HONE_TRY(b->shared->backend->synchronize(b->shared->stream));
-  ready_t* ready = NULL;
-  hone_status_t status = run_default(b, &ready);
-  drop_ready(b, ready);
+  hone_status_t status = run_default(b, limit);
   for (int i = 0; i < b->n_parameters && !status; i++)
     if (b->parameters[i].buffer->role == HONE_ROLE_OUTPUT)
       status = read_output(b, &b->parameters[i], b->parameters[i].host->data);
@@ -328,14 +333,14 @@ static hone_status_t make_data(hone_rig_t* b) {
 
 /* Makes the data where it is not there, in place of that of other rigs where
  * all would be too much. */
-static hone_status_t need_data(hone_rig_t* b) {
+static hone_status_t need_data(hone_rig_t* b, double limit) {
   hone_rig_shared_t* s = b->shared;
   if (b->has_data) return NULL;
   for (hone_rig_t* other = s->all; other && s->held + b->bytes > s->room; other = other->next)
     if (other->has_data) drop_data(other);
   b->has_data = true;
   s->held += b->bytes;
-  hone_status_t status = make_data(b);
+  hone_status_t status = make_data(b, limit);
   if (status) drop_data(b);
   return status;
 }
@@ -418,8 +423,8 @@ static hone_outcome_t build(void* context, const hone_space_t* space,
                             bool* fatal, hone_status_t* out_why) {
   hone_rig_t* b = context;
   double start = hone_clock_now(NULL);
-  ready_t* ready = take_ahead(b, candidate);
-  hone_status_t status = need_data(b);
+  hone_status_t status = need_data(b, limit);
+  ready_t* ready = status ? NULL : take_ahead(b, candidate);
   if (!status && !ready) {
     status = make_ready(b, candidate, &ready);
     if (!status) status = build_all(b, 1, &ready, limit);
@@ -470,18 +475,36 @@ static hone_outcome_t run(void* context, void* built, int runs, double limit, do
   return late ? HONE_OUTCOME_TIMEOUT : HONE_OUTCOME_OK;
 }
 
-/* Builds several at once; what fails is built again one by one, to learn why. */
-static void prepare(void* context, const hone_space_t* space, int count,
-                    const hone_candidate_t* candidates, double limit) {
-  hone_rig_t* b = context;
-  drop_ahead(b);
-  hone_status_t status = need_data(b);
-  for (int i = 0; i < count && b->n_ahead < MOST_AHEAD && !status; i++) {
+/* Builds a few of the candidates at once, one for each core. */
+static hone_status_t build_some(hone_rig_t* b, int count, const hone_candidate_t* candidates,
+                                double limit) {
+  int first = b->n_ahead;
+  hone_status_t status = NULL;
+  for (int i = 0; i < count && !status; i++) {
     status = make_ready(b, &candidates[i], &b->ahead[b->n_ahead]);
     if (!status) b->n_ahead++;
   }
-  if (!status && b->n_ahead) status = build_all(b, b->n_ahead, b->ahead, limit);
-  if (status) drop_ahead(b);
+  if (!status) status = build_all(b, b->n_ahead - first, b->ahead + first, limit);
+  while (status && b->n_ahead > first) drop_ready(b, b->ahead[--b->n_ahead]);
+  return status;
+}
+
+/* Builds ahead, as long as there is time; what fails is built again by itself, to
+ * learn why. */
+static void prepare(void* context, const hone_space_t* space, int count,
+                    const hone_candidate_t* candidates, double limit) {
+  hone_rig_t* b = context;
+  int units = b->set->properties.compute_units > 2 ? b->set->properties.compute_units : 2;
+  double start = hone_clock_now(NULL), took = 0;
+  drop_ahead(b);
+  hone_status_t status = need_data(b, limit);
+  for (int i = 0, n; i < count && !status; i += n) {
+    double before = hone_clock_now(NULL), left = limit - (before - start);
+    n = count - i < units ? count - i : units;
+    if (b->n_ahead + n > MOST_AHEAD || 2 * took > left) break;
+    status = build_some(b, n, candidates + i, left);
+    took = hone_clock_now(NULL) - before;
+  }
   hone_status_free(status);
 }
 

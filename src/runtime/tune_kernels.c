@@ -1,4 +1,5 @@
 /* Which kernels a model has, how often each is launched, and with what sizes. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,24 +125,40 @@ static hone_status_t equip(hone_tuning_t* t, hone_tuned_kernel_t* kernel, const 
 
 /* ---- the defaults ---- */
 
+enum { MOST_AT_ONCE = 16 };
+
+static double time_left(const hone_tuning_t* t) {
+  return t->options.budget_seconds - (hone_clock_now(NULL) - t->start);
+}
+
+static void build_kernels(const hone_tuning_t* t, int first, int count) {
+  const char *names[MOST_AT_ONCE], *sources[MOST_AT_ONCE];
+  double left = time_left(t);
+  hone_blob_t binary = {0};
+  for (int i = 0; i < count; i++) {
+    names[i] = t->program->kernels[first + i].name;
+    sources[i] = t->program->kernels[first + i].source;
+  }
+  t->backend->limit_build(t->device, left < 10 ? left : 10);
+  hone_status_free(t->backend->build(t->device, count, names, sources, &binary));
+  t->backend->limit_build(t->device, 0);
+  hone_free(t->allocator, binary.data, binary.size);
+}
+
 /* Builds what compiling would use, several at once and into the backend's cache
- * where it has one: nearly every kernel's first trial. What fails, fails again there. */
-static void build_ahead(hone_tuning_t* t) {
-  enum { AT_ONCE = 16 };
-  const char *names[AT_ONCE], *sources[AT_ONCE];
-  for (int i = 0; i < t->program->n_kernels; i += AT_ONCE) {
-    double left = t->options.budget_seconds - (hone_clock_now(NULL) - t->start);
-    int count = t->program->n_kernels - i < AT_ONCE ? t->program->n_kernels - i : AT_ONCE;
-    if (left < 0.5 * t->options.budget_seconds || !(left > 0)) return;
-    for (int k = 0; k < count; k++) {
-      names[k] = t->program->kernels[i + k].name;
-      sources[k] = t->program->kernels[i + k].source;
-    }
-    hone_blob_t binary = {0};
-    t->backend->limit_build(t->device, left < 10 ? left : 10);
-    hone_status_free(t->backend->build(t->device, count, names, sources, &binary));
-    t->backend->limit_build(t->device, 0);
-    hone_free(t->allocator, binary.data, binary.size);
+ * where it has one: every kernel's first trial. Half of the time may go there;
+ * how many are begun at once follows from what the last ones took. What fails,
+ * fails again when it is tried. */
+static void build_ahead(const hone_tuning_t* t) {
+  double budget = t->options.budget_seconds, each = 0;
+  double spare = isfinite(budget) ? 0.5 * budget : 0;
+  for (int i = 0, count = 2; i < t->program->n_kernels; i += count) {
+    double left = time_left(t) - spare, start = hone_clock_now(NULL);
+    if (each > 0) count = left / each > MOST_AT_ONCE ? MOST_AT_ONCE : (int)(left / each);
+    if (count > t->program->n_kernels - i) count = t->program->n_kernels - i;
+    if (!(left > 0) || count < 1) return;
+    build_kernels(t, i, count);
+    each = (hone_clock_now(NULL) - start) / count;
   }
 }
 

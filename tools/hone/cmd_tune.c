@@ -2,6 +2,7 @@
  * it elsewhere and back. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/memory.h"
@@ -281,11 +282,21 @@ static hone_status_t perform(job_t* job, const action_t* action) {
   return action->run(job);
 }
 
+/* A name without a dot that is no file is rather an action, misspelt. */
+static bool looks_like_a_file(const char* name) {
+  return strpbrk(name, "./") || access(name, F_OK) == 0;
+}
+
 static int run_tune(hone_cli_t* cli) {
   const char* name = hone_cli_argument(cli, 0);
   const action_t* action = find_action(name);
   job_t job = {.cli = cli, .json = hone_cli_has(cli, "json")};
-  if (!action) return hone_cli_tune_models(cli);
+  if (!action && looks_like_a_file(name)) return hone_cli_tune_models(cli);
+  if (!action)
+    return hone_cli_usage(cli,
+                          "there is no model '%s', nor anything to do of that name: list, best, "
+                          "export, import, check, set-aside",
+                          name);
   if (file_count(&job) < action->min_files) return hone_cli_usage(cli, "%s needs a file", name);
   if (action->max_files >= 0 && file_count(&job) > action->max_files)
     return hone_cli_usage(cli, "%s takes no '%s'", name, file_at(&job, action->max_files));

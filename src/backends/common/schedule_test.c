@@ -24,7 +24,8 @@ enum { GRAPHS = 60, NODES = 25, MOST_TENSORS = 32, MOST_KERNELS = 512 };
 
 /* ---- a device that interprets kernels ---- */
 
-static hone_cpu_shape_t shape; /* of the machine that schedules are made for */
+static hone_cpu_shape_t shape;   /* of the machine that schedules are made for */
+static hone_cpu_choice_t choice; /* zeros: as the recipes think best */
 
 /* Texts of kernels, one behind the other, each ended with 0. */
 typedef struct kernels {
@@ -33,8 +34,7 @@ typedef struct kernels {
 } kernels_t;
 
 static hone_status_t schedule(const hone_device_t* device, hone_kernel_t* kernel) {
-  static const hone_cpu_choice_t as_is = {0};
-  return hone_cpu_schedule(kernel, &shape, &as_is);
+  return hone_cpu_schedule(kernel, &shape, &choice);
 }
 
 static hone_status_t render(const hone_device_t* device, const hone_kernel_t* kernel,
@@ -199,6 +199,28 @@ static void schedules_keep_results(void** state) {
   }
 }
 
+static void any_choice_keeps_results(void** state) {
+  static const hone_cpu_shape_t shapes[] = {{8, 16}, {16, 32}, {4, 32}, {2, 8}};
+  for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+    uint32_t bits = hone_random_u32(seed, 77), more = hone_random_u32(seed, 78);
+    shape = shapes[seed % 4];
+    choice = (hone_cpu_choice_t){.rows = 1 + (int)(bits % 7),
+                                 .vectors = 1 + (int)(bits >> 4) % 3,
+                                 .order = (hone_lanes_order_t)((bits >> 8) % 3),
+                                 .innermost = (int)(bits >> 12) % 4,
+                                 .sum_unroll = 1 << (bits >> 16) % 3,
+                                 .block = (int)(bits >> 20) % 3 * 4,
+                                 .no_pack = more & 1,
+                                 .no_tile = more % 8 == 2,
+                                 .unroll = 1 << (more >> 4) % 3,
+                                 .no_columns = more >> 8 & 1,
+                                 .no_lanes = more % 16 == 3,
+                                 .parallel = (int)(more >> 12) % 4 - 1};
+    check_graph(1000 + seed);
+  }
+  choice = (hone_cpu_choice_t){0};
+}
+
 /* ---- what the recipes make of the nests they are for ---- */
 
 static char* scheduled(const char* symbols, const char* lines) {
@@ -273,6 +295,7 @@ static void a_column_is_summed_beside_others(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schedules_keep_results),
+      cmocka_unit_test(any_choice_keeps_results),
       cmocka_unit_test(a_product_is_tiled),
       cmocka_unit_test(weights_are_packed),
       cmocka_unit_test(a_row_is_summed_in_lanes),
