@@ -67,6 +67,8 @@ ffi.cdef(declarations())
 ffi.cdef('extern "Python" void hone_python_release(void* owner);')
 ffi.cdef('extern "Python" void hone_python_dump(void* self, const char* kind, const char* name, '
          'const char* text);')
+ffi.cdef('extern "Python" bool hone_python_tuning(void* self, '
+         'const hone_tuning_progress_t* progress);')
 LIBRARY = str(library())
 ffi.set_source(
     "hone._native",

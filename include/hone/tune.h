@@ -44,6 +44,7 @@ typedef struct hone_tuning_options {
   const hone_dim_option_t* dims; /* sizes that vary are tried at the upper end of their range */
   int threads;                   /* as runs will use; 0: all */
   bool deterministic;            /* as runs will be */
+  const char* precision;         /* as hone_session_options_t; NULL: "fp32" */
   const char* database;          /* NULL: the usual file */
   double budget_seconds;         /* for all of it, compiling included; 0: only what the database
                                     has; HUGE_VAL: no limit */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "ops/lower.h"
+#include "runtime/precision.h"
 #include "runtime/routine.h"
 #include "runtime/tune_model.h"
 
@@ -42,7 +43,11 @@ static hone_status_t watch(void* self, const hone_kernel_t* lowered, const char*
 
 static hone_status_t plan(hone_tuning_t* t, const hone_model_t* model) {
   const hone_lower_options_t lowering = {.n_dims = t->options.n_dims, .dims = t->options.dims};
+  hone_dtype_t precision;
+  HONE_TRY(hone_precision_parse(t->options.precision, model, &precision));
+  const hone_pass_options_t passes = {.precision = precision};
   const hone_compile_settings_t settings = {.allocator = t->allocator,
+                                            .passes = &passes,
                                             .no_tuned = true,
                                             .plan_only = true,
                                             .watch = watch,

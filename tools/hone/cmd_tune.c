@@ -320,6 +320,7 @@ static const hone_option_t options[] = {
      .complete = HONE_COMPLETE_DEVICE},
     {.name = "threads", .argument = "COUNT", .help = "that runs will use; 0: all"},
     {.name = "deterministic", .help = "tune for runs that are"},
+    HONE_OPTION_PRECISION,
     {.name = "strategy",
      .argument = "NAME",
      .help = "how to choose what to try next, learned without it",

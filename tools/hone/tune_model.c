@@ -56,6 +56,7 @@ static hone_status_t read_options(hone_cli_t* cli, hone_tuning_options_t* out) {
                                  .device = hone_cli_text(cli, "device", NULL),
                                  .threads = (int)count_of(cli, "threads"),
                                  .deterministic = hone_cli_has(cli, "deterministic"),
+                                 .precision = hone_cli_text(cli, "precision", NULL),
                                  .database = hone_cli_text(cli, "db", NULL),
                                  .budget_seconds = seconds_of(cli, "budget", default_budget),
                                  .trials = count_of(cli, "trials"),

@@ -1,5 +1,6 @@
 """What a caller says in Python, as the option structs of the C interface."""
 
+import os
 import re
 
 from ._error import check
@@ -32,6 +33,11 @@ class Keeper:
     def texts(self, texts):
         self._held.append(ffi.new("char*[]", [self.text(t) for t in texts] or [ffi.NULL]))
         return len(texts), self._held[-1]
+
+    def tuned(self, tuned):
+        """no_tuned and tuned_database of True, False, or a path."""
+        path = None if isinstance(tuned, bool) else os.fspath(tuned)
+        return tuned is False, self.text(path)
 
     def dims(self, dims):
         array = ffi.new("hone_dim_option_t[]", max(len(dims), 1))

@@ -113,13 +113,14 @@ class Engine:
 
 
 def compile(model, device="cpu", dims=None, precision="fp32", threads=0, deterministic=False,
-            target=None, passes_off=(), mem_limit=None, explain=False):
+            target=None, passes_off=(), mem_limit=None, explain=False, tuned=True):
     """Compiles a model (a Model, or what Model takes) to an Engine.
 
     `precision`: "fp32"; "bf16" or "fp16" for weights and operands of convolutions and matrix
     products, with sums in fp32; "int8" for quantized models. `target`: another kind of machine than
     this one ("x86-64-v3", "aarch64"). `passes_off`: names of graph passes not to run. `explain`: keep
-    what is made on the way (Engine.texts, Engine.passes)."""
+    what is made on the way (Engine.texts, Engine.passes). `tuned`: whether to ask what `hone.tune`
+    found, or the path of a database of it."""
     start = time.perf_counter()
     loaded = model if isinstance(model, Model) else Model(model)
     load_ms = (time.perf_counter() - start) * 1e3
@@ -128,6 +129,7 @@ def compile(model, device="cpu", dims=None, precision="fp32", threads=0, determi
     options.struct_size = ffi.sizeof("hone_engine_options_t")
     options.device, options.target = keep.text(device), keep.text(target)
     options.precision = keep.text(precision)
+    options.no_tuned, options.tuned_database = keep.tuned(tuned)
     options.threads, options.deterministic = threads, deterministic
     options.n_dims, options.dims = keep.dims(dims or {})
     options.n_passes_off, options.passes_off = keep.texts(list(passes_off))
