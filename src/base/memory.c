@@ -113,6 +113,14 @@ void hone_free(const hone_allocator_t* allocator, void* block, size_t size) {
   allocator->resize(allocator->self, block, size ? size : 1, 0);
 }
 
+void hone_options_take(const void* given, size_t size, void* out) {
+  size_t known = 0;
+  memset(out, 0, size);
+  if (!given) return;
+  memcpy(&known, given, sizeof known);
+  memcpy(out, given, known && known < size ? known : size);
+}
+
 bool hone_size_add(size_t a, size_t b, size_t* out) { return !__builtin_add_overflow(a, b, out); }
 bool hone_size_mul(size_t a, size_t b, size_t* out) { return !__builtin_mul_overflow(a, b, out); }
 bool hone_i64_add(int64_t a, int64_t b, int64_t* out) { return !__builtin_add_overflow(a, b, out); }

@@ -13,6 +13,11 @@ void* hone_alloc(const hone_allocator_t* allocator, size_t size);
 void* hone_realloc(const hone_allocator_t* allocator, void* old, size_t old_size, size_t new_size);
 void hone_free(const hone_allocator_t* allocator, void* block, size_t size); /* NULL is allowed */
 
+/* Copies a struct of options to `out`, of `size` bytes. Such structs begin with their
+ * struct_size; a caller that was built for a shorter one (or gives NULL) gets zeros
+ * for what it does not know. */
+void hone_options_take(const void* given, size_t size, void* out);
+
 /* Each returns false, leaving *out alone, when the result does not fit. */
 bool hone_size_add(size_t a, size_t b, size_t* out);
 bool hone_size_mul(size_t a, size_t b, size_t* out);

@@ -147,6 +147,24 @@ static void shapes_are_counted(void** state) {
   assert_false(hone_dims_count(2, (int64_t[]){0, -1}, &count));
 }
 
+static void options_of_older_callers_are_filled_up(void** state) {
+  (void)state;
+  struct {
+    size_t struct_size;
+    int a, b;
+  } given = {sizeof(size_t) + sizeof(int), 5, 6}, taken;
+  hone_options_take(&given, sizeof taken, &taken);
+  assert_true(taken.a == 5 && taken.b == 0);
+  given.struct_size = 0;
+  hone_options_take(&given, sizeof taken, &taken);
+  assert_true(taken.a == 5 && taken.b == 6);
+  given.struct_size = 1000;
+  hone_options_take(&given, sizeof taken, &taken);
+  assert_true(taken.a == 5 && taken.b == 6);
+  hone_options_take(NULL, sizeof taken, &taken);
+  assert_true(taken.struct_size == 0 && taken.a == 0 && taken.b == 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_is_zeroed_and_aligned),
@@ -158,6 +176,7 @@ int main(void) {
       cmocka_unit_test(survives_running_out_of_memory),
       cmocka_unit_test(sizes_do_not_overflow),
       cmocka_unit_test(shapes_are_counted),
+      cmocka_unit_test(options_of_older_callers_are_filled_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,12 +94,12 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
   return NULL;
 }
 
-static const hone_engine_options_t defaults = {0};
-
-hone_status_t hone_engine_compile(const hone_model_t* model, const hone_engine_options_t* options,
+hone_status_t hone_engine_compile(const hone_model_t* model, const hone_engine_options_t* given,
                                   hone_engine_t** out_engine) {
+  hone_engine_options_t taken;
+  const hone_engine_options_t* options = &taken;
   *out_engine = NULL;
-  if (!options) options = &defaults;
+  hone_options_take(given, sizeof taken, &taken);
   hone_engine_t* engine;
   HONE_TRY(create(options, &engine));
   return give(engine, compile(engine, model, options), out_engine);
@@ -178,19 +178,23 @@ static hone_status_t load(hone_engine_t* engine, const void* data, size_t size,
 }
 
 hone_status_t hone_engine_load_memory(const void* data, size_t size,
-                                      const hone_engine_options_t* options,
+                                      const hone_engine_options_t* given,
                                       hone_engine_t** out_engine) {
+  hone_engine_options_t taken;
+  const hone_engine_options_t* options = &taken;
   *out_engine = NULL;
-  if (!options) options = &defaults;
+  hone_options_take(given, sizeof taken, &taken);
   hone_engine_t* engine;
   HONE_TRY(create(options, &engine));
   return give(engine, load(engine, data, size, options), out_engine);
 }
 
-hone_status_t hone_engine_load(const char* path, const hone_engine_options_t* options,
+hone_status_t hone_engine_load(const char* path, const hone_engine_options_t* given,
                                hone_engine_t** out_engine) {
+  hone_engine_options_t taken;
+  const hone_engine_options_t* options = &taken;
   *out_engine = NULL;
-  if (!options) options = &defaults;
+  hone_options_take(given, sizeof taken, &taken);
   hone_engine_t* engine;
   HONE_TRY(create(options, &engine));
   hone_status_t status = hone_file_map_open(path, &engine->file);

@@ -157,19 +157,12 @@ static void drop_options(hone_session_t* session, int room) {
   hone_free(session->allocator, (void*)(uintptr_t)dims, (size_t)room * sizeof *dims);
 }
 
-/* Callers may have been built for an earlier version, whose options were fewer. */
-static hone_session_options_t known_options(const hone_session_options_t* options) {
-  hone_session_options_t all = {0};
-  if (!options) return all;
-  size_t size = options->struct_size ? options->struct_size : sizeof all;
-  memcpy(&all, options, size < sizeof all ? size : sizeof all);
-  return all;
-}
-
 /* Of a model, or of a graph, which it takes over. */
 static hone_status_t create(const hone_model_t* model, hone_graph_t* graph,
                             const hone_session_options_t* given, hone_session_t** out_session) {
-  const hone_session_options_t all = known_options(given), *options = &all;
+  hone_session_options_t taken;
+  const hone_session_options_t* options = &taken;
+  hone_options_take(given, sizeof taken, &taken);
   const hone_allocator_t* allocator =
       options->allocator ? options->allocator : hone_allocator_system();
   const hone_backend_t* backend;
@@ -422,7 +415,8 @@ static hone_status_t loose_program(hone_session_t* session, hone_program_t** out
 hone_status_t hone_session_run(hone_session_t* session, const hone_run_options_t* options,
                                int n_inputs, hone_tensor_t* const* inputs, int n_outputs,
                                hone_tensor_t** out_outputs) {
-  hone_run_options_t full = options ? *options : (hone_run_options_t){.struct_size = sizeof full};
+  hone_run_options_t full;
+  hone_options_take(options, sizeof full, &full);
   if (!full.seed) full.seed = atomic_fetch_add(&session->runs, 1) + 1;
   memset(out_outputs, 0, (size_t)n_outputs * sizeof *out_outputs);
   if (n_outputs != session->strict.graph->n_outputs)
