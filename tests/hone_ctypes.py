@@ -6,6 +6,7 @@ The library is build/*/libhone.so, newest first, or what HONE_LIBRARY names.
 import ctypes as C
 import glob
 import os
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -191,6 +192,21 @@ class Session:
             if out[i]:
                 lib.hone_tensor_release(PTR(out[i]))
         return results
+
+    def prepare(self, feeds):
+        """A function that runs on `feeds` and drops the outputs: nothing else is in its time."""
+        tensors = [to_tensor(feeds[name]) for name in self.inputs]
+        inputs = (PTR * max(len(tensors), 1))(*tensors)
+
+        def go():
+            out = (PTR * max(len(self.outputs), 1))()
+            check(lib.hone_session_run(self.session, None, len(tensors), inputs,
+                                       len(self.outputs), out))
+            for each in out:
+                lib.hone_tensor_release(PTR(each))
+
+        weakref.finalize(go, lambda: [lib.hone_tensor_release(t) for t in tensors])
+        return go
 
     def __del__(self):
         if self.session:

@@ -10,6 +10,7 @@ import PIL.Image
 import pytest
 
 import demo_check
+import demo_gains
 from demo_check import fetch
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -143,3 +144,60 @@ def test_wrong_options_show_the_usage(files, tmp_path):
         done = subprocess.run(command(files, tmp_path / "report.html", **changed),
                               capture_output=True, text=True)
         assert done.returncode == 2 and "usage: hone-demo" in done.stderr
+
+
+def test_without_a_compiler_the_message_says_what_to_do(files, tmp_path):
+    nothing = {"PATH": str(tmp_path), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(command(files, tmp_path / "report.html"), capture_output=True, text=True,
+                          env=nothing)
+    assert done.returncode == 1 and "compiler" in done.stderr and "--device ref" in done.stderr
+    assert not list(tmp_path.glob("report*"))
+    done = subprocess.run(command(files, tmp_path / "report.html", device="ref", styles="5"),
+                          capture_output=True, text=True, env=nothing)
+    assert done.returncode == 0 and (tmp_path / "report.html").exists()
+
+
+# ---- what compiling gains ----
+
+def gain(**changed):
+    return demo_gains.Gain(**{"network": "style", "cpu_ms": 10.0, "peer_ms": 20.0, "ref_ms": 400.0,
+                              "error": 1e-6, "runs": 9} | changed)
+
+
+def test_gains_are_measured_and_put_into_the_report(result, tmp_path, capsys):
+    folder = result[0]
+    report = tmp_path / "report.html"
+    report.write_text((folder / "report.html").read_text())
+    for _ in range(2):  # the second time takes the place of the first
+        assert demo_gains.main([str(folder / "dump"), str(report), "--seconds", "0.01"]) == 0
+    text = report.read_text()
+    tags = Tags()
+    tags.feed(text)
+    tags.close()
+    assert tags.open == [] and text.count("What compiling gains") == 1
+    assert "over ONNX Runtime" in text and not list(tmp_path.glob("*.part"))
+    printed = capsys.readouterr().out
+    assert all(title in printed for title in demo_gains.TITLES.values())
+    assert all(len(line) <= 100 for line in printed.splitlines())
+
+
+def test_gains_are_ratios_of_times():
+    text = demo_gains.section([gain()], 2)
+    assert "<b>40.0 ×</b>" in text and "<b>2.00 ×</b>" in text and "2 threads" in text
+    assert "width:50.0%" in text and "width:100.0%" in text
+
+
+def test_turns_are_taken():
+    order = []
+    times = demo_gains.by_turns([lambda: order.append("a"), lambda: order.append("b")], 0.001)
+    assert len(times[0]) == len(times[1]) == len(order) // 2
+    assert "".join(order[:6]) == "abbaab"[:len(order)]
+
+
+def test_wrong_results_are_not_timed(result, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo_gains, "difference", lambda got, want: 0.5)
+    with pytest.raises(SystemExit, match="nothing is timed"):
+        demo_gains.measure("read", result[0] / "dump", 1, 0.01)
+    (tmp_path / "other.html").write_text("<p>something else</p>")
+    with pytest.raises(SystemExit, match="no report of hone-demo"):
+        demo_gains.put_into(tmp_path / "other.html", "x")

@@ -21,19 +21,23 @@ hone_status_t net_open(net_t* net) {
   hone_model_options_t model_options = {.struct_size = sizeof model_options,
                                         .allocator = allocator};
   HONE_TRY(hone_model_load(net->path, &model_options, &net->model));
+  net->load_ms = now_ms() - start;
+  start = now_ms();
   hone_session_options_t options = {
       .struct_size = sizeof options, .allocator = allocator, .device = net->device};
   HONE_TRY(hone_session_create(net->model, &options, &net->session));
-  net->load_ms = now_ms() - start;
-  return NULL;
+  net->compile_ms = now_ms() - start;
+  return hone_report_create(net->session, NULL, &net->report);
 }
 
 void net_close(net_t* net) {
+  hone_report_destroy(net->report);
   hone_session_destroy(net->session);
   hone_model_destroy(net->model);
   hone_limit_allocator_destroy(net->memory);
   for (int i = 0; i < net->n_costs; i++) free(net->costs[i].label);
   free(net->costs);
+  net->report = NULL;
   net->session = NULL;
   net->model = NULL;
   net->memory = NULL;
@@ -56,6 +60,14 @@ static node_cost_t* find_cost(const net_t* net, const char* label) {
 }
 
 const node_cost_t* net_cost(const net_t* net, const char* label) { return find_cost(net, label); }
+
+const char* net_partner(const net_t* net, int index) {
+  if (!hone_report_is_compiled(net->report)) return NULL;
+  const hone_report_node_t* node = hone_report_node(net->report, index);
+  const hone_report_step_t* step =
+      node && node->step >= 0 ? hone_report_step(net->report, node->step) : NULL;
+  return step && step->origin[0] && strcmp(step->origin, node->name) != 0 ? step->origin : NULL;
+}
 
 static node_cost_t* add_cost(net_t* net, const char* label) {
   if (net->n_costs == net->costs_room) {

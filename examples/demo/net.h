@@ -22,8 +22,10 @@ typedef struct net {
   hone_limit_allocator_t* memory; /* counts what the model, its session and runs take */
   hone_model_t* model;
   hone_session_t* session;
-  double load_ms; /* from the file to a session */
-  double run_ms;  /* all runs */
+  hone_report_t* report; /* which step each node became */
+  double load_ms;        /* reading the file */
+  double compile_ms;     /* from the model to a session */
+  double run_ms;         /* all runs */
   int runs;
   int n_costs, costs_room;
   node_cost_t* costs; /* in the order in which nodes first ran */
@@ -39,6 +41,10 @@ HONE_MUST_USE hone_status_t net_run(net_t* net, int n_inputs, hone_tensor_t* con
                                     hone_tensor_t** out_output);
 /* The cost of the node with that label; NULL when it took no part in a run. */
 const node_cost_t* net_cost(const net_t* net, const char* label);
+
+/* The node whose kernel computes node `index` of the model as well; NULL when there
+ * is none, or the node has a cost of its own. */
+const char* net_partner(const net_t* net, int index);
 
 /* The most memory that it ever held; weights in the mapped file do not count. */
 double net_peak_mib(const net_t* net);

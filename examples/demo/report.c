@@ -14,7 +14,10 @@ static void opening(FILE* file, const demo_t* demo) {
   fputs("</style></head><body>\n<h1>hone: three networks, two pictures</h1>\n", file);
   fprintf(file, "<p class=\"soft\">hone %s on device <b>", hone_version());
   hone_look_text(file, demo->device);
-  fputs("</b>. Each node ran where this page says; none fell back to another place.</p>\n", file);
+  fputs(
+      "</b>. Each node ran where this page says; none fell back to another place.</p>\n"
+      "<!-- gains -->\n",
+      file);
 }
 
 /* ---- the photograph ---- */
@@ -102,10 +105,13 @@ static hone_status_t page(FILE* file, const demo_t* demo) {
 
 static void net_heading(FILE* file, const report_graph_t* graph) {
   const net_t* net = graph->net;
-  int moving = 0, ran = 0;
+  int moving = 0, ran = 0, joined = 0;
+  hone_session_info_t info;
+  hone_session_describe(net->session, &info);
   for (int i = 0; i < graph->count; i++) {
     moving += graph->nodes[i].moves_data;
     ran += graph->nodes[i].cost != NULL;
+    joined += graph->nodes[i].partner != NULL;
   }
   fputs("<h2>", file);
   hone_look_text(file, net->title);
@@ -114,10 +120,14 @@ static void net_heading(FILE* file, const report_graph_t* graph) {
   hone_look_text(file, slash ? slash + 1 : net->path);
   fprintf(file, "</code>: %d nodes, %d of them ran on <b>", graph->count, ran);
   hone_look_text(file, net->device);
+  fputs("</b>", file);
+  if (info.n_kernels)
+    fprintf(file, " and %d with them, in %d kernels for <code>%s</code>", joined, info.n_kernels,
+            info.target);
   fprintf(file,
-          "</b>; loaded in %.0f ms; %d run%s of %.0f ms; "
-          "at most %.1f MiB of memory.</p>\n",
-          net->load_ms, net->runs, net->runs == 1 ? "" : "s",
+          "; loaded in %.0f ms, made ready in %.0f ms; %d run%s of %.1f ms, each step timed; at "
+          "most %.1f MiB of memory.</p>\n",
+          net->load_ms, net->compile_ms, net->runs, net->runs == 1 ? "" : "s",
           net->runs ? net->run_ms / net->runs : 0, net_peak_mib(net));
   fprintf(file,
           "<h3>The graph</h3>\n<p class=\"soft\">The %d nodes on the way from input to "

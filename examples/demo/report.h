@@ -16,7 +16,8 @@ HONE_MUST_USE hone_status_t html_image(FILE* file, const image_t* image);
 typedef struct report_node {
   hone_model_node_t node;
   char label[512];         /* as in profiles */
-  const node_cost_t* cost; /* NULL: nothing was left to do at run time */
+  const node_cost_t* cost; /* NULL: no step of its own was left to do at run time */
+  const char* partner;     /* without a cost: whose kernel it became a part of; NULL: of none */
   bool moves_data;         /* depends on an input of the model */
   bool has_slack;          /* could lie in an earlier layer: on no longest path */
   int layer, lane;         /* place in the drawing, for those that move data */

@@ -132,6 +132,7 @@ static void fill_node(report_graph_t* graph, int index) {
   if (!name[0] && node->node.n_outputs) name = node->node.outputs[0];
   snprintf(node->label, sizeof node->label, "%s (%s)", name, node->node.op_type);
   node->cost = net_cost(graph->net, node->label);
+  if (!node->cost) node->partner = net_partner(graph->net, index);
   if (node->cost && node->cost->ms > graph->slowest_ms) graph->slowest_ms = node->cost->ms;
 }
 

@@ -86,7 +86,10 @@ static void node_row(FILE* file, const report_graph_t* graph, int index) {
   fputs("</td><td>", file);
   hone_look_text(file, node->node.op_type);
   fputs("</td><td>", file);
-  hone_look_text(file, cost ? graph->net->device : "nothing to run");
+  if (node->partner) fputs("with ", file);
+  hone_look_text(file, cost            ? graph->net->device
+                       : node->partner ? node->partner
+                                       : "nothing to run");
   fprintf(file, "</td><td class=\"n\">%d</td><td class=\"n\">%.3f</td>",
           cost && graph->net->runs ? cost->primitives / graph->net->runs : 0, ms);
   bar_cell(file, node->node.op_type, graph->slowest_ms > 0 ? ms / graph->slowest_ms : 0);
@@ -98,7 +101,7 @@ void report_nodes(FILE* file, const report_graph_t* graph) {
   fprintf(file,
           "<details><summary>All %d nodes of the model: where each ran, time, memory</summary>\n"
           "<div class=\"card scroll\"><table class=\"sort\"><thead><tr><th class=\"n\">#</th>"
-          "<th>node</th><th>type</th><th>where</th><th class=\"n\">primitives</th>"
+          "<th>node</th><th>type</th><th>where</th><th class=\"n\">steps</th>"
           "<th class=\"n\">ms</th><th></th><th class=\"n\">results</th></tr></thead><tbody>\n",
           graph->count);
   for (int i = 0; i < graph->count; i++) node_row(file, graph, i);
