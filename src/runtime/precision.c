@@ -44,7 +44,7 @@ hone_status_t hone_precision_parse(const char* name, const hone_model_t* model,
   if (!word)
     return hone_status_make(HONE_INVALID_ARGUMENT,
                             "precision '%s': there are fp32, bf16, fp16 and int8", name);
-  if (word->is_quantized && !is_quantized(model))
+  if (word->is_quantized && model && !is_quantized(model))
     return hone_status_make(HONE_UNSUPPORTED,
                             "precision int8: the model does not say how it is quantized, which "
                             "takes calibration with sample inputs; give a model that is quantized "

@@ -6,8 +6,8 @@
 #include "hone/dtype.h"
 #include "hone/model.h"
 
-/* `name` NULL is "fp32". HONE_UNKNOWN is given where the model stays as it is: for
- * "fp32", and for "int8" where the model says itself how it is quantized. Errors:
+/* `name` NULL is "fp32"; `model` NULL takes any word. HONE_UNKNOWN is given where the model stays
+ * as it is: for "fp32", and for "int8" where the model says itself how it is quantized. Errors:
  * INVALID_ARGUMENT for another word, UNSUPPORTED for "int8" of a model in floats. */
 HONE_MUST_USE hone_status_t hone_precision_parse(const char* name, const hone_model_t* model,
                                                  hone_dtype_t* out_dtype);
