@@ -5,7 +5,7 @@
 #include "codegen/testing/prelude_cases.h"
 
 /* One of each kind; prelude_slow_test.c has them all. */
-static const hone_dtype_t some[] = {HONE_F32, HONE_BF16, HONE_BOOL};
+static const hone_dtype_t some[] = {HONE_F32, HONE_F64, HONE_BF16, HONE_I32, HONE_BOOL};
 
 static void native_kernels_compute_what_the_scalars_do(void** state) {
   (void)state;
