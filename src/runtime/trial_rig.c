@@ -142,7 +142,8 @@ static hone_status_t build_batch(const hone_rig_t* b, const batch_t* batch, doub
   shelf_t* shelf = hone_alloc(b->shared->allocator, sizeof *shelf);
   *out_shelf = shelf;
   if (!shelf) return hone_oom();
-  if (backend->limit_build) backend->limit_build(b->shared->device, limit > 1e-3 ? limit : 1e-3);
+  /* Compiling and linking may each take as long as the backend is told. */
+  if (backend->limit_build) backend->limit_build(b->shared->device, fmax(0.6 * limit, 1e-3));
   hone_status_t status =
       backend->build(b->shared->device, batch->count, batch->names, batch->texts, &binary);
   if (backend->limit_build) backend->limit_build(b->shared->device, 0);
@@ -436,7 +437,7 @@ static hone_outcome_t build(void* context, const hone_space_t* space,
   }
   *out_built = ready;
   bool late =
-      hone_status_code(status) == HONE_UNAVAILABLE && hone_clock_now(NULL) - start >= 0.9 * limit;
+      hone_status_code(status) == HONE_UNAVAILABLE && hone_clock_now(NULL) - start >= 0.5 * limit;
   return end(status, late ? HONE_OUTCOME_TIMEOUT : HONE_OUTCOME_BUILD_FAILED, fatal, out_why);
 }
 

@@ -132,27 +132,51 @@ static void what_is_not_chosen_is_settled(void** state) {
   close_set(&f);
 }
 
-/* Every strategy finds all 24 candidates, each once. */
+/* How many candidates a strategy proposes in all. */
+static int count_proposals(const hone_tactic_set_t* set, const char* strategy) {
+  const hone_search_options_t options = {.strategy = strategy, .seed = 3};
+  hone_search_t* search;
+  hone_candidate_t batch[8];
+  int count = 1, found = 0;
+  assert_ok(hone_search_create(NULL, set->space, &options, &search));
+  while (count) {
+    assert_ok(hone_search_propose(search, 8, batch, &count));
+    for (int k = 0; k < count; k++, found++) {
+      assert_true(hone_space_is_valid(set->space, &batch[k]));
+      assert_ok(hone_search_learn(search, &batch[k], hone_tactic_set_cost(set, &batch[k])));
+    }
+  }
+  hone_search_destroy(search);
+  return found;
+}
+
+/* Each strategy finds all 24 candidates, each once. */
 static void searches_propose_settled_ones_only(void** state) {
   fixture_t f = open_set(1, 1);
   const char* name;
-  for (int i = 0; (name = hone_strategy_name(i)); i++) {
-    const hone_search_options_t options = {.strategy = name, .seed = 3};
-    hone_search_t* search;
-    hone_candidate_t batch[8];
-    int count = 1, found = 0;
-    assert_ok(hone_search_create(NULL, f.set->space, &options, &search));
-    while (count) {
-      assert_ok(hone_search_propose(search, 8, batch, &count));
-      for (int k = 0; k < count; k++, found++) {
-        assert_true(hone_space_is_valid(f.set->space, &batch[k]));
-        double seconds = hone_tactic_set_cost(f.set, &batch[k]);
-        assert_ok(hone_search_learn(search, &batch[k], seconds));
-      }
-    }
-    assert_int_equal(found, 24);
-    hone_search_destroy(search);
-  }
+  for (int i = 0; (name = hone_strategy_name(i)); i++)
+    assert_int_equal(count_proposals(f.set, name), 24);
+  close_set(&f);
+}
+
+static double predicted(void* context, const hone_space_t* space,
+                        const hone_candidate_t* candidate) {
+  return hone_tactic_set_cost(context, candidate);
+}
+
+/* The default comes first, then what is expected to be fast. */
+static void what_is_promising_is_tried_early(void** state) {
+  fixture_t f = open_set(1, 100);
+  const hone_search_options_t options = {.seed = 3, .predict = predicted, .context = f.set};
+  hone_search_t* search;
+  hone_candidate_t batch[3];
+  int count, slow = 0;
+  assert_ok(hone_search_create(NULL, f.set->space, &options, &search));
+  assert_ok(hone_search_propose(search, 3, batch, &count));
+  assert_int_equal(count, 3);
+  for (int i = 0; i < 2; i++) slow += hone_tactic_set_cost(f.set, &batch[i]) > 4;
+  assert_int_equal(slow, 0);
+  hone_search_destroy(search);
   close_set(&f);
 }
 
@@ -287,6 +311,7 @@ int main(void) {
       cmocka_unit_test(spaces_are_joined),
       cmocka_unit_test(what_is_not_chosen_is_settled),
       cmocka_unit_test(searches_propose_settled_ones_only),
+      cmocka_unit_test(what_is_promising_is_tried_early),
       cmocka_unit_test(the_first_in_order_wins_unless_another_promises_much_more),
       cmocka_unit_test(no_tactic_is_said_so),
       cmocka_unit_test(the_database_decides),

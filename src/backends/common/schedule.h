@@ -20,7 +20,8 @@ typedef enum hone_lanes_order {
 /* What may be chosen; zeros: as the recipes think best. */
 typedef struct hone_cpu_choice {
   /* Contractions. */
-  int rows, vectors; /* the tile in registers: elements of one axis by vectors of the other */
+  int rows, vectors;     /* the tile in registers: elements of one axis by vectors of the other */
+  bool lanes_of_weights; /* not along the output, but where only weights change */
   hone_lanes_order_t order;
   int innermost;  /* 1 + which of the sums goes innermost */
   int sum_unroll; /* rounds of the innermost sum that are written out; 0, 1: none */
@@ -50,6 +51,8 @@ typedef struct hone_contraction_facts {
   int64_t last_sum; /* extent of the innermost; 0: not known */
   int innermost;    /* which sum goes there untuned */
   bool can_pack, lanes_first;
+  bool has_weight_lanes;       /* lanes could go along weights too */
+  bool untiled;                /* lanes along the output make no tile */
   int tile_rows, tile_vectors; /* untuned; 0: it is no tile */
   double a_bytes, b_bytes;
 } hone_contraction_facts_t;

@@ -104,21 +104,40 @@ static void find_rows(contraction_t* c) {
     if (&c->outs[i] != c->lanes && !hone_term_uses(c->b, c->outs[i].var)) c->rows = &c->outs[i];
 }
 
-static bool recognise(hone_kernel_t* kernel, contraction_t* c, hone_stmt_t* nest) {
-  if (!find_outs(c, nest) || !find_sums(c) || !find_update(c) || !find_lanes(kernel, c))
-    return false;
-  find_rows(c);
-  return true;
-}
-
-/* ---- laying out ---- */
-
 /* Axis of b that is exactly the variable; -1: none. */
 static int axis_of(const hone_term_t* b, hone_dim_t var) {
   for (int i = 0; i < b->buffer->rank; i++)
     if (hone_dim_same(b->index[i], var)) return i;
   return -1;
 }
+
+/* The innermost output loop that only goes along weights: they can be laid out as
+ * lanes want them, and results are put down one by one. */
+static bool find_weight_lanes(contraction_t* c) {
+  for (int i = c->n_outs - 1; i >= 0; i--) {
+    bool in_a = hone_term_uses(c->a, c->outs[i].var), in_b = hone_term_uses(c->b, c->outs[i].var);
+    const hone_term_t *weights = in_a ? c->a : c->b, *other = in_a ? c->b : c->a;
+    if (in_a == in_b || !weights->buffer->is_constant || other->buffer->is_constant ||
+        !hone_dim_is_int(c->outs[i].extent) || axis_of(weights, c->outs[i].var) < 0)
+      continue;
+    c->lanes = &c->outs[i];
+    c->a = other;
+    c->b = weights;
+    return true;
+  }
+  return false;
+}
+
+static bool recognise(hone_kernel_t* kernel, contraction_t* c, hone_stmt_t* nest, bool by_weights) {
+  *c = (contraction_t){0};
+  if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
+      !(by_weights ? find_weight_lanes(c) : find_lanes(kernel, c)))
+    return false;
+  find_rows(c);
+  return true;
+}
+
+/* ---- laying out ---- */
 
 static bool uses_axis_alone(const contraction_t* c, const hone_term_t* b, int axis) {
   if (hone_dim_is(b->index[axis], 0)) return true;
@@ -449,10 +468,27 @@ static tile_t find_tile(const hone_recipe_t* r, const contraction_t* c) {
   return tile;
 }
 
+/* Whether b's elements along the lanes are, or can be laid out, side by side. */
+static bool could_pack(const contraction_t* c) {
+  if (!c->b->buffer->is_constant || !hone_dim_is_int(c->lanes->extent) ||
+      axis_of(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
+    return false;
+  for (int i = 0; i < c->b->buffer->rank; i++)
+    if (!uses_axis_alone(c, c->b, i)) return false;
+  return true;
+}
+
+static bool is_tileable(const hone_recipe_t* r, const contraction_t* c, tile_t tile) {
+  int64_t stride, block = (int64_t)r->shape->lanes * tile.vectors;
+  if (hone_dim_is_int(c->lanes->extent) && c->lanes->extent.k < block) return false;
+  return could_pack(c) ||
+         (factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1);
+}
+
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
-  contraction_t c = {0};
+  contraction_t c;
   char inner[NAME], rows_inner[NAME];
-  if (!hone_stmt_is_loop(nest) || !recognise(r->kernel, &c, nest)) return false;
+  if (!recognise(r->kernel, &c, nest, r->choice->lanes_of_weights)) return false;
   tile_t tile = find_tile(r, &c);
   int64_t block = (int64_t)r->shape->lanes * tile.vectors;
   if (hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block) return false;
@@ -473,21 +509,9 @@ static double bytes_of(const hone_buffer_t* buffer) {
   return bytes;
 }
 
-static bool could_pack(hone_kernel_t* kernel, const contraction_t* c) {
-  int64_t stride;
-  if (!c->b->buffer->is_constant || !hone_dim_is_int(c->lanes->extent) ||
-      axis_of(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
-    return false;
-  for (int i = 0; i < c->b->buffer->rank; i++)
-    if (!uses_axis_alone(c, c->b, i)) return false;
-  return factor_of(kernel, c->b->buffer, c->b->index, c->lanes->var, &stride);
-}
-
 static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
                        hone_contraction_facts_t* out) {
-  int64_t stride;
   hone_kernel_t* kernel = r->kernel;
-  const hone_cpu_shape_t* shape = r->shape;
   tile_t tile = choose_tile(r, c);
   *out = (hone_contraction_facts_t){.lanes = known(c->lanes->extent),
                                     .has_rows = c->rows != NULL,
@@ -496,7 +520,7 @@ static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
                                     .sums = 1,
                                     .n_sums = c->n_sums,
                                     .innermost = find_innermost(kernel, c),
-                                    .can_pack = could_pack(kernel, c),
+                                    .can_pack = could_pack(c),
                                     .lanes_first = weights_are_larger(kernel, c),
                                     .a_bytes = bytes_of(c->a->buffer),
                                     .b_bytes = bytes_of(c->b->buffer)};
@@ -505,10 +529,7 @@ static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
       out->others *= hone_cost_extent(c->outs[i].extent);
   for (int i = 0; i < c->n_sums; i++) out->sums *= hone_cost_extent(c->sums[i].extent);
   out->last_sum = known(c->sums[out->innermost].extent);
-  bool is_consecutive =
-      factor_of(kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1;
-  bool is_narrow = out->lanes && out->lanes < (int64_t)shape->lanes * tile.vectors;
-  if (is_narrow || (!out->can_pack && !is_consecutive)) return;
+  if (!is_tileable(r, c, tile)) return;
   out->tile_rows = tile.rows;
   out->tile_vectors = tile.vectors;
 }
@@ -525,18 +546,32 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
   return (cycles + scalar) * f->others * f->sums;
 }
 
+/* Untuned, lanes go along the output. Where that makes no tile, but lanes along
+ * weights do, the numbers are of those. */
+static bool look_at_nest(const hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_facts_t* out) {
+  contraction_t c, other;
+  bool has_output = recognise(r->kernel, &c, nest, false);
+  bool has_weights = recognise(r->kernel, &other, nest, true) &&
+                     is_tileable(r, &other, (tile_t){1, 1}) &&
+                     !(has_output && hone_dim_same(other.lanes->var, c.lanes->var));
+  if (!has_output) return false;
+  fill_facts(r, &c, out);
+  bool makes_tile = out->tile_rows > 0;
+  if (!makes_tile && has_weights) fill_facts(r, &other, out);
+  out->untiled = !makes_tile;
+  out->has_weight_lanes = has_weights;
+  return true;
+}
+
 bool hone_contraction_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
                            hone_contraction_facts_t* out_facts) {
   static const hone_cpu_choice_t none = {0};
   hone_recipe_t r = {.kernel = kernel, .shape = shape, .choice = &none};
   double most = 0;
   for (int i = 0; i < kernel->root->n_body && !r.status; i++) {
-    contraction_t c = {0};
     hone_contraction_facts_t facts;
     if (!hone_stmt_is_loop(kernel->root->body[i])) continue;
-    hone_stmt_t* nest = hone_fuse_contiguous(&r, kernel->root->body[i]);
-    if (!recognise(kernel, &c, nest)) continue;
-    fill_facts(&r, &c, &facts);
+    if (!look_at_nest(&r, hone_fuse_contiguous(&r, kernel->root->body[i]), &facts)) continue;
     double work = facts.others * facts.sums * (double)(facts.rows ? facts.rows : HONE_COST_EXTENT) *
                   (double)(facts.lanes ? facts.lanes : HONE_COST_EXTENT);
     if (work <= most) continue;
@@ -549,9 +584,8 @@ bool hone_contraction_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
 
 bool hone_contraction_any(hone_kernel_t* kernel) {
   for (int i = 0; i < kernel->root->n_body; i++) {
-    contraction_t c = {0};
-    if (hone_stmt_is_loop(kernel->root->body[i]) && recognise(kernel, &c, kernel->root->body[i]))
-      return true;
+    contraction_t c;
+    if (recognise(kernel, &c, kernel->root->body[i], false)) return true;
   }
   return false;
 }

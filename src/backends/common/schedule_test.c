@@ -206,6 +206,7 @@ static void any_choice_keeps_results(void** state) {
     shape = shapes[seed % 4];
     choice = (hone_cpu_choice_t){.rows = 1 + (int)(bits % 7),
                                  .vectors = 1 + (int)(bits >> 4) % 3,
+                                 .lanes_of_weights = bits >> 28 & 1,
                                  .order = (hone_lanes_order_t)((bits >> 8) % 3),
                                  .innermost = (int)(bits >> 12) % 4,
                                  .sum_unroll = 1 << (bits >> 16) % 3,

@@ -82,7 +82,9 @@ static hone_status_t define(const hone_contraction_facts_t* f, hone_space_t* spa
   static const char* const outer[] = {"weights", "rows"};
   static const char* const lay[] = {"pack", "keep"};
   static const int64_t parallel[] = {1, 2, 0};
+  static const char* const lanes[] = {"output", "weights"};
   HONE_TRY(define_tile(f, space, first));
+  HONE_TRY(define_words(space, first, "lanes", f->has_weight_lanes ? 2 : 1, lanes, 0));
   HONE_TRY(define_words(space, first, "outer", 2, outer, f->lanes_first ? 0 : 1));
   HONE_TRY(define_words(space, first, "weights", f->can_pack ? 2 : 1, lay + !f->can_pack, 0));
   int sums = f->n_sums < 4 ? f->n_sums : 4;
@@ -129,6 +131,7 @@ static int unless_default(const hone_space_t* space, const hone_candidate_t* can
 static hone_cpu_choice_t read_choice(const hone_space_t* space, const hone_candidate_t* candidate) {
   hone_candidate_t first = hone_space_default(space);
   hone_cpu_choice_t choice = {
+      .lanes_of_weights = strcmp(hone_candidate_word(space, candidate, "lanes", 0), "weights") == 0,
       .innermost = unless_default(space, candidate, "innermost"),
       .sum_unroll = (int)hone_candidate_number(space, candidate, "unroll", 0),
       .block = (int)hone_candidate_number(space, candidate, "block", 0),
@@ -194,7 +197,7 @@ static double cost(const void* facts, const hone_device_properties_t* p, const h
   const hone_cpu_shape_t shape = hone_cpu_shape(p);
   const hone_cpu_choice_t choice = read_choice(space, candidate);
   double clock = hone_cost_clock(p);
-  if (!f->tile_rows) /* no tile: rows do it */
+  if (!f->tile_rows || (f->untiled && !choice.lanes_of_weights)) /* no tile: rows do it */
     return hone_cost_share(p, whole->operations / clock, whole->rounds);
   int rows = (int)hone_candidate_number(space, candidate, "rows", 0);
   int vectors = (int)hone_candidate_number(space, candidate, "vectors", 0);
