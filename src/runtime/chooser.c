@@ -14,8 +14,9 @@ struct hone_chooser {
   const hone_backend_t* backend;
   hone_device_t* device;
   hone_device_properties_t properties;
-  hone_tune_db_t* database; /* NULL: none, or it failed */
-  hone_map_t choices;       /* digest to hone_choice_t */
+  const hone_tactic_t* tactic; /* the only one; NULL: those of the backend */
+  hone_tune_db_t* database;    /* NULL: none, or it failed */
+  hone_map_t choices;          /* digest to hone_choice_t */
 };
 
 /* ---- the database ---- */
@@ -60,11 +61,12 @@ hone_status_t hone_chooser_create(const hone_allocator_t* allocator, const hone_
   c->allocator = allocator;
   c->backend = backend;
   c->device = device;
+  c->tactic = options->tactic;
   hone_map_init(&c->choices, allocator);
   backend->properties(device, &c->properties);
   hone_status_t status = hone_arena_create(allocator, &c->arena);
-  if (!status && backend->tactic && !options->no_tuned)
-    status = open_database(c, options->database);
+  bool has_tactics = c->tactic || backend->tactic;
+  if (!status && has_tactics && !options->no_tuned) status = open_database(c, options->database);
   if (!status) status = identify(c);
   if (status)
     hone_chooser_destroy(c);
@@ -125,15 +127,23 @@ static hone_status_t ask_model(const hone_chooser_t* c, hone_choice_t* choice) {
   return choice->why ? NULL : hone_oom();
 }
 
+static hone_status_t make_set(const hone_chooser_t* c, hone_kernel_t* kernel,
+                              hone_choice_t* choice) {
+  if (c->tactic)
+    return hone_tactic_set_create_single(c->allocator, kernel, &c->properties, c->tactic,
+                                         &choice->set);
+  return hone_tactic_set_create(c->allocator, kernel, &c->properties, c->backend->tactic, c->device,
+                                &choice->set);
+}
+
 static hone_status_t choose(hone_chooser_t* c, hone_kernel_t* kernel, hone_choice_t* choice) {
   bool found;
-  if (!c->backend->tactic) {
+  if (!c->tactic && !c->backend->tactic) {
     choice->tactic = "schedule";
     choice->why = "the only one of the backend";
     return NULL;
   }
-  HONE_TRY(hone_tactic_set_create(c->allocator, kernel, &c->properties, c->backend->tactic,
-                                  c->device, &choice->set));
+  HONE_TRY(make_set(c, kernel, choice));
   HONE_TRY(ask_database(c, choice, &found));
   if (!found) HONE_TRY(ask_model(c, choice));
   choice->tactic = hone_tactic_set_chosen(choice->set, &choice->candidate)->name;

@@ -24,8 +24,9 @@ typedef struct hone_choice {
 } hone_choice_t;
 
 typedef struct hone_chooser_options {
-  bool no_tuned;        /* only the model of cost decides */
-  const char* database; /* NULL: the usual file, if there is one */
+  bool no_tuned;               /* only the model of cost decides */
+  const char* database;        /* NULL: the usual file, if there is one */
+  const hone_tactic_t* tactic; /* the only one; NULL: those of the backend */
 } hone_chooser_options_t;
 
 /* The device and the options' texts outlive it. A database that was named and

@@ -12,12 +12,10 @@
 
 enum { USUAL_EXTENT = 64, MOST_EXTENT = 4096 };
 
-static const size_t data_room = (size_t)1 << 30;
-
 /* ---- the kernels ---- */
 
-static hone_status_t add_kernel(hone_tuning_t* t, const hone_kernel_t* lowered, const char* digest,
-                                int entry) {
+hone_status_t hone_tuning_add(hone_tuning_t* t, const hone_kernel_t* lowered, const char* digest,
+                              int entry) {
   if (t->n_kernels == t->room) {
     int room = t->room ? 2 * t->room : 64;
     hone_tuned_kernel_t** list = hone_arena_array(t->arena, (size_t)room, sizeof *list);
@@ -38,7 +36,7 @@ static hone_status_t add_kernel(hone_tuning_t* t, const hone_kernel_t* lowered, 
 static hone_status_t watch(void* self, const hone_kernel_t* lowered, const char* digest,
                            int entry) {
   hone_tuning_t* t = self;
-  return hone_map_get(&t->by_digest, digest) ? NULL : add_kernel(t, lowered, digest, entry);
+  return hone_map_get(&t->by_digest, digest) ? NULL : hone_tuning_add(t, lowered, digest, entry);
 }
 
 static hone_status_t plan(hone_tuning_t* t, const hone_model_t* model) {
@@ -185,17 +183,19 @@ static void order(hone_tuning_t* t) {
   if (t->n_kernels) qsort(t->kernels, (size_t)t->n_kernels, sizeof *t->kernels, by_expectation);
 }
 
-hone_status_t hone_tuning_collect(hone_tuning_t* t, const hone_model_t* model) {
+static hone_status_t want_tactics(const hone_tuning_t* t) {
+  if (t->backend->tactic) return NULL;
+  return hone_status_make(HONE_UNSUPPORTED, "device '%s' has no tactics: there is nothing to tune",
+                          t->backend->name);
+}
+
+hone_status_t hone_tuning_collect_model(hone_tuning_t* t, const void* model) {
+  HONE_TRY(want_tactics(t));
   HONE_TRY(plan(t, model));
   int count = hone_dims_symbol_count(t->program->dims);
   int64_t* symbols = hone_arena_array(t->arena, (size_t)count, sizeof *symbols);
   if (!symbols) return hone_oom();
   choose_symbols(t, symbols);
-  t->shared = (hone_rig_shared_t){.allocator = t->allocator,
-                                  .backend = t->backend,
-                                  .device = t->device,
-                                  .stream = t->shared.stream,
-                                  .room = data_room};
   for (int i = 0; i < t->n_kernels; i++) HONE_TRY(equip(t, t->kernels[i], symbols));
   order(t);
   if (t->backend->limit_build) build_ahead(t);

@@ -9,6 +9,9 @@
 
 #include "base/memory.h"
 
+/* Bytes of data that kernels are tried on. */
+static const size_t data_room = (size_t)1 << 30;
+
 /* ---- opening ---- */
 
 static hone_status_t open_device(hone_tuning_t* t) {
@@ -16,9 +19,9 @@ static hone_status_t open_device(hone_tuning_t* t) {
   t->backend = hone_backend_find(name);
   if (!t->backend)
     return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", name);
-  if (!hone_backend_runs_kernels(t->backend) || !t->backend->tactic)
+  if (!hone_backend_runs_kernels(t->backend))
     return hone_status_make(HONE_UNSUPPORTED,
-                            "device '%s' has no tactics: there is nothing to tune", name);
+                            "device '%s' runs no kernels: there is nothing to tune", name);
   const hone_open_options_t open = {.struct_size = sizeof open,
                                     .allocator = t->allocator,
                                     .threads = t->options.threads,
@@ -26,6 +29,11 @@ static hone_status_t open_device(hone_tuning_t* t) {
   HONE_TRY(t->backend->open(hone_device_index(name), &open, &t->device));
   HONE_TRY(t->backend->stream_create(t->device, &t->shared.stream));
   t->backend->properties(t->device, &t->properties);
+  t->shared = (hone_rig_shared_t){.allocator = t->allocator,
+                                  .backend = t->backend,
+                                  .device = t->device,
+                                  .stream = t->shared.stream,
+                                  .room = data_room};
   return t->backend->identify ? t->backend->identify(t->device, &t->properties) : NULL;
 }
 
@@ -297,11 +305,11 @@ void hone_tuning_destroy(hone_tuning_t* t) {
   hone_free(t->allocator, t, sizeof *t);
 }
 
-static hone_status_t run(hone_tuning_t* t, const hone_model_t* model) {
+static hone_status_t run(hone_tuning_t* t, hone_tuning_collect_t collect, const void* subject) {
   HONE_TRY(open_device(t));
   HONE_TRY(open_log(t));
   HONE_TRY(open_database(t));
-  HONE_TRY(hone_tuning_collect(t, model));
+  HONE_TRY(collect(t, subject));
   HONE_TRY(tune(t));
   let_go(t);
   t->report.seconds = hone_clock_now(NULL) - t->start;
@@ -318,8 +326,8 @@ static hone_status_t check_options(const hone_tuning_options_t* o) {
                           "tuning are not negative");
 }
 
-hone_status_t hone_model_tune(const hone_model_t* model, const hone_tuning_options_t* options,
-                              hone_tuning_t** out_tuning) {
+hone_status_t hone_tuning_run(const hone_tuning_options_t* options, hone_tuning_collect_t collect,
+                              const void* subject, hone_tuning_t** out_tuning) {
   static const hone_tuning_options_t defaults = {0};
   if (!options) options = &defaults;
   *out_tuning = NULL;
@@ -334,12 +342,17 @@ hone_status_t hone_model_tune(const hone_model_t* model, const hone_tuning_optio
   t->report.database_error = t->report.stop = "";
   hone_map_init(&t->by_digest, allocator);
   hone_status_t status = hone_arena_create(allocator, &t->arena);
-  if (!status) status = run(t, model);
+  if (!status) status = run(t, collect, subject);
   if (status)
     hone_tuning_destroy(t);
   else
     *out_tuning = t;
   return status;
+}
+
+hone_status_t hone_model_tune(const hone_model_t* model, const hone_tuning_options_t* options,
+                              hone_tuning_t** out_tuning) {
+  return hone_tuning_run(options, hone_tuning_collect_model, model, out_tuning);
 }
 
 const hone_tuning_report_t* hone_tuning_report(const hone_tuning_t* tuning) {

@@ -43,7 +43,16 @@ struct hone_tuning {
   hone_tuning_report_t report;
 };
 
-/* tune_kernels.c: the model's kernels, with rigs to try them on. */
-HONE_MUST_USE hone_status_t hone_tuning_collect(hone_tuning_t* tuning, const hone_model_t* model);
+/* Finds the kernels, with rigs to try them on. */
+typedef hone_status_t (*hone_tuning_collect_t)(hone_tuning_t* tuning, const void* subject);
+/* Of a hone_model_t (tune_kernels.c). */
+HONE_MUST_USE hone_status_t hone_tuning_collect_model(hone_tuning_t* tuning, const void* model);
+/* Opens the device, collects, tunes. Errors as hone_model_tune. */
+HONE_MUST_USE hone_status_t hone_tuning_run(const hone_tuning_options_t* options,
+                                            hone_tuning_collect_t collect, const void* subject,
+                                            hone_tuning_t** out_tuning);
+/* Adds a copy of a kernel that was lowered, the program's `entry`. Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_tuning_add(hone_tuning_t* tuning, const hone_kernel_t* lowered,
+                                            const char* digest, int entry);
 
 #endif

@@ -15,6 +15,7 @@
 #define HONE_TUNE_SPACE_H
 
 #include "base/str.h"
+#include "hone/space.h"
 
 enum {
   HONE_SPACE_MOST_PARAMETERS = 32,
@@ -40,11 +41,9 @@ typedef struct hone_parameter {
 } hone_parameter_t;
 
 /* Which choice each parameter takes; entries past the last parameter are 0. */
-typedef struct hone_candidate {
+struct hone_candidate {
   uint16_t choice[HONE_SPACE_MOST_PARAMETERS];
-} hone_candidate_t;
-
-typedef struct hone_space hone_space_t;
+};
 
 /* Whether a candidate may be tried; a pure function. */
 typedef bool (*hone_space_rule_t)(const hone_space_t* space, const hone_candidate_t* candidate,
@@ -54,29 +53,8 @@ HONE_MUST_USE hone_status_t hone_space_create(const hone_allocator_t* allocator,
                                               hone_space_t** out_space);
 void hone_space_destroy(hone_space_t* space); /* NULL is allowed */
 
-/* ---- defining ----
- * Names and words consist of letters, digits, '_', '.' and '-'. Everything is
- * copied. Errors: INVALID_ARGUMENT (a bad or repeated name, word or number),
- * OUT_OF_RANGE (too many parameters, choices, or candidates: 2^62), OUT_OF_MEMORY;
- * the space is then as it was. */
+/* ---- defining: hone/space.h, and what follows ---- */
 
-/* A number out of a list, whose order says which are neighbours. */
-HONE_MUST_USE hone_status_t hone_space_define_numbers(hone_space_t* space, const char* name,
-                                                      int count, const int64_t* numbers);
-/* Powers of two from `first` to `last`, both included and powers of two. */
-HONE_MUST_USE hone_status_t hone_space_define_powers(hone_space_t* space, const char* name,
-                                                     int64_t first, int64_t last);
-/* A word out of a list: what to do to a loop (none, unroll, vector), for example. */
-HONE_MUST_USE hone_status_t hone_space_define_words(hone_space_t* space, const char* name,
-                                                    int count, const char* const* words);
-/* `parts` factors, outermost first, whose product is `extent`, each way of
- * factoring a choice; the innermost is at most `most_inner` (0: no limit). */
-HONE_MUST_USE hone_status_t hone_space_define_split(hone_space_t* space, const char* name,
-                                                    int64_t extent, int parts, int64_t most_inner);
-/* An order of `count` axes, outermost first: each permutation is a choice, the first is as given.
- */
-HONE_MUST_USE hone_status_t hone_space_define_order(hone_space_t* space, const char* name,
-                                                    int count, const char* const* axes);
 /* Only candidates for which all rules added say true are valid. At most 8 rules. */
 HONE_MUST_USE hone_status_t hone_space_add_rule(hone_space_t* space, hone_space_rule_t rule,
                                                 void* context);
@@ -110,17 +88,6 @@ void hone_space_settle(const hone_space_t* space, hone_candidate_t* candidate);
 /* Whether each choice exists, is settled, and every rule agrees. */
 bool hone_space_is_valid(const hone_space_t* space, const hone_candidate_t* candidate);
 hone_candidate_t hone_space_default(const hone_space_t* space);
-
-/* ---- reading a candidate ----
- * Asking for a parameter that the space lacks is a bug in the recipe; the
- * answer is then 0 or NULL. */
-
-/* Part `part` of the choice: the number itself (part 0), or a factor of a split. */
-int64_t hone_candidate_number(const hone_space_t* space, const hone_candidate_t* candidate,
-                              const char* name, int part);
-/* The word chosen (part 0), or the axis at place `part` of an order. */
-const char* hone_candidate_word(const hone_space_t* space, const hone_candidate_t* candidate,
-                                const char* name, int part);
 
 /* ---- text ---- */
 

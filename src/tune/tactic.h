@@ -34,6 +34,8 @@ struct hone_tactic {
   /* How long a run will take, in seconds, by the model of cost (cost.h). */
   double (*cost)(const void* facts, const hone_device_properties_t* properties,
                  const hone_space_t* space, const hone_candidate_t* candidate);
+  /* Of one that a user wrote: defines and schedules in place of `space` and `build`. */
+  const struct hone_template* form;
 };
 
 #endif

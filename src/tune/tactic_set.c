@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "hone/template.h"
 #include "tune/apply.h"
 
 /* A candidate has to be so much faster than the default to be used instead. */
@@ -59,6 +60,8 @@ hone_status_t hone_tactic_set_build(const hone_tactic_set_t* set, hone_kernel_t*
                                     const hone_candidate_t* candidate) {
   const hone_tactic_entry_t* entry = entry_of(set, candidate);
   hone_candidate_t part = part_of(entry, candidate);
+  const hone_template_t* form = entry->tactic->form;
+  if (form) return form->schedule(form->self, entry->space, &part, kernel);
   return entry->tactic->build(kernel, &set->properties, entry->space, &part);
 }
 
@@ -126,6 +129,14 @@ static void choose_default(const hone_kernel_t* kernel, hone_tactic_set_t* set) 
   hone_space_set_default(set->space, &best);
 }
 
+static hone_status_t define(const hone_tactic_set_t* set, hone_kernel_t* kernel,
+                            hone_tactic_entry_t* entry) {
+  const hone_template_t* form = entry->tactic->form;
+  HONE_TRY(hone_space_create(set->allocator, &entry->space));
+  HONE_TRY(entry->tactic->space(kernel, &set->properties, set->arena, entry->space, &entry->facts));
+  return form ? form->space(form->self, entry->space) : NULL;
+}
+
 static hone_status_t fill(hone_tactic_set_t* set, hone_kernel_t* kernel) {
   const char* names[HONE_TACTIC_SET_MOST];
   for (int i = 0; i < set->n_entries; i++) {
@@ -133,9 +144,7 @@ static hone_status_t fill(hone_tactic_set_t* set, hone_kernel_t* kernel) {
     size_t length = strlen(set->name);
     names[i] = entry->tactic->name;
     snprintf(set->name + length, sizeof set->name - length, "%s%s", i ? "+" : "", names[i]);
-    HONE_TRY(hone_space_create(set->allocator, &entry->space));
-    HONE_TRY(
-        entry->tactic->space(kernel, &set->properties, set->arena, entry->space, &entry->facts));
+    HONE_TRY(define(set, kernel, entry));
   }
   HONE_TRY(hone_space_create(set->allocator, &set->space));
   HONE_TRY(hone_space_define_words(set->space, "tactic", set->n_entries, names));
@@ -146,23 +155,45 @@ static hone_status_t fill(hone_tactic_set_t* set, hone_kernel_t* kernel) {
   return NULL;
 }
 
+static hone_status_t begin(const hone_allocator_t* allocator,
+                           const hone_device_properties_t* properties,
+                           hone_tactic_set_t** out_set) {
+  hone_tactic_set_t* set = *out_set = hone_alloc(allocator, sizeof *set);
+  if (!set) return hone_oom();
+  set->allocator = allocator;
+  set->properties = *properties;
+  return hone_arena_create(allocator, &set->arena);
+}
+
+/* Gives the status on, and no set with a failure. */
+static hone_status_t end(hone_status_t status, hone_tactic_set_t** set) {
+  if (!status) return NULL;
+  hone_tactic_set_destroy(*set);
+  *set = NULL;
+  return status;
+}
+
 hone_status_t hone_tactic_set_create(const hone_allocator_t* allocator, hone_kernel_t* kernel,
                                      const hone_device_properties_t* properties,
                                      const hone_tactic_t* (*tactic)(const hone_device_t*, int),
                                      const hone_device_t* device, hone_tactic_set_t** out_set) {
-  *out_set = NULL;
-  hone_tactic_set_t* set = hone_alloc(allocator, sizeof *set);
-  if (!set) return hone_oom();
-  set->allocator = allocator;
-  set->properties = *properties;
-  hone_status_t status = hone_arena_create(allocator, &set->arena);
-  if (!status) status = collect(set, kernel, tactic, device);
-  if (!status) status = fill(set, kernel);
-  if (status)
-    hone_tactic_set_destroy(set);
-  else
-    *out_set = set;
-  return status;
+  hone_status_t status = begin(allocator, properties, out_set);
+  if (!status) status = collect(*out_set, kernel, tactic, device);
+  if (!status) status = fill(*out_set, kernel);
+  return end(status, out_set);
+}
+
+hone_status_t hone_tactic_set_create_single(const hone_allocator_t* allocator,
+                                            hone_kernel_t* kernel,
+                                            const hone_device_properties_t* properties,
+                                            const hone_tactic_t* tactic,
+                                            hone_tactic_set_t** out_set) {
+  hone_status_t status = begin(allocator, properties, out_set);
+  if (!status) {
+    insert(*out_set, tactic);
+    status = fill(*out_set, kernel);
+  }
+  return end(status, out_set);
 }
 
 void hone_tactic_set_destroy(hone_tactic_set_t* set) {

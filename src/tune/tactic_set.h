@@ -36,6 +36,11 @@ hone_tactic_set_create(const hone_allocator_t* allocator, hone_kernel_t* kernel,
                        const hone_device_properties_t* properties,
                        const hone_tactic_t* (*tactic)(const hone_device_t* device, int index),
                        const hone_device_t* device, hone_tactic_set_t** out_set);
+/* The same of a single tactic. */
+HONE_MUST_USE hone_status_t
+hone_tactic_set_create_single(const hone_allocator_t* allocator, hone_kernel_t* kernel,
+                              const hone_device_properties_t* properties,
+                              const hone_tactic_t* tactic, hone_tactic_set_t** out_set);
 void hone_tactic_set_destroy(hone_tactic_set_t* set); /* NULL is allowed */
 
 /* The tactic that a candidate of the joint space chooses. */
