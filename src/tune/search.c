@@ -46,7 +46,7 @@ hone_status_t hone_search_create(const hone_allocator_t* allocator, const hone_s
   if (options) full = *options;
   if (!full.strategy) full.strategy = "learned";
   if (!full.features) full.n_features = 0;
-  const hone_strategy_t* strategy;
+  const hone_strategy_t* strategy = NULL;
   HONE_TRY(find_strategy(full.strategy, &strategy));
   hone_search_t* search = hone_alloc(allocator, sizeof *search);
   if (!search) return hone_oom();

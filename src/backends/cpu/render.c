@@ -47,8 +47,6 @@ static void close_block(hone_renderer_t* r) {
 }
 
 static void render_vector(hone_renderer_t* r, const hone_stmt_t* loop) {
-  if (!hone_dim_is(loop->extent, r->lanes))
-    hone_render_refuse(r, "has a vector loop that is not as long as the vectors");
   hone_c_indent(r->out, r->depth);
   hone_str_append(r->out, "{\n");
   r->vector = loop;
@@ -230,7 +228,8 @@ hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int
                               const hone_target_t* target, hone_str_t* out) {
   hone_renderer_t r = {.out = out, .lanes = lanes, .target = target};
   HONE_TRY(hone_kernel_clone(kernel, &r.kernel));
-  hone_status_t status = hone_kernel_expand_unrolled(r.kernel);
+  hone_status_t status = hone_render_fit_vectors(r.kernel, lanes);
+  if (!status) status = hone_kernel_expand_unrolled(r.kernel);
   size_t n = (size_t)r.kernel->n_buffers;
   r.storage = hone_arena_array(r.kernel->arena, n, sizeof *r.storage);
   r.scopes = hone_arena_array(r.kernel->arena, n, sizeof *r.scopes);

@@ -36,6 +36,8 @@ hone_dtype_t hone_cpu_computing(hone_dtype_t dtype);
 /* Name of the C type of an element in memory. */
 const char* hone_cpu_storage_type(hone_dtype_t dtype);
 
+/* render_fit.c: makes every vector loop as long as vectors are. Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_render_fit_vectors(hone_kernel_t* kernel, int lanes);
 /* render_term.c: writes what computes the term before the statement. */
 hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done);
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */
