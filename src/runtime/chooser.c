@@ -151,7 +151,8 @@ static hone_status_t choose(hone_chooser_t* c, hone_kernel_t* kernel, hone_choic
 }
 
 /* The choice for the kernel, made where there is none; what failed is not kept. */
-static hone_status_t find(hone_chooser_t* c, hone_kernel_t* kernel, hone_choice_t** out_choice) {
+hone_status_t hone_chooser_find(hone_chooser_t* c, hone_kernel_t* kernel,
+                                hone_choice_t** out_choice) {
   char digest[HONE_KERNEL_DIGEST_SIZE];
   HONE_TRY(hone_kernel_digest(kernel, digest));
   *out_choice = hone_map_get(&c->choices, digest);
@@ -167,10 +168,8 @@ static hone_status_t find(hone_chooser_t* c, hone_kernel_t* kernel, hone_choice_
   return status;
 }
 
-hone_status_t hone_chooser_schedule(hone_chooser_t* c, hone_kernel_t* kernel,
-                                    hone_choice_t** out_choice) {
-  HONE_TRY(find(c, kernel, out_choice));
-  const hone_choice_t* choice = *out_choice;
+hone_status_t hone_chooser_build(hone_chooser_t* c, const hone_choice_t* choice,
+                                 hone_kernel_t* kernel) {
   if (!choice->set) return c->backend->schedule(c->device, kernel);
   return hone_tactic_set_build(choice->set, kernel, &choice->candidate);
 }

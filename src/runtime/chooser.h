@@ -39,9 +39,11 @@ HONE_MUST_USE hone_status_t hone_chooser_create(const hone_allocator_t* allocato
                                                 hone_chooser_t** out_chooser);
 void hone_chooser_destroy(hone_chooser_t* chooser); /* NULL is allowed */
 
-/* Chooses for a lowered kernel, and gives it that schedule. Errors:
- * UNSUPPORTED, OUT_OF_MEMORY. */
-HONE_MUST_USE hone_status_t hone_chooser_schedule(hone_chooser_t* chooser, hone_kernel_t* kernel,
-                                                  hone_choice_t** out_choice);
+/* Chooses for a lowered kernel; equal kernels get the same choice. Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_chooser_find(hone_chooser_t* chooser, hone_kernel_t* kernel,
+                                              hone_choice_t** out_choice);
+/* Gives the kernel that schedule. Errors: UNSUPPORTED, OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_chooser_build(hone_chooser_t* chooser, const hone_choice_t* choice,
+                                               hone_kernel_t* kernel);
 
 #endif

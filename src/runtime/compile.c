@@ -26,6 +26,7 @@ typedef struct driver {
   hone_chooser_t* chooser;
   hone_map_t calls;   /* node (as a number) to hone_call_kernel_t */
   hone_map_t sources; /* source text to hone_program_kernel_t */
+  hone_map_t forms;   /* digest to the first hone_call_kernel_t that has it */
   int n_kernels, kernels_room;
   hone_program_kernel_t* kernels;  /* in the program's arena */
   const hone_node_t* const* nodes; /* calls, in order, with what became of them */
@@ -185,9 +186,8 @@ static void mark_constants(const hone_node_t* call, hone_kernel_t* kernel) {
 }
 
 /* Schedules a kernel, and finds its source: kernels with equal digests share one. */
-static hone_status_t choose(driver_t* d, hone_kernel_t* form, hone_choice_t** out_choice) {
-  HONE_TRY(hone_chooser_schedule(d->chooser, form, out_choice));
-  hone_choice_t* choice = *out_choice;
+static hone_status_t schedule(driver_t* d, hone_kernel_t* form, hone_choice_t* choice) {
+  HONE_TRY(hone_chooser_build(d->chooser, choice, form));
   form->tactic = choice->tactic;
   form->why = choice->why;
   HONE_TRY(dump_kernel(d, form));
@@ -195,28 +195,51 @@ static hone_status_t choose(driver_t* d, hone_kernel_t* form, hone_choice_t** ou
   return add_source(d, form, choice->seconds, &choice->entry);
 }
 
-static hone_status_t schedule(driver_t* d, hone_kernel_t* form, int* out_index) {
+/* The call whose form serves this one too: equal but for names. Checks have
+ * messages of their own, and whoever looks on wants to see each kernel. */
+static const hone_call_kernel_t* find_equal(const driver_t* d, const hone_kernel_t* form,
+                                            const hone_choice_t* choice) {
+  bool could_be = choice->entry >= 0 && !form->n_checks && !d->settings.dump && !d->settings.watch;
+  return could_be ? hone_map_get(&d->forms, choice->digest) : NULL;
+}
+
+static void share(const hone_call_kernel_t* equal, hone_call_kernel_t* out) {
+  hone_kernel_destroy(out->form);
+  out->form = equal->form;
+  out->work = equal->work;
+  out->index = equal->index;
+  out->is_shared = true;
+}
+
+static hone_status_t choose(driver_t* d, hone_call_kernel_t* out) {
   hone_choice_t* choice;
   hone_kernel_t* lowered = NULL;
-  if (d->settings.watch) HONE_TRY(hone_kernel_clone(form, &lowered));
-  hone_status_t status = choose(d, form, &choice);
-  if (!status) *out_index = choice->entry;
+  HONE_TRY(hone_chooser_find(d->chooser, out->form, &choice));
+  const hone_call_kernel_t* equal = find_equal(d, out->form, choice);
+  if (equal) {
+    share(equal, out);
+    return NULL;
+  }
+  if (d->settings.watch) HONE_TRY(hone_kernel_clone(out->form, &lowered));
+  hone_status_t status = schedule(d, out->form, choice);
+  out->index = choice->entry;
   if (!status && lowered)
     status = d->settings.watch(d->settings.watch_self, lowered, choice->digest, choice->entry);
   hone_kernel_destroy(lowered);
-  return status;
+  return status ? status : hone_map_put(&d->forms, choice->digest, out);
 }
 
 static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_kernel_t* out) {
   const char* name = hone_kernel_name(d->arena, call, d->report->n_calls);
   if (!name) return hone_oom();
+  out->name = name;
   HONE_TRY(hone_kernel_lower(call->regions[0], name, NULL, d->settings.allocator, &out->form));
   mark_constants(call, out->form);
   char why[HONE_DEVICE_TEXT_SIZE] = "";
   if (!d->backend->supports(d->device, out->form, why))
     return hone_status_make(HONE_UNSUPPORTED, "%s", why);
   HONE_TRY(hone_kernel_work(out->form, &out->work));
-  return schedule(d, out->form, &out->index);
+  return choose(d, out);
 }
 
 /* What cannot be a kernel is interpreted; other failures are failures. */
@@ -227,7 +250,7 @@ static hone_status_t make_kernel(driver_t* d, const hone_node_t* call) {
   d->report->n_calls++;
   hone_status_t status = make_form(d, call, made);
   if (!status) return NULL;
-  hone_kernel_destroy(made->form);
+  if (!made->is_shared) hone_kernel_destroy(made->form);
   made->form = NULL;
   if (hone_status_code(status) != HONE_UNSUPPORTED)
     return call->origin ? hone_status_annotate(status, "node %s", call->origin) : status;
@@ -346,11 +369,14 @@ static hone_status_t run_stages(driver_t* d) {
 
 static void close_driver(driver_t* d) {
   size_t cursor = 0;
-  for (hone_map_entry_t* e; (e = hone_map_next(&d->calls, &cursor));)
-    hone_kernel_destroy(((hone_call_kernel_t*)e->value)->form);
+  for (hone_map_entry_t* e; (e = hone_map_next(&d->calls, &cursor));) {
+    const hone_call_kernel_t* made = e->value;
+    if (!made->is_shared) hone_kernel_destroy(made->form);
+  }
   hone_chooser_destroy(d->chooser);
   hone_map_free(&d->calls);
   hone_map_free(&d->sources);
+  hone_map_free(&d->forms);
   hone_arena_destroy(d->arena);
 }
 
@@ -365,6 +391,7 @@ hone_status_t hone_compile(hone_graph_t* graph, const hone_backend_t* backend,
   if (settings) d.settings = *settings;
   if (!d.settings.allocator) d.settings.allocator = hone_allocator_system();
   hone_map_init(&d.calls, d.settings.allocator);
+  hone_map_init(&d.forms, d.settings.allocator);
   hone_map_init(&d.sources, d.settings.allocator);
   HONE_TRY(hone_arena_create(d.settings.allocator, &d.arena));
   hone_status_t status = hone_program_create(d.settings.allocator, backend, device, &d.program);

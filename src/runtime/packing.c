@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
+#include "runtime/context.h"
 
 enum { GRAIN = 256 /* rows */ };
 
@@ -95,7 +96,8 @@ hone_status_t hone_packing_apply(const hone_buffer_t* buffer, const hone_tensor_
     return hone_status_make(HONE_INTERNAL, "the packing of '%s' does not fit its weight",
                             buffer->name);
   /* The rank may be larger than a tensor's: what counts is the bytes. */
-  HONE_TRY(hone_tensor_create(allocator, from->dtype, 1, &count, out_tensor));
+  HONE_TRY(hone_tensor_create_raw(allocator ? allocator : hone_allocator_system(), from->dtype, 1,
+                                  &count, out_tensor));
   p.to = (*out_tensor)->data;
   if (count) hone_parallel_for(hone_thread_pool_shared(), rows, GRAIN, pack_rows, &p);
   return NULL;

@@ -209,7 +209,7 @@ static hone_status_t make_launch(const builder_t* b, const hone_node_t* node,
                                  const hone_call_kernel_t* call, hone_step_t* step) {
   step->kind = HONE_STEP_LAUNCH;
   step->kernel = call->index;
-  step->name = hone_arena_strdup(b->program->arena, call->form->name ? call->form->name : "");
+  step->name = hone_arena_strdup(b->program->arena, call->name ? call->name : "");
   if (!step->name) return hone_oom();
   HONE_TRY(set_sizes(b, call, step));
   HONE_TRY(set_buffers(b, call->form, node, step));

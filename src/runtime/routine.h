@@ -8,6 +8,8 @@
 /* What became of a call: a kernel, or the reason why there is none. */
 typedef struct hone_call_kernel {
   hone_kernel_t* form; /* as scheduled; NULL: interpreted */
+  bool is_shared;      /* the form belongs to an equal call before */
+  const char* name;    /* of the call's own kernel */
   int index;           /* among the program's kernels */
   const char* reason;  /* where there is no kernel */
   hone_work_t work;    /* over the form's sizes */
