@@ -173,3 +173,9 @@ hone_status_t hone_chooser_build(hone_chooser_t* c, const hone_choice_t* choice,
   if (!choice->set) return c->backend->schedule(c->device, kernel);
   return hone_tactic_set_build(choice->set, kernel, &choice->candidate);
 }
+
+hone_status_t hone_chooser_schedule(hone_chooser_t* c, hone_kernel_t* kernel,
+                                    hone_choice_t** out_choice) {
+  HONE_TRY(hone_chooser_find(c, kernel, out_choice));
+  return hone_chooser_build(c, *out_choice, kernel);
+}

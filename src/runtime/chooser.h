@@ -42,6 +42,9 @@ void hone_chooser_destroy(hone_chooser_t* chooser); /* NULL is allowed */
 /* Chooses for a lowered kernel; equal kernels get the same choice. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_chooser_find(hone_chooser_t* chooser, hone_kernel_t* kernel,
                                               hone_choice_t** out_choice);
+/* Both, for who has one kernel. */
+HONE_MUST_USE hone_status_t hone_chooser_schedule(hone_chooser_t* chooser, hone_kernel_t* kernel,
+                                                  hone_choice_t** out_choice);
 /* Gives the kernel that schedule. Errors: UNSUPPORTED, OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_chooser_build(hone_chooser_t* chooser, const hone_choice_t* choice,
                                                hone_kernel_t* kernel);
