@@ -221,10 +221,11 @@ static double amount(hone_dim_t d, const int64_t* symbols) {
 }
 
 hone_work_amount_t hone_work_eval(const hone_work_t* work, const int64_t* symbols) {
-  return (hone_work_amount_t){
-      .arithmetic = amount(work->arithmetic, symbols),
-      .transcendental = amount(work->transcendental, symbols),
-      .read = amount(work->read, symbols),
-      .written = amount(work->written, symbols),
-  };
+  hone_work_amount_t out = {.written = amount(work->written, symbols)};
+  /* What writes nothing has loops without rounds around what it would read. */
+  if (!(out.written > 0)) return out;
+  out.arithmetic = amount(work->arithmetic, symbols);
+  out.transcendental = amount(work->transcendental, symbols);
+  out.read = amount(work->read, symbols);
+  return out;
 }

@@ -87,6 +87,16 @@ static void triangles_are_exact(void** state) {
   }
 }
 
+/* Weights are not read where there is nothing to multiply them with. */
+static void loops_without_rounds_do_nothing(void** state) {
+  const char* text =
+      "kernel k { size n 0..64 input x: f32[n, 8] = 0 input w: f32[8] = 1 output out: f32[n] = 0\n"
+      "for i in n { out[i] = f32(0)\n"
+      "for j in 8 reduction { out[i] += mul(x[i, j], w[j]) } } }";
+  assert_work(text, (int64_t[]){0}, 0, 0, 0, 0);
+  assert_work(text, (int64_t[]){2}, 32, 0, 4 * (16 + 8 + 2), 8);
+}
+
 /* Beyond 2^63 nothing is claimed of operations; bytes are those of the buffers. */
 static void huge_counts_are_not_known(void** state) {
   const char* text =
@@ -137,6 +147,7 @@ int main(void) {
       cmocka_unit_test(parts_of_buffers_count_as_parts),
       cmocka_unit_test(lookups_read_what_they_look_up),
       cmocka_unit_test(triangles_are_exact),
+      cmocka_unit_test(loops_without_rounds_do_nothing),
       cmocka_unit_test(huge_counts_are_not_known),
       cmocka_unit_test(counting_leaves_kernels_alone),
       cmocka_unit_test(memory_may_run_out),

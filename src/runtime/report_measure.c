@@ -15,7 +15,8 @@ typedef struct measuring {
   int runs, run;
   double* whole; /* by run: as it is */
   double* rest;  /* by run: between the steps, when each is timed */
-  double top;    /* in steps of the whole, in this run */
+  double steps;  /* in all steps, in this run */
+  double noting; /* in taking notes of them, which is no part of the run */
   /* By depth: what has been told of steps inside of a step that has not ended. */
   double inner[MOST_DEPTH + 1];
   bool out_of_memory;
@@ -74,15 +75,13 @@ static double own_time(measuring_t* m, const hone_profile_event_t* event) {
   int depth = event->depth < MOST_DEPTH ? event->depth : MOST_DEPTH - 1;
   double own = seconds - m->inner[depth + 1];
   m->inner[depth + 1] = 0;
-  if (depth)
-    m->inner[depth] += seconds;
-  else
-    m->top += seconds;
-  return own > 0 ? own : 0;
+  m->inner[depth] += seconds;
+  if (own < 0) own = 0;
+  m->steps += own;
+  return own;
 }
 
-static void note_event(void* self, const hone_profile_event_t* event) {
-  measuring_t* m = self;
+static void add_event(measuring_t* m, const hone_profile_event_t* event) {
   double own = own_time(m, event);
   hone_report_row_t* row = find_row(m, event);
   if (!row || !make_samples(m, row)) {
@@ -94,6 +93,16 @@ static void note_event(void* self, const hone_profile_event_t* event) {
   row->count++;
   row->step.output_bytes = event->output_bytes;
   if (m->tells) m->profile(m->profile_self, event);
+}
+
+static void note_event(void* self, const hone_profile_event_t* event) {
+  measuring_t* m = self;
+  int64_t start = hone_clock_ns();
+  add_event(m, event);
+  double seconds = (double)(hone_clock_ns() - start) * 1e-9;
+  int depth = event->depth < MOST_DEPTH ? event->depth : MOST_DEPTH - 1;
+  m->inner[depth] += seconds; /* not the time of the step around it */
+  m->noting += seconds;
 }
 
 /* ---- runs ---- */
@@ -115,7 +124,7 @@ static hone_status_t run(const measuring_t* m, const hone_run_options_t* options
 
 static void begin_run(measuring_t* m) {
   memset(m->inner, 0, sizeof m->inner);
-  m->top = 0;
+  m->steps = m->noting = 0;
   for (int i = 0; i < m->report->n_rows; i++) {
     hone_report_row_t* row = m->report->rows[i];
     row->current = row->current_device = 0;
@@ -124,7 +133,8 @@ static void begin_run(measuring_t* m) {
 }
 
 static void end_run(measuring_t* m, double seconds) {
-  m->rest[m->run] = seconds > m->top ? seconds - m->top : 0;
+  double between = seconds - m->steps - m->noting;
+  m->rest[m->run] = between > 0 ? between : 0;
   for (int i = 0; i < m->report->n_rows; i++) {
     hone_report_row_t* row = m->report->rows[i];
     if (!row->seconds || !row->device_seconds) continue;

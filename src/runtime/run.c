@@ -186,12 +186,10 @@ static hone_status_t run_timed(hone_context_t* context, hone_frame_t* frame,
                                const hone_step_t* step, hone_event_t** out_after,
                                hone_profile_event_t* event) {
   const hone_backend_t* backend = context->program->backend;
-  int64_t start = hone_clock_ns();
   HONE_TRY(dispatch(context, frame, step));
   if (out_after) HONE_TRY(backend->event_record(context->stream, out_after));
   HONE_TRY(backend->synchronize(context->stream));
-  event->start_ns = (uint64_t)start;
-  event->duration_ns = (uint64_t)(hone_clock_ns() - start);
+  event->duration_ns = (uint64_t)hone_clock_ns() - event->start_ns;
   return NULL;
 }
 
@@ -210,8 +208,11 @@ static hone_status_t run_marked(hone_context_t* context, hone_frame_t* frame,
 
 static hone_status_t run_profiled(hone_context_t* context, hone_frame_t* frame,
                                   const hone_step_t* step) {
-  hone_profile_event_t event = {
-      .origin = step->origin, .primitive = step->name, .step = step, .depth = context->depth - 1};
+  hone_profile_event_t event = {.origin = step->origin,
+                                .primitive = step->name,
+                                .start_ns = (uint64_t)hone_clock_ns(),
+                                .step = step,
+                                .depth = context->depth - 1};
   if (step->kind == HONE_STEP_LAUNCH)
     HONE_TRY(run_marked(context, frame, step, &event));
   else

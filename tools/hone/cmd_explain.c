@@ -68,9 +68,13 @@ static hone_status_t print_step(const hone_report_t* report, int index, hone_str
 
 static hone_status_t print_gone(const hone_report_t* report, const char* filter, hone_str_t* line) {
   bool any = false;
+  int constants = 0;
   for (int i = 0; i < hone_report_node_count(report); i++) {
     const hone_report_node_t* node = hone_report_node(report, i);
     if (node->step >= 0 || (filter && !strstr(node->name, filter))) continue;
+    bool is_constant = strstr(node->name, " (Constant)") && !filter;
+    constants += is_constant;
+    if (is_constant) continue;
     if (!any) puts("\nnodes of which nothing is left to run:");
     any = true;
     hone_str_appendf(line, "      %s", node->name);
@@ -81,7 +85,9 @@ static hone_status_t print_gone(const hone_report_t* report, const char* filter,
       hone_str_append(line, "  part of the steps around it, or never computed");
     HONE_TRY(hone_line_flush(line));
   }
-  return NULL;
+  if (!constants) return NULL;
+  hone_str_appendf(line, "%sand %d nodes that are constants", any ? "      " : "\n", constants);
+  return hone_line_flush(line);
 }
 
 /* ---- sums ---- */
@@ -131,6 +137,7 @@ static hone_status_t print_text(const hone_reporting_t* r) {
   hone_str_init(&line, NULL);
   hone_print_subject(r, &line);
   hone_status_t status = hone_line_flush(&line);
+  if (!status) status = hone_print_guess(r, &line);
   putchar('\n');
   for (int i = 0; i < hone_report_step_count(r->report) && !status; i++)
     if (hone_step_matches(hone_report_step(r->report, i), filter))
@@ -175,8 +182,7 @@ static hone_status_t explain(hone_cli_t* cli, hone_reporting_t* r) {
   HONE_TRY(check_filter(r));
   if (!hone_cli_has(cli, "no-run")) {
     HONE_TRY(hone_reporting_add_inputs(r, true));
-    HONE_TRY(hone_report_measure(r->report, (int)hone_cli_int(cli, "runs", 10), r->run.n_inputs,
-                                 r->run.inputs, NULL, NULL));
+    HONE_TRY(hone_reporting_measure(r, (int)hone_cli_int(cli, "runs", 10), NULL, NULL));
   }
   return hone_cli_has(cli, "json") ? print_json(r) : print_text(r);
 }

@@ -142,6 +142,7 @@ static hone_status_t print_head(const hone_reporting_t* r, hone_str_t* line) {
   hone_print_seconds(times->profiled, profiled);
   hone_print_subject(r, line);
   HONE_TRY(hone_line_flush(line));
+  HONE_TRY(hone_print_guess(r, line));
   hone_str_appendf(line, "a run takes %s; %s with each step timed, as below (medians of %d)", whole,
                    profiled, times->runs);
   HONE_TRY(hone_line_flush(line));
@@ -213,9 +214,8 @@ static hone_status_t print_json(const hone_reporting_t* r, const hone_advice_t* 
 static hone_status_t measure(hone_reporting_t* r, const char* path) {
   hone_trace_t* trace = NULL;
   if (path) HONE_TRY(hone_trace_create(NULL, path, &trace));
-  hone_status_t status =
-      hone_report_measure(r->report, (int)hone_cli_int(r->run.cli, "runs", 20), r->run.n_inputs,
-                          r->run.inputs, trace ? hone_run_record : NULL, trace);
+  hone_status_t status = hone_reporting_measure(r, (int)hone_cli_int(r->run.cli, "runs", 20),
+                                                trace ? hone_run_record : NULL, trace);
   hone_status_t closed = hone_trace_close(trace);
   if (!status) return closed;
   hone_status_free(closed);

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "line.h"
 
 /* ---- opening ---- */
 
@@ -38,8 +39,11 @@ static void fill_shapes(hone_reporting_t* r) {
     hone_value_want_t* want = &r->run.wants[i];
     int64_t dims[HONE_MAX_RANK];
     int rank = hone_report_input_shape(r->report, i, dims);
-    for (int k = 0; rank == want->rank && k < rank; k++)
-      if (want->dims[k] < 0) want->dims[k] = dims[k];
+    for (int k = 0; rank == want->rank && k < rank; k++) {
+      if (want->dims[k] >= 0) continue;
+      want->dims[k] = dims[k];
+      r->guesses |= !hone_cli_has(r->run.cli, "dim");
+    }
   }
 }
 
@@ -48,6 +52,16 @@ hone_status_t hone_reporting_add_inputs(hone_reporting_t* r, bool limits) {
   fill_shapes(r);
   HONE_TRY(hone_run_read_inputs(&r->run));
   return make_report(r, limits);
+}
+
+hone_status_t hone_reporting_measure(hone_reporting_t* r, int runs, hone_profile_fn profile,
+                                     void* self) {
+  hone_status_t status =
+      hone_report_measure(r->report, runs, r->run.n_inputs, r->run.inputs, profile, self);
+  if (!r->guesses) return status;
+  return hone_status_annotate(status,
+                              "sizes that are open were taken as small as they may be; "
+                              "--dim or --shape give others");
 }
 
 void hone_reporting_close(hone_reporting_t* r) {
@@ -111,6 +125,13 @@ void hone_print_subject(const hone_reporting_t* r, hone_str_t* out) {
   const char* name;
   for (int i = 0; (name = hone_report_size_name(r->report, i)); i++)
     hone_str_appendf(out, ", %s = %lld", name, (long long)hone_report_size(r->report, name));
+}
+
+hone_status_t hone_print_guess(const hone_reporting_t* r, hone_str_t* line) {
+  if (!r->guesses) return NULL;
+  hone_str_append(line,
+                  "sizes that are open are as small as they may be: --dim NAME=SIZE gives others");
+  return hone_line_flush(line);
 }
 
 /* ---- sums ---- */

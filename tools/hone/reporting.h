@@ -11,6 +11,7 @@
 typedef struct hone_reporting {
   hone_run_t run; /* its inputs, subject and session */
   hone_report_t* report;
+  bool guesses; /* inputs have sizes that nobody gave */
 } hone_reporting_t;
 
 /* Opens the first argument on --device (else cpu, or what the engine is for), for
@@ -19,6 +20,9 @@ HONE_MUST_USE hone_status_t hone_reporting_open(hone_cli_t* cli, hone_reporting_
 /* Reads the inputs of the command line, makes up the rest, and makes the report
  * anew for them; `limits`: with what the device can do. */
 HONE_MUST_USE hone_status_t hone_reporting_add_inputs(hone_reporting_t* r, bool limits);
+/* hone_report_measure on these inputs. */
+HONE_MUST_USE hone_status_t hone_reporting_measure(hone_reporting_t* r, int runs,
+                                                   hone_profile_fn profile, void* self);
 void hone_reporting_close(hone_reporting_t* r);
 
 /* ---- what is said of it ---- */
@@ -36,6 +40,8 @@ double hone_step_share(const hone_report_step_t* step);
 bool hone_step_is(const hone_report_step_t* step, const char* kind);
 /* "model.onnx on cpu (x86-64-v4), batch = 1" */
 void hone_print_subject(const hone_reporting_t* r, hone_str_t* out);
+/* A line that says so where sizes were guessed. */
+HONE_MUST_USE hone_status_t hone_print_guess(const hone_reporting_t* r, hone_str_t* line);
 
 /* Sums over what was measured. */
 typedef struct hone_usage {
