@@ -1,4 +1,4 @@
-"""Presence is registration: an operator is one new file, a backend one new folder.
+"""Presence is registration: an operator or a tactic is one new file, a backend one new folder.
 
 The smallest of each is copied under a new name into a copy of the project,
 which is then built with nothing else changed.
@@ -27,7 +27,7 @@ def must(*command, **settings):
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory):
-    """The build folder of a hone that has one operator and one backend more."""
+    """The build folder of a hone that has one operator, one tactic and one backend more."""
     project = tmp_path_factory.mktemp("project")
     for name in ("CMakeLists.txt", "VERSION"):
         shutil.copy(ROOT / name, project)
@@ -36,6 +36,10 @@ def extended(tmp_path_factory):
     operator = (project / "src/ops/relu.c").read_text()
     (project / "src/ops/presence.c").write_text(
         operator.replace("Relu", "Presence").replace("relu", "presence"))
+    tactics = project / "src/backends/common/tactics"
+    plain = (tactics / "plain.c").read_text()
+    (tactics / "presence.c").write_text(plain.replace("hone_tactic_plain", "hone_tactic_presence")
+                                        .replace('"plain"', '"presence"'))
     backend = project / "src/backends/presence"
     shutil.copytree(project / "src/backends/null", backend)
     for file in backend.iterdir():
@@ -68,6 +72,13 @@ def test_a_new_operator_is_known(extended, tmp_path):
     done = run(extended / "hone", "check", save_model(tmp_path, "Presence"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "runs on ref" in done.stdout, done.stdout
+
+
+def test_a_new_tactic_is_tried(extended, tmp_path):
+    done = run(extended / "hone", "tune", save_model(tmp_path, "Relu"), "--budget", "1h",
+               "--trials", "1", "--db", tmp_path / "t.db", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "presence.parallel=" in done.stdout, done.stdout
 
 
 def test_an_operator_without_a_file_is_unknown(extended, tmp_path):

@@ -246,7 +246,10 @@ static hone_status_t run_tasks(hone_tuning_t* t, listener_t* l, hone_tune_task_t
   hone_tune_report_t told;
   const hone_tune_options_t options = tuner_options(t, l);
   hone_status_t status = hone_tune(t->allocator, l->n_tasks, tasks, &options, results, &told);
-  if (!status) status = l->status;
+  if (status)
+    hone_status_free(l->status);
+  else
+    status = l->status;
   HONE_TRY(status);
   t->report.trials = told.trials;
   t->report.stop = hone_tune_stop_text(told.stop);
