@@ -100,6 +100,8 @@ typedef struct hone_device_properties {
   double peak_gflops;                   /* f32, whole device; 0: not known */
   double peak_gbytes;                   /* memory traffic a second in 10^9; 0: not known */
   bool deterministic;                   /* as it was opened */
+  bool guard;                           /* as it was opened */
+  bool watches_ends;                    /* guard: accesses behind the end of a block fail */
   char model[HONE_DEVICE_TEXT_SIZE]; /* what times depend on beside the target: "AMD EPYC 7B13" */
 } hone_device_properties_t;
 
@@ -111,6 +113,10 @@ typedef struct hone_open_options {
   /* Results must not depend on which thread did what, nor on how many there
    * are: no reduction whose parts or their order vary. */
   bool deterministic;
+  /* Kernels are watched for accesses outside of their buffers, which is slow. hone puts
+   * marks around buffers; a backend may do more (catch reads and writes behind the end
+   * of a block), and shall refuse to wrap memory in which it cannot. */
+  bool guard;
 } hone_open_options_t;
 
 /* A buffer of a kernel: a part of a block. Whether the kernel is handed a

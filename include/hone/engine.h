@@ -41,6 +41,8 @@ typedef struct hone_engine_options {
   const char* precision;
   bool no_tuned;              /* kernels are built without asking what was tuned (hone/tune.h) */
   const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
+  /* Kernels that access memory outside of their buffers are found and named; slow. */
+  bool guard;
 } hone_engine_options_t;
 
 /* What an engine is. Texts live as long as the engine. */
@@ -66,8 +68,8 @@ HONE_API HONE_MUST_USE hone_status_t hone_engine_compile(const hone_model_t* mod
 /* Writes it to a file, whole or not at all. Errors: IO, OUT_OF_MEMORY. */
 HONE_API HONE_MUST_USE hone_status_t hone_engine_save(hone_engine_t* engine, const char* path);
 /* Maps a file, which must not change while the engine lives. Of the options only
- * allocator, device (NULL: the first of the engine's backend), threads and
- * deterministic are used. Errors: NOT_FOUND, IO, INVALID_DATA (not an engine,
+ * allocator, device (NULL: the first of the engine's backend), threads,
+ * deterministic and guard are used. Errors: NOT_FOUND, IO, INVALID_DATA (not an engine,
  * damaged, cut short), UNSUPPORTED (of another version), UNAVAILABLE (for
  * another device or machine), OUT_OF_MEMORY. */
 HONE_API HONE_MUST_USE hone_status_t hone_engine_load(const char* path,

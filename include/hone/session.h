@@ -30,6 +30,8 @@ typedef struct hone_session_options {
   bool explain;  /* keep notes of what became of the model's nodes, for hone/report.h */
   bool no_tuned; /* kernels are built without asking what was tuned (hone/tune.h) */
   const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
+  /* Kernels that access memory outside of their buffers are found and named; slow. */
+  bool guard;
 } hone_session_options_t;
 
 /* What a session is made of. Texts live as long as the session. */

@@ -18,7 +18,9 @@ typedef struct hone_block {
   hone_memory_t* memory;
   hone_tensor_t* tensor; /* owned; NULL: the device's own memory */
   size_t bytes;
-  bool is_arena;  /* a frame's planned block: its bytes serve other values later */
+  bool is_arena; /* a frame's planned block: its bytes serve other values later */
+  size_t fence;  /* bytes of marks behind what is in it (fence.c) */
+  bool is_fenced;
   bool is_weight; /* the program's; as those of frames it is not counted */
   struct hone_block* next_garbage;
 } hone_block_t;
@@ -79,6 +81,8 @@ void hone_slot_share(const hone_slot_t* from, hone_slot_t* to);
 /* Takes over a reference of a host's tensor. */
 void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned);
 /* Memory of its own, on the device, for what dtype, rank, dims and bytes say. */
+HONE_MUST_USE hone_status_t hone_slot_make_block(const hone_context_t* context, size_t bytes,
+                                                 hone_block_t** out_block);
 HONE_MUST_USE hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot);
 /* Sees to it that the device has it. */
 HONE_MUST_USE hone_status_t hone_slot_to_device(hone_context_t* context, hone_slot_t* slot,
@@ -96,6 +100,14 @@ HONE_MUST_USE hone_status_t hone_slot_view(hone_context_t* context, const hone_s
 HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator,
                                                    hone_dtype_t dtype, int rank,
                                                    const int64_t* dims, hone_tensor_t** out_tensor);
+
+/* ---- marks around memory, where the device was opened with guard (fence.c) ---- */
+
+/* A block for what the slot says, at an offset, between marks. */
+HONE_MUST_USE hone_status_t hone_fence_allocate(hone_context_t* context, hone_slot_t* slot);
+/* After a launch: whether the marks around its buffers are as they were. */
+HONE_MUST_USE hone_status_t hone_fence_check(hone_context_t* context, const hone_frame_t* frame,
+                                             const hone_step_t* step);
 
 /* ---- running (run.c, control.c, interpret.c, watch.c) ---- */
 

@@ -26,7 +26,8 @@ static hone_status_t open_device(hone_engine_t* engine, const char* name, const 
                                     .allocator = engine->allocator,
                                     .target = target,
                                     .threads = options->threads,
-                                    .deterministic = options->deterministic};
+                                    .deterministic = options->deterministic,
+                                    .guard = options->guard};
   return engine->backend->open(hone_device_index(name), &open, &engine->device);
 }
 

@@ -181,13 +181,14 @@ static void find_lifetimes(const hone_routine_t* routine) {
   for (int i = 0; i < routine->n_outputs; i++) use(routine, routine->outputs[i], routine->n_steps);
 }
 
-/* What a launch makes is planned, unless its size is late or it leaves. */
-static void find_places(const hone_routine_t* routine) {
+/* What a launch makes is planned, unless its size is late or it leaves, or each is
+ * to have marks of its own around it. */
+static void find_places(const hone_routine_t* routine, bool is_guarded) {
   for (int s = 0; s < routine->n_steps; s++) {
     const hone_step_t* step = &routine->steps[s];
     for (int i = 0; step->kind == HONE_STEP_LAUNCH && i < step->n_outputs; i++) {
       hone_program_value_t* value = &routine->values[step->outputs[i]];
-      value->place = value->is_late ? HONE_PLACE_HEAP : HONE_PLACE_ARENA;
+      value->place = value->is_late || is_guarded ? HONE_PLACE_HEAP : HONE_PLACE_ARENA;
     }
   }
   for (int i = 0; i < routine->n_outputs; i++) {
@@ -203,7 +204,7 @@ static hone_status_t finish_routine(finisher_t* f) {
   memset(f->in_key, 0, bytes);
   find_late(f);
   find_lifetimes(f->routine);
-  find_places(f->routine);
+  find_places(f->routine, f->program->properties.guard);
   return keep_key(f);
 }
 
@@ -227,7 +228,8 @@ static hone_status_t load_weight(const hone_program_t* program, hone_stream_t* s
   weight->block->is_weight = true;
   const hone_backend_t* backend = program->backend;
   size_t bytes = hone_tensor_bytes(weight->tensor);
-  if (program->properties.shares_host_memory && backend->wrap && bytes) {
+  if (program->properties.shares_host_memory && backend->wrap && bytes &&
+      !program->properties.guard) {
     hone_status_t status = backend->wrap(program->device, hone_tensor_data(weight->tensor), bytes,
                                          &weight->block->memory);
     if (hone_status_code(status) != HONE_UNSUPPORTED) return status;

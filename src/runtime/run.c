@@ -100,7 +100,10 @@ static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const 
   }
   if (empty) return NULL;
   if (step->error >= 0) context->has_checked = true;
-  return program->backend->launch(context->stream, &call);
+  hone_status_t status = program->backend->launch(context->stream, &call);
+  if (!program->properties.guard) return status;
+  if (status) return hone_status_annotate(status, "kernel %s", step->name);
+  return hone_fence_check(context, frame, step);
 }
 
 hone_status_t hone_step_launch(hone_context_t* context, hone_frame_t* frame,

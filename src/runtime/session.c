@@ -111,7 +111,8 @@ static hone_status_t open_device(hone_session_t* session, const hone_session_opt
   hone_open_options_t open = {.struct_size = sizeof open,
                               .allocator = session->allocator,
                               .threads = options->threads,
-                              .deterministic = options->deterministic};
+                              .deterministic = options->deterministic,
+                              .guard = options->guard};
   return session->backend->open(hone_device_index(options->device), &open, &session->device);
 }
 

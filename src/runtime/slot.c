@@ -116,8 +116,8 @@ static hone_status_t wrap_tensor(const hone_context_t* context, hone_tensor_t* t
   return NULL;
 }
 
-static hone_status_t allocate_block(const hone_context_t* context, size_t bytes,
-                                    hone_block_t** out_block) {
+hone_status_t hone_slot_make_block(const hone_context_t* context, size_t bytes,
+                                   hone_block_t** out_block) {
   const hone_program_t* program = context->program;
   HONE_TRY(make_block(context, out_block));
   hone_status_t status = program->backend->alloc(program->device, HONE_MEMORY_DEVICE,
@@ -156,6 +156,7 @@ void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned) {
 
 hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot) {
   const hone_program_t* program = context->program;
+  if (program->properties.guard) return hone_fence_allocate(context, slot);
   if (program->properties.shares_host_memory && program->backend->wrap && slot->bytes) {
     hone_tensor_t* tensor;
     HONE_TRY(
@@ -164,19 +165,25 @@ hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot) {
     hone_tensor_release(tensor);
     if (status || slot->block) return status;
   }
-  return allocate_block(context, slot->bytes, &slot->block);
+  return hone_slot_make_block(context, slot->bytes, &slot->block);
+}
+
+static hone_status_t copy_to_device(hone_context_t* context, hone_slot_t* slot, bool is_guarded) {
+  if (is_guarded)
+    HONE_TRY(hone_fence_allocate(context, slot));
+  else
+    HONE_TRY(hone_slot_make_block(context, slot->bytes, &slot->block));
+  return context->program->backend->copy_in(context->stream, slot->block->memory, slot->offset,
+                                            slot->tensor->data, slot->bytes);
 }
 
 hone_status_t hone_slot_to_device(hone_context_t* context, hone_slot_t* slot,
                                   hone_argument_t* out_argument) {
   if (!slot->block) {
-    HONE_TRY(wrap_tensor(context, slot->tensor, &slot->block));
-    if (!slot->block) {
-      HONE_TRY(allocate_block(context, slot->bytes, &slot->block));
-      HONE_TRY(context->program->backend->copy_in(context->stream, slot->block->memory, 0,
-                                                  slot->tensor->data, slot->bytes));
-    }
+    bool is_guarded = context->program->properties.guard;
     slot->offset = 0;
+    if (!is_guarded) HONE_TRY(wrap_tensor(context, slot->tensor, &slot->block));
+    if (!slot->block) HONE_TRY(copy_to_device(context, slot, is_guarded));
   }
   *out_argument = (hone_argument_t){slot->block->memory, slot->offset};
   return NULL;
@@ -217,7 +224,7 @@ hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot) {
   HONE_TRY(hone_slot_allocate(context, &kept));
   hone_status_t status = NULL;
   if (slot->bytes)
-    status = context->program->backend->copy(context->stream, kept.block->memory, 0,
+    status = context->program->backend->copy(context->stream, kept.block->memory, kept.offset,
                                              slot->block->memory, slot->offset, slot->bytes);
   *slot = kept; /* the tensor goes over; a reference to the arena is none */
   return status;

@@ -112,7 +112,8 @@ static hone_status_t do_verify(job_t* job) {
     return NULL;
   }
   HONE_TRY(hone_verify_device_open(hone_cli_text(cli, "device", "cpu"),
-                                   (int)hone_cli_int(cli, "threads", 0), &job->device));
+                                   (int)hone_cli_int(cli, "threads", 0), hone_cli_has(cli, "guard"),
+                                   &job->device));
   job->report.device = &job->device;
   job->report.seed = job->options.seed;
   const char *resume = hone_cli_text(cli, "resume", NULL), *out = hone_cli_text(cli, "out", NULL);
@@ -186,6 +187,7 @@ static const hone_option_t options[] = {
     {.name = "threads",
      .argument = "COUNT",
      .help = "that kernels may use, on devices that are made of threads; 0: all"},
+    HONE_OPTION_GUARD,
     {.name = "resume",
      .argument = "FILE",
      .help = "keep a journal in the file, and leave out what it says is done",

@@ -107,6 +107,11 @@ bool hone_cli_is_terminal(const hone_cli_t* cli);
     .name = "deterministic",                                               \
     .help = "equal inputs give equal bits, whatever the number of threads" \
   }
+#define HONE_OPTION_GUARD                                                                   \
+  {                                                                                         \
+    .name = "guard",                                                                        \
+    .help = "find kernels that access memory outside of their buffers, and name them; slow" \
+  }
 #define HONE_OPTION_PRECISION                                                                 \
   {                                                                                           \
     .name = "precision", .argument = "KIND",                                                  \

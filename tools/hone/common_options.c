@@ -86,6 +86,7 @@ hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model, const
                                     .device = device ? device : hone_cli_text(cli, "device", "ref"),
                                     .threads = hone_cli_threads(cli),
                                     .deterministic = hone_cli_has(cli, "deterministic"),
+                                    .guard = hone_cli_has(cli, "guard"),
                                     .precision = hone_cli_text(cli, "precision", NULL),
                                     .explain = cli->reports};
   HONE_TRY(hone_cli_allocator(cli, &options.allocator));

@@ -44,7 +44,8 @@ static hone_status_t open_engine(hone_cli_t* cli, const char* device, hone_subje
   hone_engine_options_t options = {.struct_size = sizeof options,
                                    .device = device,
                                    .threads = hone_cli_threads(cli),
-                                   .deterministic = hone_cli_has(cli, "deterministic")};
+                                   .deterministic = hone_cli_has(cli, "deterministic"),
+                                    .guard = hone_cli_has(cli, "guard")};
   HONE_TRY(hone_cli_allocator(cli, &options.allocator));
   int64_t start = hone_clock_ns();
   HONE_TRY(hone_engine_load(out->path, &options, &out->engine));
@@ -94,7 +95,8 @@ static hone_status_t open_graph(hone_cli_t* cli, const char* device, hone_subjec
   hone_session_options_t options = {.struct_size = sizeof options,
                                     .device = out->device,
                                     .threads = hone_cli_threads(cli),
-                                    .deterministic = hone_cli_has(cli, "deterministic")};
+                                    .deterministic = hone_cli_has(cli, "deterministic"),
+                                    .guard = hone_cli_has(cli, "guard")};
   int64_t start = hone_clock_ns();
   HONE_TRY(hone_subject_read_graph(out->path, &graph));
   out->load_ms = ms_since(start);

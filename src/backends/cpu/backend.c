@@ -33,6 +33,7 @@ static void find_properties(hone_device_t* device) {
   p->cache_bytes[2] = (size_t)target->l3_bytes;
   p->alignment = 64;
   p->deterministic = device->deterministic;
+  p->guard = p->watches_ends = device->guard;
 }
 
 static void close(hone_device_t* device) {
@@ -55,6 +56,7 @@ static hone_status_t open(int index, const hone_open_options_t* options,
   if (!device) return hone_oom();
   device->allocator = allocator;
   device->deterministic = options->deterministic;
+  device->guard = options->guard;
   device->threads = options->threads > 0 ? options->threads : hone_cpu_count();
   pthread_mutex_init(&device->mutex, NULL);
   hone_status_t status = hone_arena_create(allocator, &device->arena);

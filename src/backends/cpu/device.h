@@ -16,6 +16,7 @@ struct hone_device {
   hone_device_properties_t properties;
   int threads; /* that a launch may use */
   bool deterministic;
+  bool guard; /* memory and launches are those of fence.h */
   hone_arena_t* arena;
   hone_target_t target;
   /* Found when something is first to be built: a machine without a compiler

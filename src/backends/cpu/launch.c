@@ -2,6 +2,7 @@
  * among the threads. Which thread does which round changes no result: rounds
  * are independent of each other, so a run is as deterministic as its kernels. */
 #include "backends/cpu/device.h"
+#include "backends/cpu/fence.h"
 #include "base/memory.h"
 #include "base/thread_pool.h"
 
@@ -18,7 +19,7 @@ static void run_rounds(void* context, int64_t begin, int64_t end) {
   call->entry(call->buffers, call->sizes, begin, end);
 }
 
-static void run(const hone_device_t* device, const hone_launch_t* launch, void** buffers) {
+static hone_status_t run(const hone_device_t* device, const hone_launch_t* launch, void** buffers) {
   for (int i = 0; i < launch->n_buffers; i++) {
     const hone_argument_t* argument = &launch->buffers[i];
     buffers[i] = argument->memory ? argument->memory->data + argument->offset : NULL;
@@ -26,20 +27,25 @@ static void run(const hone_device_t* device, const hone_launch_t* launch, void**
   call_t call = {launch->module->entries[launch->entry], buffers, launch->sizes};
   int64_t rounds = launch->groups[0] * launch->groups[1] * launch->groups[2];
   hone_thread_pool_t* pool = rounds > 1 ? hone_thread_pool_shared() : NULL;
-  hone_parallel_for_on(pool, device->threads, rounds, 1, run_rounds, &call);
+  if (!device->guard) {
+    hone_parallel_for_on(pool, device->threads, rounds, 1, run_rounds, &call);
+    return NULL;
+  }
+  hone_cpu_trap_arm();
+  cpu_trap_t trap = {.run = run_rounds, .context = &call};
+  hone_parallel_for_on(pool, device->threads, rounds, 1, hone_cpu_trap_run, &trap);
+  const void* address = atomic_load(&trap.address);
+  return address ? hone_cpu_trap_status(address, launch) : NULL;
 }
 
 hone_status_t hone_cpu_launch(hone_stream_t* stream, const hone_launch_t* launch) {
   const hone_device_t* device = stream->device;
   void* few[FEW_BUFFERS];
-  if (launch->n_buffers <= FEW_BUFFERS) {
-    run(device, launch, few);
-    return NULL;
-  }
+  if (launch->n_buffers <= FEW_BUFFERS) return run(device, launch, few);
   size_t bytes = (size_t)launch->n_buffers * sizeof(void*);
   void** buffers = hone_alloc(device->allocator, bytes);
   if (!buffers) return hone_oom();
-  run(device, launch, buffers);
+  hone_status_t status = run(device, launch, buffers);
   hone_free(device->allocator, buffers, bytes);
-  return NULL;
+  return status;
 }

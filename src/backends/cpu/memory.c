@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/device.h"
+#include "backends/cpu/fence.h"
 
 enum { LEAST_BYTES = 64 }; /* what a buffer without elements still has */
 
@@ -13,6 +14,10 @@ hone_status_t hone_cpu_alloc(hone_device_t* device, hone_memory_kind_t kind, siz
   const hone_allocator_t* allocator = device->allocator;
   *out_memory = NULL;
   if (size < LEAST_BYTES) size = LEAST_BYTES;
+  if (device->guard) {
+    *out_memory = hone_cpu_fence_alloc(device, size);
+    return *out_memory ? NULL : hone_oom();
+  }
   hone_memory_t* memory = hone_alloc(allocator, sizeof *memory);
   if (!memory) return hone_oom();
   memory->data = allocator->resize(allocator->self, NULL, 0, size); /* not zeroed */
@@ -27,6 +32,10 @@ hone_status_t hone_cpu_alloc(hone_device_t* device, hone_memory_kind_t kind, siz
 
 void hone_cpu_free(hone_device_t* device, hone_memory_t* memory) {
   if (!memory) return;
+  if (device->guard) {
+    hone_cpu_fence_free(device, memory);
+    return;
+  }
   if (!memory->wrapped) hone_free(device->allocator, memory->data, memory->size);
   hone_free(device->allocator, memory, sizeof *memory);
 }
@@ -34,6 +43,8 @@ void hone_cpu_free(hone_device_t* device, hone_memory_t* memory) {
 hone_status_t hone_cpu_wrap(hone_device_t* device, void* data, size_t size,
                             hone_memory_t** out_memory) {
   *out_memory = NULL;
+  if (device->guard)
+    return hone_status_make(HONE_UNSUPPORTED, "memory of others has no fences around it");
   if ((uintptr_t)data % device->properties.alignment)
     return hone_status_make(HONE_UNSUPPORTED, "memory at %p is not aligned to %zu bytes", data,
                             device->properties.alignment);

@@ -15,15 +15,17 @@ static hone_status_t describe(hone_verify_device_t* device) {
   return NULL;
 }
 
-hone_status_t hone_verify_device_open(const char* name, int threads,
+hone_status_t hone_verify_device_open(const char* name, int threads, bool guard,
                                       hone_verify_device_t* out_device) {
   *out_device = (hone_verify_device_t){.name = name, .backend = hone_backend_find(name)};
   if (!out_device->backend)
     return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", name);
   HONE_TRY(describe(out_device));
   if (!hone_backend_runs_kernels(out_device->backend)) return NULL;
-  hone_open_options_t options = {
-      .struct_size = sizeof options, .allocator = hone_allocator_system(), .threads = threads};
+  hone_open_options_t options = {.struct_size = sizeof options,
+                                 .allocator = hone_allocator_system(),
+                                 .threads = threads,
+                                 .guard = guard};
   return out_device->backend->open(hone_device_index(name), &options, &out_device->device);
 }
 

@@ -189,7 +189,7 @@ typedef struct hone_verify_device {
   char description[HONE_DEVICE_TEXT_SIZE];
 } hone_verify_device_t;
 
-HONE_MUST_USE hone_status_t hone_verify_device_open(const char* name, int threads,
+HONE_MUST_USE hone_status_t hone_verify_device_open(const char* name, int threads, bool guard,
                                                     hone_verify_device_t* out_device);
 void hone_verify_device_close(hone_verify_device_t* device);
 /* Rewrites the graph, which must outlive the program. */
