@@ -231,7 +231,10 @@ static hone_status_t preprocess(build_t* build, const char* prelude, const char*
   char* data = NULL;
   size_t size = 0;
   if (!status && !hone_process_ok(process)) status = failed(build, process, "the prelude");
-  if (!status) status = hone_file_read(build->allocator, to, OBJECT_LIMIT, &data, &size);
+  if (!status)
+    status =
+        hone_status_annotate(hone_file_read(build->allocator, to, OBJECT_LIMIT, &data, &size),
+                             "the C compiler %s made nothing of the prelude", process->argv[0]);
   if (!status && !(*out_text = hone_arena_strndup(build->arena, data, size))) status = hone_oom();
   if (data) hone_free(build->allocator, data, size + 1);
   remove_file(from);
