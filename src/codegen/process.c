@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -19,6 +20,7 @@ enum {
 };
 
 static const char* const settings[] = {"LC_ALL=C", "CCACHE_DISABLE=1"};
+static const char temporary_name[] = "TMPDIR=";
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 typedef struct running {
@@ -31,7 +33,8 @@ typedef struct running {
 typedef struct runner {
   const hone_allocator_t* allocator;
   char** environment;
-  size_t environment_size; /* bytes */
+  size_t environment_size;  /* bytes */
+  char temporary[PATH_MAX]; /* "TMPDIR=…"; "": as it is */
   int64_t limit_ms;
   int slots, busy;
   running_t running[MAX_PARALLEL];
@@ -45,7 +48,9 @@ static int64_t now_ms(void) {
 
 /* ---- the environment ---- */
 
-static bool is_overridden(const char* variable) {
+static bool is_overridden(const runner_t* runner, const char* variable) {
+  if (runner->temporary[0] && strncmp(variable, temporary_name, sizeof temporary_name - 1) == 0)
+    return true;
   for (int i = 0; i < SETTINGS; i++) {
     size_t name = (size_t)(strchr(settings[i], '=') - settings[i]) + 1;
     if (strncmp(variable, settings[i], name) == 0) return true;
@@ -56,12 +61,13 @@ static bool is_overridden(const char* variable) {
 static hone_status_t make_environment(runner_t* runner) {
   size_t count = 0, used = 0;
   while (environ && environ[count]) count++;
-  runner->environment_size = (count + SETTINGS + 1) * sizeof *runner->environment;
+  runner->environment_size = (count + SETTINGS + 2) * sizeof *runner->environment;
   runner->environment = hone_alloc(runner->allocator, runner->environment_size);
   if (!runner->environment) return hone_oom();
   for (size_t i = 0; i < count && environ[i]; i++)
-    if (!is_overridden(environ[i])) runner->environment[used++] = environ[i];
+    if (!is_overridden(runner, environ[i])) runner->environment[used++] = environ[i];
   for (int i = 0; i < SETTINGS; i++) runner->environment[used++] = (char*)settings[i];
+  if (runner->temporary[0]) runner->environment[used++] = runner->temporary;
   return NULL;
 }
 
@@ -220,6 +226,9 @@ hone_status_t hone_process_run(const hone_allocator_t* allocator, int count,
   runner_t runner = {.allocator = allocator, .limit_ms = limit_ms, .slots = parallel};
   if (runner.slots < 1) runner.slots = 1;
   if (runner.slots > MAX_PARALLEL) runner.slots = MAX_PARALLEL;
+  if (count > 0 && processes[0].temporary)
+    snprintf(runner.temporary, sizeof runner.temporary, "%s%s", temporary_name,
+             processes[0].temporary);
   HONE_TRY(make_environment(&runner));
   hone_status_t status = NULL;
   int next = 0;

@@ -14,6 +14,9 @@ enum { HONE_PROCESS_OUTPUT_SIZE = 4096 };
 
 typedef struct hone_process {
   const char* const* argv; /* argv[0] is the path of the program; ends in NULL */
+  /* Folder for files of its own, so that they go with the folder when it is killed; the
+   * first of the programs says it for all. NULL: the usual one. */
+  const char* temporary;
   /* Results */
   int exit_code; /* -1 when it did not end by itself; 127 when it could not be started */
   int signal;    /* that ended it; 0: none */

@@ -225,6 +225,7 @@ static hone_status_t preprocess(build_t* build, const char* prelude, const char*
   const char* const rest[] = {"-E", "-P", "-dD", "-o", to, from};
   add_words(&words, rest, 6);
   process->argv = copy_words(build->arena, &words);
+  process->temporary = build->folder.path;
   if (!process->argv) return hone_oom();
   hone_status_t status = write_file(from, prelude, strlen(prelude));
   if (!status) status = hone_process_run(build->allocator, 1, process, 1, build->limit_ms);
@@ -303,6 +304,7 @@ static hone_status_t add_job(build_t* build, item_t* item) {
   const char* const rest[] = {"-c", "-o", item->object_path, item->source_path};
   add_words(&words, rest, 4);
   item->job = build->n_jobs++;
+  build->jobs[item->job].temporary = build->folder.path;
   build->jobs[item->job].argv = copy_words(build->arena, &words);
   return build->jobs[item->job].argv ? NULL : hone_oom();
 }
@@ -401,6 +403,7 @@ static hone_status_t link_all(build_t* build, char** out_bytes, size_t* out_size
   hone_process_t* process = hone_arena_alloc(build->arena, sizeof *process);
   if (!product || !process) return hone_oom();
   HONE_TRY(link_words(build, product, &process->argv));
+  process->temporary = build->folder.path;
   HONE_TRY(hone_process_run(build->allocator, 1, process, 1, build->limit_ms));
   return read_product(build, product, process, "the kernels to link", out_bytes, out_size);
 }

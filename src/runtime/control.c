@@ -191,8 +191,8 @@ static hone_status_t stack_on_device(const loop_t* loop, const stack_t* stack, h
     if (!slot->bytes) continue;
     HONE_TRY(hone_slot_to_device(context, slot, &part));
     HONE_TRY(context->program->backend->copy(context->stream, out->block->memory,
-                                             out->offset + (size_t)r * slot->bytes, part.memory, part.offset,
-                                             slot->bytes));
+                                             out->offset + (size_t)r * slot->bytes, part.memory,
+                                             part.offset, slot->bytes));
   }
   return NULL;
 }

@@ -45,7 +45,7 @@ static hone_status_t open_engine(hone_cli_t* cli, const char* device, hone_subje
                                    .device = device,
                                    .threads = hone_cli_threads(cli),
                                    .deterministic = hone_cli_has(cli, "deterministic"),
-                                    .guard = hone_cli_has(cli, "guard")};
+                                   .guard = hone_cli_has(cli, "guard")};
   HONE_TRY(hone_cli_allocator(cli, &options.allocator));
   int64_t start = hone_clock_ns();
   HONE_TRY(hone_engine_load(out->path, &options, &out->engine));
