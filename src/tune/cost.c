@@ -53,23 +53,10 @@ double hone_cost_extent(hone_dim_t extent) {
 
 /* Of an elementwise primitive, as additions. */
 static double weight(const hone_term_t* term) {
-  switch (term->prim) {
-    case HONE_PRIM_DIV:
-    case HONE_PRIM_REM:
-    case HONE_PRIM_SQRT:
-      return 6;
-    case HONE_PRIM_EXP:
-    case HONE_PRIM_LOG:
-    case HONE_PRIM_SIN:
-    case HONE_PRIM_COS:
-    case HONE_PRIM_ATAN:
-    case HONE_PRIM_TANH:
-    case HONE_PRIM_ERF:
-    case HONE_PRIM_POW:
-      return 20;
-    default:
-      return 1;
-  }
+  if (hone_prim_is_transcendental(term->prim)) return 20;
+  bool is_slow =
+      term->prim == HONE_PRIM_DIV || term->prim == HONE_PRIM_REM || term->prim == HONE_PRIM_SQRT;
+  return is_slow ? 6 : 1;
 }
 
 typedef struct count {

@@ -165,12 +165,7 @@ static const hone_option_t options[] = {
      .help = "also write a page (HTML) with a picture of the plan",
      .complete = HONE_COMPLETE_FILE},
     {.name = "all", .help = "list all values, not only the largest"},
-    HONE_OPTION_DIM,
-    HONE_OPTION_DEVICE,
-    HONE_OPTION_THREADS,
-    HONE_OPTION_DETERMINISTIC,
-    HONE_OPTION_PRECISION,
-    HONE_OPTION_MEM_LIMIT,
+    HONE_OPTIONS_COMPILE,
     HONE_OPTION_JSON,
 };
 

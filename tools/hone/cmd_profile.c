@@ -270,12 +270,7 @@ static const hone_option_t options[] = {
     HONE_OPTION_INPUT,
     HONE_OPTION_SHAPE,
     {.name = "seed", .argument = "NUMBER", .help = "for inputs that are made up"},
-    HONE_OPTION_DIM,
-    HONE_OPTION_DEVICE,
-    HONE_OPTION_THREADS,
-    HONE_OPTION_DETERMINISTIC,
-    HONE_OPTION_PRECISION,
-    HONE_OPTION_MEM_LIMIT,
+    HONE_OPTIONS_COMPILE,
     HONE_OPTION_JSON,
 };
 

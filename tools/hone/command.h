@@ -120,6 +120,10 @@ bool hone_cli_is_terminal(const hone_cli_t* cli);
         "int8 for quantized models",                                                          \
     .complete = HONE_COMPLETE_CHOICE, .choices = "fp32 bf16 fp16 int8"                        \
   }
+/* What commands that compile models share. */
+#define HONE_OPTIONS_COMPILE                                                           \
+  HONE_OPTION_DIM, HONE_OPTION_DEVICE, HONE_OPTION_THREADS, HONE_OPTION_DETERMINISTIC, \
+      HONE_OPTION_PRECISION, HONE_OPTION_MEM_LIMIT
 #define HONE_OPTION_MEM_LIMIT                                                                   \
   {                                                                                             \
     .name = "mem-limit", .argument = "BYTES",                                                   \
