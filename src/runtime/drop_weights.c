@@ -9,10 +9,14 @@ static void mark_weight(const hone_routine_t* routine, int v, bool* used) {
   if (value->place == HONE_PLACE_WEIGHT) used[value->weight] = true;
 }
 
+/* Where guards may have a step interpreted, its inputs are the weights as the
+ * model has them, and its kernel reads others. */
 static void mark_weights(const hone_routine_t* routine, bool* used) {
-  for (int s = 0; s < routine->n_steps; s++)
-    for (int i = 0; i < routine->steps[s].n_inputs; i++)
-      mark_weight(routine, routine->steps[s].inputs[i], used);
+  for (int s = 0; s < routine->n_steps; s++) {
+    const hone_step_t* step = &routine->steps[s];
+    for (int i = 0; i < step->n_inputs; i++) mark_weight(routine, step->inputs[i], used);
+    for (int i = 0; i < step->n_buffers; i++) mark_weight(routine, step->buffers[i], used);
+  }
   for (int i = 0; i < routine->n_outputs; i++) mark_weight(routine, routine->outputs[i], used);
   for (int v = 0; v < routine->n_values; v++)
     if (routine->values[v].n_binds) mark_weight(routine, v, used);

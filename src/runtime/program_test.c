@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/ref/testing/same_results.h"
@@ -334,6 +335,35 @@ static void sizes_at_odds_are_noticed(void** state) {
   drop(&f);
 }
 
+/* A kernel whose weight is laid out anew, and a guard that may have `ref` run the step. */
+static void guarded_kernels_keep_both_weights(void** state) {
+  (void)state;
+  enum { ROWS = 24, COLUMNS = 64, ROOM = 16 * ROWS * COLUMNS };
+  static char lines[ROOM];
+  int at = snprintf(lines, ROOM,
+                    "  %%0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+                    "  %%1 = constant {");
+  for (int i = 0; i < ROWS * COLUMNS; i++)
+    at += snprintf(lines + at, ROOM - (size_t)at, "%s%d", i ? ", " : "", i % 7);
+  snprintf(lines + at, ROOM - (size_t)at,
+           "} : f32[%d, %d]\n"
+           "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[k, %d] @ \"p (MatMul)\"\n"
+           "  return %%2 \"y\"\n",
+           ROWS, COLUMNS, COLUMNS);
+  fixture_t f;
+  compile_text(&f, symbols_km, lines);
+  int n_packed = 0;
+  for (int i = 0; i < f.program->n_weights; i++)
+    n_packed += hone_tensor_rank(f.program->weights[i].tensor) == 1;
+  assert_int_equal(f.program->n_weights, 2);
+  assert_int_equal(n_packed, 1);
+  for (int64_t m = ROWS - 1; m <= ROWS; m++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){9, m}, 5)};
+    assert_int_equal(run_both(&f, 1, inputs), m == ROWS ? HONE_OK : HONE_INVALID_ARGUMENT);
+  }
+  drop(&f);
+}
+
 static void open_extents_may_be_one(void** state) {
   (void)state;
   fixture_t f;
@@ -601,6 +631,7 @@ int main(void) {
       cmocka_unit_test(extents_are_computed_without_ref),
       cmocka_unit_test(views_may_name_their_extents),
       cmocka_unit_test(sizes_at_odds_are_noticed),
+      cmocka_unit_test(guarded_kernels_keep_both_weights),
       cmocka_unit_test(open_extents_may_be_one),
       cmocka_unit_test(the_plan_says_what_a_run_takes),
       cmocka_unit_test(every_stage_can_be_seen),
