@@ -63,7 +63,7 @@ def _work(device, todo, done):
             with np.errstate(all="ignore"):
                 item.func(None)
         except Exception as error:  # noqa: BLE001 - each kind of failure counts
-            why = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+            why = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
         model = item.proto[0]
         operator = operator_of(category, name, model) if model is not None else ""
         done.put((os.getpid(), name, operator, why, time.monotonic() - start))
