@@ -14,15 +14,15 @@ enum { CANDIDATES = 24, TRIES = 400 };
 
 extern const hone_tactic_t* const hone_tactics_common[];
 extern const int hone_tactic_count_common;
-extern const hone_tactic_t* const hone_tactics_opencl[];
-extern const int hone_tactic_count_opencl;
+extern const hone_tactic_t* const hone_tactics_grid[];
+extern const int hone_tactic_count_grid;
 extern const hone_tactic_t hone_tactic_contract, hone_tactic_rows;
 
 /* Those of CPUs, then those of other devices. */
 static const hone_tactic_t* tactic(const hone_device_t* device, int index) {
   if (index < hone_tactic_count_common) return hone_tactics_common[index];
   index -= hone_tactic_count_common;
-  return index < hone_tactic_count_opencl ? hone_tactics_opencl[index] : NULL;
+  return index < hone_tactic_count_grid ? hone_tactics_grid[index] : NULL;
 }
 
 static hone_device_properties_t machine(int number) {

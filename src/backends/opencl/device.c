@@ -230,14 +230,14 @@ hone_status_t hone_opencl_health(hone_device_t* device) {
 }
 
 extern const hone_tactic_t* const hone_tactics_common[];
-extern const hone_tactic_t* const hone_tactics_opencl[];
-extern const int hone_tactic_count_common, hone_tactic_count_opencl;
+extern const hone_tactic_t* const hone_tactics_grid[];
+extern const int hone_tactic_count_common, hone_tactic_count_grid;
 
 /* The processors of a device for CPUs are those of the cpu backend, one group a
  * thread, so they get its tactics too, in explicit vectors: drivers do not make
  * vectors of outer loops. */
 const hone_tactic_t* hone_opencl_tactic(const hone_device_t* device, int index) {
   int common = device->is_cpu ? hone_tactic_count_common : 0;
-  if (index < 0 || index >= common + hone_tactic_count_opencl) return NULL;
-  return index < common ? hone_tactics_common[index] : hone_tactics_opencl[index - common];
+  if (index < 0 || index >= common + hone_tactic_count_grid) return NULL;
+  return index < common ? hone_tactics_common[index] : hone_tactics_grid[index - common];
 }
