@@ -68,7 +68,7 @@ static const row_t rows[] = {
     {F, BOTH, "sub_$D(a, b) ((a) - (b))"},
     {F, BOTH, "mul_$D(a, b) ((a) * (b))"},
     {F, BOTH, "div_$D(a, b) ((a) / (b))"},
-    {F, BOTH, "rem_$D(a, b) fmod(a, b)"},
+    {F, ONE, "rem_$D(a, b) fmod(a, b)"},
     {F, BOTH, "pow_$D(a, b) pow(a, b)"},
     {F32, BOTH, "fma_$D(a, b, c) HONE_FMA_F32(a, b, c)"},
     {F64, BOTH, "fma_$D(a, b, c) fma(a, b, c)"},
@@ -318,8 +318,8 @@ static bool has_folds(const type_t* type) {
   return hone_opencl_has_fold(hone_dtype_parse(type->dtype));
 }
 
-/* sin and cos take lanes one by one: PoCL loses most bits of every lane where
- * one of a vector is large or infinite. */
+/* sin, cos and fmod take lanes one by one: PoCL loses most bits of every lane where
+ * one of a vector is large or infinite, or divided by zero. */
 static bool is_periodic(const char* name) {
   return strcmp(name, "sin") == 0 || strcmp(name, "cos") == 0;
 }
@@ -335,6 +335,18 @@ static void put_lanes(hone_str_t* out, const char* name, const type_t* type) {
                    type->dtype);
 }
 
+static void put_rem_lanes(hone_str_t* out, const type_t* type) {
+  for (int n = 2; n <= 16; n *= 2)
+    hone_str_appendf(out,
+                     "static %s%d hone_rem_%s_%d(%s%d x, %s%d y) { %s a[%d], b[%d]; "
+                     "vstore%d(x, 0, a); vstore%d(y, 0, b); for (int i = 0; i < %d; i++) "
+                     "a[i] = fmod(a[i], b[i]); return vload%d(0, a); }\n",
+                     type->type, n, type->dtype, n, type->type, n, type->type, n, type->type, n, n,
+                     n, n, n, n);
+  hone_str_appendf(out, "#define hone_rem_%sv(x, y) HONE_J(hone_rem_%s_)(x, y)\n", type->dtype,
+                   type->dtype);
+}
+
 static void put_builtins(hone_str_t* out, const type_t* type) {
   for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
     const char* name = builtins[i];
@@ -344,6 +356,7 @@ static void put_builtins(hone_str_t* out, const type_t* type) {
     else
       hone_str_appendf(out, "#define hone_%s_%sv(x) %s(x)\n", name, type->dtype, name);
   }
+  put_rem_lanes(out, type);
 }
 
 static void put_type(hone_str_t* out, const hone_device_t* device, const type_t* type) {
