@@ -69,7 +69,8 @@ static const row_t rows[] = {
     {F, BOTH, "mul_$D(a, b) ((a) * (b))"},
     {F, BOTH, "div_$D(a, b) ((a) / (b))"},
     {F, ONE, "rem_$D(a, b) fmod(a, b)"},
-    {F, BOTH, "pow_$D(a, b) pow(a, b)"},
+    {F, ONE, "pow_$D(a, b) pow(a, b)"},
+    {F32, WIDE, "pow_$D(a, b) pow(a, b)"},
     {F32, BOTH, "fma_$D(a, b, c) HONE_FMA_F32(a, b, c)"},
     {F64, BOTH, "fma_$D(a, b, c) fma(a, b, c)"},
     {F, BOTH,
@@ -318,8 +319,8 @@ static bool has_folds(const type_t* type) {
   return hone_opencl_has_fold(hone_dtype_parse(type->dtype));
 }
 
-/* sin, cos and fmod take lanes one by one: PoCL loses most bits of every lane where
- * one of a vector is large or infinite, or divided by zero. */
+/* sin, cos, fmod and the pow of doubles take lanes one by one: PoCL loses most bits of every lane
+ * where one of a vector is large or infinite, or divided by zero. */
 static bool is_periodic(const char* name) {
   return strcmp(name, "sin") == 0 || strcmp(name, "cos") == 0;
 }
@@ -335,16 +336,18 @@ static void put_lanes(hone_str_t* out, const char* name, const type_t* type) {
                    type->dtype);
 }
 
-static void put_rem_lanes(hone_str_t* out, const type_t* type) {
+/* `function` of two operands, as hone's `name`. */
+static void put_lanes_of_two(hone_str_t* out, const char* name, const char* function,
+                             const type_t* type) {
   for (int n = 2; n <= 16; n *= 2)
     hone_str_appendf(out,
-                     "static %s%d hone_rem_%s_%d(%s%d x, %s%d y) { %s a[%d], b[%d]; "
+                     "static %s%d hone_%s_%s_%d(%s%d x, %s%d y) { %s a[%d], b[%d]; "
                      "vstore%d(x, 0, a); vstore%d(y, 0, b); for (int i = 0; i < %d; i++) "
-                     "a[i] = fmod(a[i], b[i]); return vload%d(0, a); }\n",
-                     type->type, n, type->dtype, n, type->type, n, type->type, n, type->type, n, n,
-                     n, n, n, n);
-  hone_str_appendf(out, "#define hone_rem_%sv(x, y) HONE_J(hone_rem_%s_)(x, y)\n", type->dtype,
-                   type->dtype);
+                     "a[i] = %s(a[i], b[i]); return vload%d(0, a); }\n",
+                     type->type, n, name, type->dtype, n, type->type, n, type->type, n, type->type,
+                     n, n, n, n, n, function, n);
+  hone_str_appendf(out, "#define hone_%s_%sv(x, y) HONE_J(hone_%s_%s_)(x, y)\n", name, type->dtype,
+                   name, type->dtype);
 }
 
 static void put_builtins(hone_str_t* out, const type_t* type) {
@@ -356,7 +359,8 @@ static void put_builtins(hone_str_t* out, const type_t* type) {
     else
       hone_str_appendf(out, "#define hone_%s_%sv(x) %s(x)\n", name, type->dtype, name);
   }
-  put_rem_lanes(out, type);
+  put_lanes_of_two(out, "rem", "fmod", type);
+  if (type->class & F64) put_lanes_of_two(out, "pow", "pow", type);
 }
 
 static void put_type(hone_str_t* out, const hone_device_t* device, const type_t* type) {
