@@ -1,7 +1,7 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models conformance support-matrix random-graphs soak bench-import bench-models fuzz coverage clean verify
+.PHONY: help demo test check build setup models conformance support-matrix random-graphs soak bench-import bench-models fuzz coverage clean verify faults
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ conformance: build ## the onnx backend tests and the models on ref, cpu and open
 
 support-matrix: ## docs/support.md from the results that make conformance keeps
 	@scripts/support_matrix.py
+
+faults: build ## compiling and tuning, killed at 100 random moments (HONE_KILLS)
+	@HONE_KILLS=$${HONE_KILLS:-100} HONE_BUILD_DIR=$$PWD/build/release .venv/bin/python -m pytest -k kill tests/test_compile_faults.py
 
 fuzz: setup ## each fuzzer for FUZZ_SECONDS (60), findings kept in build/fuzz/findings
 	@scripts/fuzz
