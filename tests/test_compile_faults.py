@@ -139,7 +139,8 @@ def test_a_full_cache_disk_costs_time_only(place, tiny_disk):
     place.env["HONE_LOG"] = "warning"
     assert "No space left" in place.compile()
     place.runs()
-    assert [path.name for path in tiny_disk.iterdir()] == ["filler"]
+    names = {path.name for path in tiny_disk.iterdir()}  # small entries may fit, whole
+    assert "filler" in names and not [name for name in names if ".tmp-" in name]
 
 
 def test_a_full_disk_for_the_engine_is_an_error(place, tiny_disk):
