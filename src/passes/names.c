@@ -36,8 +36,9 @@ static bool is_told(hone_dim_t extent, int symbol, int n_symbols) {
 
 static bool may_have_names(const hone_node_t* node) {
   hone_prim_family_t family = hone_prim_info(node->prim)->family;
-  return family != HONE_FAMILY_CONTROL && family != HONE_FAMILY_SOURCE &&
-         node->prim != HONE_PRIM_HOST && node->prim != HONE_PRIM_CALL && node->n_outputs == 1;
+  if (family == HONE_FAMILY_SOURCE) return node->prim == HONE_PRIM_IOTA;
+  return family != HONE_FAMILY_CONTROL && node->prim != HONE_PRIM_HOST &&
+         node->prim != HONE_PRIM_CALL && node->n_outputs == 1;
 }
 
 /* Takes binds from the value and lists them. */
