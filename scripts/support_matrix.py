@@ -65,9 +65,9 @@ def differences(onnx):
             continue
         rows = [[f"`{name}`", plain(why)] for name, why in sorted(results["failed"].items())
                 if name not in known]
-        lines += ["", f"On `{device}`:" + ("" if rows else " none."), ""]
-        lines += table(["case", "reason"], rows) if rows else []
-    return lines[:-1] if not lines[-1] else lines
+        lines += ["", f"On `{device}`:" + ("" if rows else " none.")]
+        lines += ["", *table(["case", "reason"], rows)] if rows else []
+    return lines
 
 
 def operators(onnx, cases):
@@ -105,7 +105,7 @@ def model_rows(models):
         row = [plain(name)]
         for results in models.values():
             entry = results["models"].get(name)
-            row.append(f"{STATES[entry['state']]}: {plain(entry['error'], 100)}" if entry else "")
+            row.append(f"{STATES[entry['state']]}: {plain(entry['error'], 100)}" if entry else "not run")
         steps = next((e["models"][name] for e in models.values() if name in e["models"]), {})
         row += [steps.get("kernels", ""),
                 plain(", ".join(f"{n} {k}" for k, n in steps.get("steps", {}).items()))]
