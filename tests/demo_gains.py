@@ -21,7 +21,7 @@ import onnxruntime
 import demo_check
 import hone_ctypes
 
-LIMIT = 1e-3
+LIMIT = 1e-4
 PLACE = "<!-- gains -->"
 TITLES = {"style": "Style transfer", "detect": "Text detection", "read": "Text recognition"}
 

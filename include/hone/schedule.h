@@ -69,6 +69,10 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_bind(hone_kernel_t* kernel, cons
  * loop that can be. Its loops: NAME.z sets the elements to zero, NAME.c
  * combines them. Text: rfactor k.i */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_rfactor(hone_kernel_t* kernel, const char* loop);
+/* Gives each run of a loop that adds to some elements parts of its own to add
+ * to, which are added up behind it: long sums lose less that way. Its loops:
+ * NAME.z sets the parts to zero, NAME.c adds them. Text: subtotal k.i */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_subtotal(hone_kernel_t* kernel, const char* loop);
 /* Cuts a loop at points into loops that follow one another, NAME.p0, NAME.p1,
  * …, in each of which conditions may be decided. Without points they are
  * looked for in the conditions inside. Text: partition y 1 8, partition y auto */

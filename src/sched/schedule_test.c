@@ -203,6 +203,25 @@ static void kinds_are_checked(void** state) {
   assert_refused("matmul", "", "bind j both", "neither");
 }
 
+static void subtotals(void** state) {
+  assert_body(scheduled("matmul", "split k 4\nsubtotal k.i"),
+              "      for k.o in 5 reduction {\n"
+              "        for k.i.z in 1 {\n"
+              "          acc.s[k.i.z] = f32(0)\n"
+              "        }\n"
+              "        for k.i in 4 reduction {\n"
+              "          acc.s[0] += mul(a[i, (k.i + 4*k.o)], b[(k.i + 4*k.o), j])\n"
+              "        }\n"
+              "        for k.i.c in 1 reduction {\n"
+              "          acc[] += acc.s[k.i.c]\n");
+  assert_same("matmul",
+              "split j 4\ndistribute j.i\nreorder k j.i.1\nsplit k 8 peel\nsubtotal k.i\n"
+              "vectorize j.i.1\nvectorize k.i.z\nvectorize k.i.c\nparallel i");
+  assert_same("softmax", "split k 3 peel\nsubtotal k.i");
+  assert_refused("matmul", "", "subtotal i", "one store");
+  assert_refused("concat", "", "subtotal j", "one store");
+}
+
 static void rfactor_splits_sums(void** state) {
   assert_body(scheduled("matmul", "split k 4\nrfactor k.i\nvectorize k.i"),
               "      for k.i.z in 4 {\n"
@@ -415,6 +434,7 @@ int main(void) {
       cmocka_unit_test(merge_joins_loops),
       cmocka_unit_test(kinds_are_checked),
       cmocka_unit_test(rfactor_splits_sums),
+      cmocka_unit_test(subtotals),
       cmocka_unit_test(pack_moves_constants),
       cmocka_unit_test(partition_decides_conditions),
       cmocka_unit_test(stage_copies_tiles),

@@ -1,9 +1,11 @@
 /* Everything that is no contraction: innermost loops become vectors. Where the
  * innermost loop of the output runs over reductions along another axis, the
  * vector goes over the output instead, and the reduction around it. */
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/common/schedule_impl.h"
+#include "base/memory.h"
 
 /* ---- columns: for i { acc = 0; for k { acc += x[k, i] }; out[i] = acc } ---- */
 
@@ -58,6 +60,59 @@ static bool sink(hone_recipe_t* r, const char* lanes, hone_stmt_t* nest) {
   return hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
 }
 
+/* Rounds that are added up at a time, and the most that need no parts. */
+enum { SUBTOTAL = 256, MOST_AT_ONCE = 4096 };
+
+/* What loops of lanes become vectors behind `loop.z` and `loop.c`. */
+static void subtotal(hone_recipe_t* r, const char* loop) {
+  static const char* const parts[] = {"z", "c"};
+  char name[160];
+  if (!hone_recipe_did(r, hone_sched_subtotal(r->kernel, loop))) return;
+  for (int i = 0; i < 2; i++) {
+    snprintf(name, sizeof name, "%s.%s", loop, parts[i]);
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+  }
+}
+
+/* The loop of a nest that is directly around its lanes; NULL: there is none. */
+static hone_stmt_t* around_lanes(hone_stmt_t* nest) {
+  hone_stmt_t* rounds = hone_only_loop(nest) ? nest : NULL;
+  while (rounds && hone_only_loop(hone_only_loop(rounds))) rounds = hone_only_loop(rounds);
+  return rounds && rounds->is_reduction ? rounds : NULL;
+}
+
+/* Whether it may be a sum of floats with more rounds than are added up at once,
+ * those of the loops around it in the same sum counted in. */
+static bool is_long_sum(const hone_stmt_t* rounds) {
+  const hone_stmt_t* store = rounds;
+  int64_t count = 1;
+  while (store->n_body == 1) store = store->body[0];
+  if (store->kind != HONE_STMT_STORE || store->combine != HONE_COMBINE_ADD ||
+      !hone_dtype_is_float(store->buffer->dtype))
+    return false;
+  for (; hone_stmt_is_loop(rounds) && rounds->is_reduction; rounds = rounds->parent)
+    if (!hone_dim_is_int(rounds->extent) || !hone_i64_mul(count, rounds->extent.k, &count))
+      return true;
+  return count > MOST_AT_ONCE;
+}
+
+/* Sums that may be long are added up part by part: of hundreds of thousands of
+ * floats one after the other, the last ones hardly count. A part is a run of
+ * the loop, where there is one around it in the same sum, or some rounds of it. */
+static void add_by_parts(hone_recipe_t* r, const hone_stmt_t* rounds) {
+  char loop[128], part[132];
+  bool is_inner = hone_stmt_is_loop(rounds->parent) && rounds->parent->is_reduction;
+  if (!is_long_sum(rounds) || strlen(rounds->name) >= sizeof loop) return;
+  memcpy(loop, rounds->name, strlen(rounds->name) + 1);
+  if (is_inner) {
+    subtotal(r, loop);
+    return;
+  }
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, loop, SUBTOTAL, HONE_TAIL_PEEL))) return;
+  snprintf(part, sizeof part, "%s.i", loop);
+  subtotal(r, part);
+}
+
 static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* reduction = only_reduction(loop);
   int lanes = r->shape->lanes;
@@ -78,7 +133,10 @@ static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
     char name[128];
     if (!hone_stmt_is_loop(part) || strlen(part->name) >= sizeof name) continue;
     memcpy(name, part->name, strlen(part->name) + 1);
-    if (sink(r, name, part)) hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+    if (!sink(r, name, part)) continue;
+    const hone_stmt_t* rounds = around_lanes(outer->body[i]);
+    if (rounds) add_by_parts(r, rounds);
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
   }
   return true;
 }
@@ -104,7 +162,10 @@ static int partial_sums(const hone_recipe_t* r, hone_dim_t extent) {
 static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* parent = loop->parent;
   int position = hone_stmt_position(loop);
-  if (!hone_can_be_lanes(r->kernel, loop)) return;
+  if (!hone_can_be_lanes(r->kernel, loop)) {
+    add_by_parts(r, loop);
+    return;
+  }
   int lanes = r->shape->lanes, vectors = partial_sums(r, loop->extent);
   if (hone_dim_is_int(loop->extent) && loop->extent.k < 2 * lanes) return;
   if (!hone_recipe_did(

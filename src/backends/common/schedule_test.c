@@ -5,6 +5,7 @@
 #include "backends/common/schedule.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,6 +294,33 @@ static void a_column_is_summed_beside_others(void** state) {
   free(text);
 }
 
+/* Of pictures, channels last or few, and of a column whose length is open. */
+static void long_sums_are_added_by_parts(void** state) {
+  static const char* const shapes[][2] = {
+      {"h, w, 32", "0, 1"}, {"h, w, 4", "0, 1"}, {"h, 24", "0"}, {"5000, 3", "0"}};
+  char graph[512];
+  for (int i = 0; i < 4; i++) {
+    const char* left = i == 1 ? "4" : i == 2 ? "24" : i == 3 ? "3" : "32";
+    snprintf(graph, sizeof graph,
+             "  %%0 \"x\" <0 dim 0%s> = input : f32[%s]\n"
+             "  %%1 = reduce %%0 combine=add axes=[%s] : f32[%s]\n"
+             "  return %%1 \"y\"\n",
+             i < 2 ? ", 1 dim 1" : "", shapes[i][0], shapes[i][1], left);
+    char* text = scheduled("symbol \"h\" input 0 9000\nsymbol \"w\" input 0 9000\n", graph);
+    expect_lines(text, 1, (const char* const[]){"subtotal"});
+    free(text);
+  }
+}
+
+static void short_sums_are_not(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[7, 7, 32]\n"
+                         "  %1 = reduce %0 combine=add axes=[0, 1] : f32[32]\n"
+                         "  return %1 \"y\"\n");
+  assert_null(strstr(text, "subtotal"));
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schedules_keep_results),
@@ -301,6 +329,8 @@ int main(void) {
       cmocka_unit_test(weights_are_packed),
       cmocka_unit_test(a_row_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
+      cmocka_unit_test(long_sums_are_added_by_parts),
+      cmocka_unit_test(short_sums_are_not),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
