@@ -83,7 +83,8 @@ def operators(onnx, cases):
 
 # ---- models ----
 
-STATES = {"ok": "agrees", "rounding": "to its rounding", "failed": "**no**"}
+STATES = {"ok": "agrees", "rounding": "to its rounding", "refused": "refused, as by ONNX Runtime",
+          "failed": "**no**"}
 
 
 def model_summary(models):
@@ -91,11 +92,11 @@ def model_summary(models):
     for device, results in models.items():
         states = [entry["state"] for entry in results["models"].values()]
         rows.append([f"`{device}`", states.count("ok"), states.count("rounding"),
-                     states.count("failed"), len(states),
+                     states.count("refused"), states.count("failed"), len(states),
                      sum(e.get("kernels", 0) for e in results["models"].values()),
                      sum(e.get("interpreted", 0) for e in results["models"].values())])
-    return table(["backend", "agree", "to their rounding", "do not", "models", "kernels",
-                  "interpreted steps"], rows, range(1, 7))
+    return table(["backend", "agree", "to their rounding", "refused", "do not", "models", "kernels",
+                  "interpreted steps"], rows, range(1, 8))
 
 
 def model_rows(models):

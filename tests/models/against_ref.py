@@ -3,7 +3,8 @@
 
 Floats must agree within 1e-3 of the tensor's largest value, all else exactly. Where they do not,
 the difference may be no more than twice what moving weights and inputs by one unit in the last
-place changes (compare.py has the reasons): "to its rounding". What `ref` gave is kept in
+place changes (compare.py has the reasons): "to its rounding". A model that ONNX Runtime cannot load
+must be refused here too. What `ref` gave is kept in
 build/models/.ref, so that the next device has it. The results go to
 tests/conformance/models_DEVICE.json, for docs/support.md; a run of some of the models changes
 only theirs.
@@ -103,9 +104,21 @@ def judge(row, feeds, want, got, peer):
     return "rounding", f"{worst:.0e}; rounding alone {max(allowed.values()):.0e}"
 
 
+def refused(row, device):
+    """The entry of a model that ONNX Runtime does not load: hone must say why it does not either."""
+    try:
+        hone_ctypes.Session(row.file, device)
+    except hone_ctypes.HoneError as error:
+        return {"set": row.set, "state": "refused", "error": " ".join(str(error).split())[:300]}
+    return {"set": row.set, "state": "failed", "error": "ONNX Runtime does not load it; hone does"}
+
+
 def run(row, device):
     """The model's entry of the results."""
-    peer = compare.reference_session(row.file)
+    try:
+        peer = compare.reference_session(row.file)
+    except Exception:  # noqa: BLE001 - whatever it says, it does not load
+        return refused(row, device), 0
     feeds = inputs.make(row, peer)
     want = of_ref(row, feeds)
     start = time.perf_counter()
@@ -167,7 +180,7 @@ def main():
               f"{seconds:.0f} s)", flush=True)
         save(results)
     print(f"{counts['ok']} agree with ref, {counts['rounding']} to their rounding, "
-          f"{counts['failed']} failed")
+          f"{counts['refused']} refused by both, {counts['failed']} failed")
     return 1 if counts["failed"] else 0
 
 
