@@ -116,6 +116,16 @@ static hone_status_t check_schema(hone_tune_db_t* db, bool* out_empty) {
   return NULL;
 }
 
+/* The same in one transaction: what is asked one after the other belongs
+ * together, while another process may be making the schema. */
+static hone_status_t look_at_schema(hone_tune_db_t* db, bool* out_empty) {
+  HONE_TRY(hone_tune_db_run(db, "BEGIN", "read"));
+  hone_status_t status = check_schema(db, out_empty);
+  if (!status) return hone_tune_db_commit(db);
+  hone_tune_db_rollback(db);
+  return status;
+}
+
 static hone_status_t write_schema(hone_tune_db_t* db) {
   char pragmas[80];
   snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d;PRAGMA user_version=%d", APPLICATION,
@@ -171,7 +181,7 @@ static hone_status_t open_file(hone_tune_db_t* db, bool in_memory, hone_tune_db_
   if (code != SQLITE_OK) return hone_tune_db_error(db, code, "open");
   HONE_TRY(set_up(db));
   bool is_empty;
-  HONE_TRY(check_schema(db, &is_empty));
+  HONE_TRY(look_at_schema(db, &is_empty));
   if ((flags & SQLITE_OPEN_READWRITE) && sqlite3_db_readonly(db->handle, "main") == 1)
     return hone_status_make(HONE_IO, "%s: the tuning database is read-only", db->path);
   if (!is_empty) return NULL;
