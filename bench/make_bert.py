@@ -4,26 +4,15 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+
+import onnx_builder
 
 LAYERS, WIDTH, HEADS, INNER, VOCABULARY, POSITIONS = 12, 768, 12, 3072, 30522, 512
 
 
-class Builder:
-    """Collects nodes and weights; each call gives the name of what was added."""
-
-    def __init__(self):
-        self.nodes, self.weights = [], []
-        self.random = np.random.default_rng(0)
-
-    def node(self, op, *inputs, **attributes):
-        name = f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name, **attributes))
-        return name
-
-    def constant(self, name, values):
-        self.weights.append(numpy_helper.from_array(np.asarray(values), name))
-        return name
+class Builder(onnx_builder.Builder):
+    """The layers of a transformer."""
 
     def weight(self, name, *shape):
         values = self.random.standard_normal(shape, np.float32) * np.float32(0.02)

@@ -10,26 +10,18 @@ import argparse
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+
+import onnx_builder
 
 CLASSES = 1000
 
 
-class Builder:
-    """Collects nodes and weights; each call gives the name of what was added."""
-
-    def __init__(self):
-        self.nodes, self.weights = [], []
-        self.random = np.random.default_rng(0)
-
-    def node(self, op, *inputs, **attributes):
-        name = f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name, **attributes))
-        return name
+class Builder(onnx_builder.Builder):
+    """The layers of a convolution network."""
 
     def constant(self, name, values):
-        self.weights.append(numpy_helper.from_array(np.asarray(values, np.float32), name))
-        return name
+        return super().constant(name, np.asarray(values, np.float32))
 
     def normal(self, name, scale, *shape):
         return self.constant(name, self.random.standard_normal(shape, np.float32) * scale)

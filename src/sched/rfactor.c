@@ -5,70 +5,27 @@
  *   for k.i.z { part[k.i.z] = 0 }
  *   for k.o { for k.i { part[k.i] += f } }
  *   for k.i.c { acc[] += part[k.i.c] } */
-#include <string.h>
-
 #include "base/memory.h"
-#include "sched/common/edit.h"
+#include "sched/common/sum.h"
 
-/* The only store in the loop; NULL when there are other statements too. */
-static hone_stmt_t* only_store(hone_stmt_t* loop) {
-  hone_stmt_t* stmt = loop;
-  while (hone_sched_only_loop(stmt)) stmt = hone_sched_only_loop(stmt);
-  return stmt->n_body == 1 && stmt->body[0]->kind == HONE_STMT_STORE ? stmt->body[0] : NULL;
-}
-
-static bool index_uses(const hone_stmt_t* store, hone_dim_t symbol) {
-  for (int i = 0; i < store->buffer->rank; i++)
-    if (hone_dim_uses(store->index[i], symbol)) return true;
-  return false;
-}
-
-/* Refuses a store whose value depends on what it stores to. */
-static hone_status_t check_value(const hone_kernel_t* kernel, const hone_stmt_t* loop,
-                                 hone_stmt_t* store) {
-  hone_access_list_t list;
-  hone_status_t status = hone_access_collect(kernel, store, &list);
-  for (int i = 0; i < list.count && !status; i++)
-    if (!list.items[i].is_store && list.items[i].buffer == store->buffer)
-      status = hone_sched_refuse("rfactor %s: what is added depends on %s itself", loop->name,
-                                 store->buffer->name);
-  hone_access_free(&list);
-  return status;
-}
-
-static hone_status_t check(const hone_kernel_t* kernel, const hone_stmt_t* loop,
-                           hone_stmt_t* store) {
-  if (!store || store->combine == HONE_COMBINE_SET)
-    return hone_sched_refuse("rfactor %s: there must be one store in it, a sum or the like",
-                             loop->name);
+static hone_status_t check(const hone_stmt_t* loop, const hone_stmt_t* store) {
   if (!hone_dim_is_int(loop->extent))
     return hone_sched_refuse("rfactor %s: the extent must be known; split it first", loop->name);
   for (const hone_stmt_t* s = store->parent; s != loop->parent; s = s->parent)
-    if (index_uses(store, s->var))
+    if (hone_sched_index_uses(store, s->var))
       return hone_sched_refuse(
           "rfactor %s: %s is indexed by %s, so its rounds add to many elements", loop->name,
           store->buffer->name, s->name);
-  return check_value(kernel, loop, store);
+  return NULL;
 }
 
 /* The outermost loop around that only adds to the same element. */
 static hone_stmt_t* find_top(hone_stmt_t* loop, const hone_stmt_t* store) {
   hone_stmt_t* top = loop;
   while (top->parent->kind == HONE_STMT_LOOP && top->parent->loop == HONE_LOOP_SERIAL &&
-         top->parent->n_body == 1 && !index_uses(store, top->parent->var))
+         top->parent->n_body == 1 && !hone_sched_index_uses(store, top->parent->var))
     top = top->parent;
   return top;
-}
-
-/* A loop of the parts with one store, in front of or behind `top`. */
-static hone_stmt_t* make_loop(hone_kernel_t* kernel, const hone_stmt_t* loop, hone_stmt_t* top,
-                              const char* suffix, int offset) {
-  hone_stmt_t* made = hone_stmt_loop(kernel, NULL, hone_sched_name(kernel, loop->name, suffix),
-                                     loop->extent, HONE_LOOP_SERIAL);
-  if (!made) return NULL;
-  hone_stmt_remove(made);
-  return hone_stmt_insert(kernel, top->parent, hone_stmt_position(top) + offset, made) ? made
-                                                                                       : NULL;
 }
 
 static bool rfactor(hone_kernel_t* kernel, hone_stmt_t* loop, hone_stmt_t* store) {
@@ -77,8 +34,8 @@ static bool rfactor(hone_kernel_t* kernel, hone_stmt_t* loop, hone_stmt_t* store
   hone_buffer_t* parts =
       hone_kernel_buffer(kernel, hone_sched_name(kernel, sum->name, "r"), sum->dtype, 1,
                          &loop->extent, HONE_SPACE_LOCAL, HONE_ROLE_SCRATCH);
-  hone_stmt_t* zero = make_loop(kernel, loop, top, "z", 0);
-  hone_stmt_t* join = make_loop(kernel, loop, top, "c", 1);
+  hone_stmt_t* zero = hone_sched_loop_beside(kernel, top, loop->name, "z", loop->extent, 0);
+  hone_stmt_t* join = hone_sched_loop_beside(kernel, top, loop->name, "c", loop->extent, 1);
   if (!parts || !zero || !join) return false;
   const hone_term_t* neutral = hone_term_neutral(kernel, store->combine, sum->dtype);
   join->is_reduction = true;
@@ -94,11 +51,11 @@ static bool rfactor(hone_kernel_t* kernel, hone_stmt_t* loop, hone_stmt_t* store
 
 hone_status_t hone_sched_rfactor(hone_kernel_t* kernel, const char* name) {
   size_t begin = hone_sched_begin(kernel);
-  hone_stmt_t* loop;
+  hone_stmt_t *loop, *store;
   HONE_TRY(hone_sched_find(kernel, name, &loop));
   HONE_TRY(hone_sched_want_serial(loop));
-  hone_stmt_t* store = only_store(loop);
-  HONE_TRY(check(kernel, loop, store));
+  HONE_TRY(hone_sched_find_sum(kernel, "rfactor", loop, &store));
+  HONE_TRY(check(loop, store));
   HONE_TRY(hone_sched_want_order(kernel, find_top(loop, store)));
   if (!rfactor(kernel, loop, store)) return hone_oom();
   return hone_sched_end(kernel, begin, "rfactor %s", loop->name);

@@ -10,7 +10,7 @@
  *     for k.i.c { acc[k.i.c] += part[k.i.c] }
  *   } */
 #include "base/memory.h"
-#include "sched/common/edit.h"
+#include "sched/common/sum.h"
 
 /* What is found in the loop. */
 typedef struct sum {
@@ -18,41 +18,20 @@ typedef struct sum {
   hone_stmt_t* lane; /* the loop inside that the store's index runs with; NULL: none */
 } sum_t;
 
-static bool index_uses(const hone_stmt_t* store, hone_dim_t symbol) {
-  for (int i = 0; i < store->buffer->rank; i++)
-    if (hone_dim_uses(store->index[i], symbol)) return true;
-  return false;
-}
-
-static bool reads(const hone_term_t* term, const hone_buffer_t* buffer) {
-  if (term->kind == HONE_TERM_LOAD && term->buffer == buffer) return true;
-  for (int i = 0; i < term->n_args; i++)
-    if (reads(term->args[i], buffer)) return true;
-  return false;
-}
-
-static hone_status_t find(hone_stmt_t* loop, sum_t* out) {
-  hone_stmt_t* stmt = loop;
-  while (hone_sched_only_loop(stmt)) stmt = hone_sched_only_loop(stmt);
-  bool is_one = stmt->n_body == 1 && stmt->body[0]->kind == HONE_STMT_STORE &&
-                stmt->body[0]->combine != HONE_COMBINE_SET;
-  if (!is_one)
-    return hone_sched_refuse("subtotal %s: there must be one store in it, a sum or the like",
-                             loop->name);
-  *out = (sum_t){.store = stmt->body[0]};
-  if (index_uses(out->store, loop->var))
+static hone_status_t find(const hone_kernel_t* kernel, hone_stmt_t* loop, sum_t* out) {
+  *out = (sum_t){0};
+  HONE_TRY(hone_sched_find_sum(kernel, "subtotal", loop, &out->store));
+  if (hone_sched_index_uses(out->store, loop->var))
     return hone_sched_refuse("subtotal %s: its rounds add to different elements of %s", loop->name,
                              out->store->buffer->name);
-  for (; stmt != loop; stmt = stmt->parent) {
-    if (!index_uses(out->store, stmt->var)) continue;
-    if (out->lane || !hone_dim_is_int(stmt->extent))
+  for (hone_stmt_t* s = out->store->parent; s != loop; s = s->parent) {
+    if (!hone_sched_index_uses(out->store, s->var)) continue;
+    if (out->lane || !hone_dim_is_int(s->extent))
       return hone_sched_refuse("subtotal %s: one loop of known extent may run over the elements",
                                loop->name);
-    out->lane = stmt;
+    out->lane = s;
   }
-  if (!reads(out->store->value, out->store->buffer)) return NULL;
-  return hone_sched_refuse("subtotal %s: what is added depends on %s itself", loop->name,
-                           out->store->buffer->name);
+  return NULL;
 }
 
 /* The index with the lane's variable replaced. */
@@ -70,28 +49,15 @@ static const hone_dim_t* index_at(hone_kernel_t* kernel, const sum_t* sum, hone_
   return index;
 }
 
-/* Where a store to each element of the parts goes, beside `loop`: into a loop
- * NAME.suffix, or straight there where there is but one. */
-static hone_stmt_t* place(hone_kernel_t* kernel, const hone_stmt_t* loop, const sum_t* sum,
-                          const char* suffix, int offset) {
-  hone_stmt_t* made =
-      hone_stmt_loop(kernel, NULL, hone_sched_name(kernel, loop->name, suffix),
-                     sum->lane ? sum->lane->extent : hone_dim_int(1), HONE_LOOP_SERIAL);
-  if (!made) return NULL;
-  hone_stmt_remove(made);
-  int position = hone_stmt_position(loop) + offset;
-  return hone_stmt_insert(kernel, loop->parent, position, made) ? made : NULL;
-}
-
 static bool rewrite(hone_kernel_t* kernel, hone_stmt_t* loop, const sum_t* sum) {
   hone_stmt_t* store = sum->store;
   const hone_buffer_t* total = store->buffer;
-  hone_dim_t one = hone_dim_int(1);
-  hone_buffer_t* parts = hone_kernel_buffer(kernel, hone_sched_name(kernel, total->name, "s"),
-                                            total->dtype, 1, sum->lane ? &sum->lane->extent : &one,
-                                            HONE_SPACE_LOCAL, HONE_ROLE_SCRATCH);
-  hone_stmt_t* zero = place(kernel, loop, sum, "z", 0);
-  hone_stmt_t* join = place(kernel, loop, sum, "c", 1);
+  hone_dim_t count = sum->lane ? sum->lane->extent : hone_dim_int(1);
+  hone_buffer_t* parts =
+      hone_kernel_buffer(kernel, hone_sched_name(kernel, total->name, "s"), total->dtype, 1, &count,
+                         HONE_SPACE_LOCAL, HONE_ROLE_SCRATCH);
+  hone_stmt_t* zero = hone_sched_loop_beside(kernel, loop, loop->name, "z", count, 0);
+  hone_stmt_t* join = hone_sched_loop_beside(kernel, loop, loop->name, "c", count, 1);
   if (!parts || !zero || !join) return false;
   const hone_dim_t* index = sum->lane ? index_at(kernel, sum, join->var) : store->index;
   const hone_term_t* neutral = hone_term_neutral(kernel, store->combine, total->dtype);
@@ -109,10 +75,10 @@ static bool rewrite(hone_kernel_t* kernel, hone_stmt_t* loop, const sum_t* sum) 
 hone_status_t hone_sched_subtotal(hone_kernel_t* kernel, const char* name) {
   size_t begin = hone_sched_begin(kernel);
   hone_stmt_t* loop;
-  sum_t sum = {0};
+  sum_t sum;
   HONE_TRY(hone_sched_find(kernel, name, &loop));
   HONE_TRY(hone_sched_want_serial(loop));
-  HONE_TRY(find(loop, &sum));
+  HONE_TRY(find(kernel, loop, &sum));
   HONE_TRY(hone_sched_want_order(kernel, loop));
   if (!rewrite(kernel, loop, &sum)) return hone_oom();
   return hone_sched_end(kernel, begin, "subtotal %s", loop->name);

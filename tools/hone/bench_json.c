@@ -15,20 +15,6 @@ static void put_times(json_t* object, const hone_times_t* times) {
   json_object_set_new(object, "runs", json_integer(times->runs));
 }
 
-static json_t* describe_inputs(const hone_run_t* run) {
-  json_t* array = json_array();
-  for (int i = 0; i < run->n_inputs; i++) {
-    char type[256];
-    json_t* object = json_object();
-    hone_tensor_type_print(run->inputs[i], type, sizeof type);
-    json_object_set_new(object, "name", hone_json_string(hone_session_input_name(run->session, i)));
-    json_object_set_new(object, "type", hone_json_string(type));
-    json_object_set_new(object, "from", hone_json_string(run->sources[i]));
-    json_array_append_new(array, object);
-  }
-  return array;
-}
-
 static void put_entry(json_t* object, const hone_bench_t* bench, int index) {
   const hone_bench_entry_t* entry = &bench->entries[index];
   const hone_subject_t* subject = &entry->run.subject;
@@ -44,7 +30,7 @@ static void put_entry(json_t* object, const hone_bench_t* bench, int index) {
   json_object_set_new(object, "first_ms", json_real(bench->contestants[index].first_ms));
   json_object_set_new(object, "load_ms", json_real(subject->load_ms));
   json_object_set_new(object, "compile_ms", json_real(subject->compile_ms));
-  json_object_set_new(object, "inputs", describe_inputs(&entry->run));
+  json_object_set_new(object, "inputs", hone_json_inputs(&entry->run));
 }
 
 static json_t* describe_machine(const hone_machine_t* machine) {

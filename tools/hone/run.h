@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/trace.h"
 #include "command.h"
+#include "json.h"
 #include "preprocess.h"
 #include "subject.h"
 #include "top_k.h"
@@ -83,5 +84,8 @@ HONE_MUST_USE hone_status_t hone_run_print_json(const hone_run_t* run);
     .name = "shape", .argument = "NAME=SIZE,SIZE…", .repeats = true,                    \
     .help = "the shape of an input that is random, or whose file has none (.raw, .txt)" \
   }
+
+/* Name, type and source of each input; the caller's. */
+json_t* hone_json_inputs(const hone_run_t* run);
 
 #endif

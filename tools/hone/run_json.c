@@ -106,7 +106,7 @@ static json_t* describe_top(const hone_top_t* top) {
   return rows;
 }
 
-static json_t* describe_inputs(const hone_run_t* run) {
+json_t* hone_json_inputs(const hone_run_t* run) {
   json_t* array = json_array();
   for (int i = 0; i < run->n_inputs; i++) {
     json_t* object = json_object();
@@ -143,7 +143,7 @@ static json_t* describe_run(const hone_run_t* run) {
   json_object_set_new(root, "runs", json_integer(run->n_runs));
   json_object_set_new(root, "best_ms", number(best));
   json_object_set_new(root, "median_ms", number(median));
-  json_object_set_new(root, "inputs", describe_inputs(run));
+  json_object_set_new(root, "inputs", hone_json_inputs(run));
   json_t* outputs = json_array();
   for (int i = 0; i < run->n_outputs; i++)
     json_array_append_new(outputs, describe_output(&run->outputs[i]));

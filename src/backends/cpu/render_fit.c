@@ -1,8 +1,6 @@
 /* Vector loops of other lengths than vectors: several vectors, written out one
  * after the other, where they fill the loop; else a plain loop, which the
  * compiler may make vectors of. */
-#include <stdio.h>
-
 #include "backends/cpu/render_impl.h"
 #include "hone/schedule.h"
 
@@ -21,8 +19,7 @@ static bool is_odd(void* self, hone_stmt_t* stmt) {
 
 /* A loop of vectors, in the place of the loop that was split. */
 static hone_status_t cut(hone_kernel_t* kernel, hone_stmt_t* loop, int lanes) {
-  hone_status_t status = hone_sched_split(kernel, loop->name, lanes, HONE_TAIL_EXACT);
-  if (status) return status;
+  HONE_TRY(hone_sched_split(kernel, loop->name, lanes, HONE_TAIL_EXACT));
   hone_stmt_t* inner = loop->n_body == 1 ? loop->body[0] : NULL;
   if (!inner || inner->kind != HONE_STMT_LOOP) return NULL;
   loop->loop = HONE_LOOP_UNROLL;
