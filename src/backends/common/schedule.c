@@ -236,5 +236,7 @@ hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
   return (hone_cpu_shape_t){.lanes = lanes < 4    ? 4
                                      : lanes > 16 ? 16
                                                   : lanes,
-                            .registers = properties->vector_registers};
+                            .registers = properties->vector_registers,
+                            .first_cache = (int64_t)properties->cache_bytes[0],
+                            .second_cache = (int64_t)properties->cache_bytes[1]};
 }

@@ -6,8 +6,10 @@
 
 /* The machine, as far as schedules care. */
 typedef struct hone_cpu_shape {
-  int lanes;     /* f32 in a vector */
-  int registers; /* vectors that fit in registers */
+  int lanes;           /* f32 in a vector */
+  int registers;       /* vectors that fit in registers */
+  int64_t first_cache; /* bytes of a core's first and second caches; 0: not known */
+  int64_t second_cache;
 } hone_cpu_shape_t;
 
 /* Where the blocks of a contraction's lanes stand among the loops of the output. */
@@ -55,6 +57,7 @@ typedef struct hone_contraction_facts {
   bool untiled;                /* lanes along the output make no tile */
   int tile_rows, tile_vectors; /* untuned; 0: it is no tile */
   double a_bytes, b_bytes;
+  int64_t row_bytes; /* between rows of the first operand; 0: not known */
 } hone_contraction_facts_t;
 
 /* The most expensive of the kernel's contractions; false: it has none. Fuses

@@ -24,6 +24,8 @@ typedef struct contraction {
   const hone_stmt_t *body, *update; /* of the innermost output loop, and the sum's store */
   const hone_term_t *a, *b;         /* loads; b moves with the lanes */
   const axis_t *lanes, *rows;       /* among outs; rows may be NULL */
+  int64_t row_bytes;                /* from one row to the next in a; 0: not known */
+  double sum_count;                 /* products in each sum */
 } contraction_t;
 
 /* ---- recognising ---- */
@@ -99,9 +101,13 @@ static bool find_lanes(hone_kernel_t* kernel, contraction_t* c) {
 }
 
 /* The innermost other output loop that the second operand does not see. */
-static void find_rows(contraction_t* c) {
+static void find_rows(hone_kernel_t* kernel, contraction_t* c) {
+  int64_t stride;
   for (int i = 0; i < c->n_outs; i++)
     if (&c->outs[i] != c->lanes && !hone_term_uses(c->b, c->outs[i].var)) c->rows = &c->outs[i];
+  if (c->rows && factor_of(kernel, c->a->buffer, c->a->index, c->rows->var, &stride) &&
+      stride > 0 && stride < (1 << 24))
+    c->row_bytes = stride * (int64_t)hone_dtype_size(c->a->buffer->dtype);
 }
 
 /* Axis of b that is exactly the variable; -1: none. */
@@ -133,7 +139,9 @@ static bool recognise(hone_kernel_t* kernel, contraction_t* c, hone_stmt_t* nest
   if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
       !(by_weights ? find_weight_lanes(c) : find_lanes(kernel, c)))
     return false;
-  find_rows(c);
+  find_rows(kernel, c);
+  c->sum_count = 1;
+  for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
   return true;
 }
 
@@ -210,15 +218,39 @@ typedef struct tile {
   int rows, vectors;
 } tile_t;
 
+/* Elements whose addresses differ by a multiple of this share a set of the first
+ * cache, which has as many ways as it has such pieces. */
+enum { WAY_BYTES = 4096, USUAL_WAYS = 8 };
+
+/* Whether so many rows at once drive one another out of the first cache: they are
+ * a large power of two apart, and two ways are left to everything else. */
+static bool evicts_itself(const hone_cpu_shape_t* shape, int64_t row_bytes, int rows) {
+  int64_t common = row_bytes & -row_bytes; /* the power of two in it */
+  int64_t sets = common >= WAY_BYTES ? 1 : common ? WAY_BYTES / common : WAY_BYTES;
+  int64_t ways = shape->first_cache / WAY_BYTES > 2 ? shape->first_cache / WAY_BYTES : USUAL_WAYS;
+  return rows > sets * (ways - 2);
+}
+
+/* Cycles that a vector of weights takes to arrive: more, where those of a block
+ * of lanes, read again for each tile of rows, find no room in the second cache. */
+static double vector_cycles(const hone_cpu_shape_t* shape, double sums, int vectors) {
+  enum { USUAL_ROOM = 1 << 20, NEAR = 32, FAR = 4 }; /* lanes a cycle */
+  double bytes = sums * vectors * shape->lanes * (double)sizeof(float);
+  double room = shape->second_cache > 0 ? (double)shape->second_cache : USUAL_ROOM;
+  return (double)shape->lanes / (bytes > 0.75 * room ? FAR : NEAR);
+}
+
 /* Cycles for one step of the sum over a tile, with two multiply-adds and two
  * loads a cycle, and four cycles until a result can be added to again. Vectors
  * of weights come from the second cache, so that what they take shows a little
  * even where arithmetic is the limit: of tiles that are equally fast else, the
  * one with more rows for each vector is better. */
-static double step_cycles(const hone_cpu_shape_t* shape, int rows, int vectors) {
-  double arithmetic = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
+static double step_cycles(const hone_cpu_shape_t* shape, const contraction_t* c, int rows,
+                          int vectors) {
+  double arithmetic = rows * vectors / 2.0;
+  double loads = (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors) / 2.0;
   double cycles = arithmetic > loads ? arithmetic : loads;
-  return (cycles > 4 ? cycles : 4) + vectors * shape->lanes / 32.0;
+  return (cycles > 4 ? cycles : 4) + vectors * vector_cycles(shape, c->sum_count, vectors);
 }
 
 /* What is taken for rows or vectors whose number only a run knows. */
@@ -244,10 +276,10 @@ static double cost_of(const hone_recipe_t* r, const contraction_t* c, tile_t t) 
   int64_t rows = c->rows ? likely_extent(r->kernel, c->rows->extent) : MANY;
   int64_t vectors = likely_extent(r->kernel, c->lanes->extent) / shape->lanes;
   int64_t row_blocks = rows / t.rows;
-  double row_cost = (double)row_blocks * step_cycles(shape, t.rows, t.vectors);
+  double row_cost = (double)row_blocks * step_cycles(shape, c, t.rows, t.vectors);
   /* A rest whose number of rows only a run knows is summed up in memory. */
   double factor = c->rows && hone_dim_is_int(c->rows->extent) ? 1 : 2;
-  if (rows % t.rows) row_cost += factor * step_cycles(shape, (int)(rows % t.rows), t.vectors);
+  if (rows % t.rows) row_cost += factor * step_cycles(shape, c, (int)(rows % t.rows), t.vectors);
   int64_t blocks = vectors / t.vectors, rest = vectors % t.vectors;
   /* What no block covers is done one vector at a time. */
   return row_cost * ((double)blocks + 1.5 * (double)rest * 1.0);
@@ -517,17 +549,17 @@ static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
                                     .has_rows = c->rows != NULL,
                                     .rows = c->rows ? known(c->rows->extent) : 1,
                                     .others = 1,
-                                    .sums = 1,
+                                    .sums = c->sum_count,
                                     .n_sums = c->n_sums,
                                     .innermost = find_innermost(kernel, c),
                                     .can_pack = could_pack(c),
                                     .lanes_first = weights_are_larger(kernel, c),
+                                    .row_bytes = c->row_bytes,
                                     .a_bytes = bytes_of(c->a->buffer),
                                     .b_bytes = bytes_of(c->b->buffer)};
   for (int i = 0; i < c->n_outs; i++)
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows)
       out->others *= hone_cost_extent(c->outs[i].extent);
-  for (int i = 0; i < c->n_sums; i++) out->sums *= hone_cost_extent(c->sums[i].extent);
   out->last_sum = known(c->sums[out->innermost].extent);
   if (!is_tileable(r, c, tile)) return;
   out->tile_rows = tile.rows;
@@ -539,7 +571,8 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
   axis_t lanes = {.extent = f->lanes ? hone_dim_int(f->lanes)
                                      : hone_dim_int(HONE_COST_EXTENT * (int64_t)shape->lanes)};
   axis_t row = {.extent = hone_dim_int(f->rows ? f->rows : HONE_COST_EXTENT)};
-  contraction_t c = {.lanes = &lanes, .rows = &row};
+  contraction_t c = {
+      .lanes = &lanes, .rows = &row, .row_bytes = f->row_bytes, .sum_count = f->sums};
   const hone_recipe_t r = {.shape = shape};
   double cycles = cost_of(&r, &c, (tile_t){rows, vectors});
   double scalar = (double)(lanes.extent.k % shape->lanes) * (double)row.extent.k;
