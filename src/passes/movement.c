@@ -8,9 +8,13 @@
  * they only add or drop extents of 1. Expands move behind both, and behind
  * elementwise primitives all of whose operands repeat. Nothing ever moves back.
  *
+ * Permutes pass through reshapes that split or join whole axes; a reshape goes
+ * below a permute only if all that it does is to add or drop extents of 1.
+ *
  * A convolution of ONNX ends in a permute to (batch, channels, …); as these sink
  * through what follows into the next convolution, whole networks come out in
- * the order in which contractions give results, channels last. */
+ * the order in which contractions give results, channels last. Permutes that are
+ * pinned (hone_move_is_pinned) say what that order is, and stay. */
 #include "passes/common/movement.h"
 
 #include <inttypes.h>

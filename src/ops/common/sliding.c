@@ -212,6 +212,38 @@ static int pair_axes(int n, int x_channel, int w_channel, int64_t (*pairs)[2]) {
   return 1 + n;
 }
 
+/* [C, N, o…] or, where each channel has several outputs, [C, N, o…, M/C], as [N, M, o…]. */
+static hone_value_t* channels_second(hone_builder_t* b, int n, hone_value_t* y,
+                                     hone_dim_t outputs) {
+  bool has_several = hone_is_known(b, y) && hone_rank(y) > 2 + n;
+  y = hone_move_axis(b, y, 0, 1);
+  if (!has_several || !y) return y;
+  y = hone_move_axis(b, y, -1, 2);
+  if (!y) return NULL;
+  hone_dim_t shape[HONE_MAX_RANK] = {hone_dim(y, 0), outputs};
+  for (int i = 0; i < n; i++) shape[2 + i] = hone_dim(y, 3 + i);
+  return hone_reshape(b, y, 2 + n, shape);
+}
+
+/* Depthwise, one input channel a group: the channel is a batch axis of both. */
+static hone_value_t* contract_channels(hone_builder_t* b, const hone_sliding_t* s, hone_value_t* x,
+                                       hone_value_t* weights, int64_t groups, hone_dtype_t dtype) {
+  hone_dim_t outputs = hone_dim(weights, 0), shape[HONE_MAX_RANK] = {hone_d(groups)};
+  bool has_several = !hone_dim_is(outputs, groups);
+  int64_t pairs[HONE_MAX_RANK][2] = {{1, 0}};
+  int rank = 1;
+  if (has_several) shape[rank++] = hone_d_floordiv(b, outputs, hone_d(groups));
+  for (int i = 0; i < s->n; i++) {
+    pairs[1 + i][0] = 2 + s->n + i;
+    pairs[1 + i][1] = rank;
+    shape[rank++] = hone_dim(weights, 2 + i);
+  }
+  hone_value_t* y =
+      hone_contract(b, view(b, s, x, FIRST_SPATIAL, NULL), hone_reshape(b, weights, rank, shape),
+                    1 + s->n, (const int64_t(*)[2])pairs, 1, dtype);
+  return channels_second(b, s->n, y, outputs);
+}
+
 static hone_value_t* contract_grouped(hone_builder_t* b, const hone_sliding_t* s, hone_value_t* x,
                                       hone_value_t* weights, int64_t groups, hone_dtype_t dtype) {
   hone_dim_t outputs = hone_dim(weights, 0);
@@ -220,17 +252,14 @@ static hone_value_t* contract_grouped(hone_builder_t* b, const hone_sliding_t* s
   int n_pairs = 1 + pair_axes(s->n, 2, 2, pairs + 1);
   hone_value_t* y = hone_contract(b, x, hone_sliding_split(b, weights, 0, groups), n_pairs,
                                   (const int64_t(*)[2])pairs, 1, dtype);
-  /* [g, N, o…, M/g] becomes [N, g, M/g, o…]. */
-  y = hone_move_axis(b, hone_move_axis(b, y, -1, 1), 2, 0);
-  if (!y) return NULL;
-  hone_dim_t shape[HONE_MAX_RANK] = {hone_dim(y, 0), outputs};
-  for (int i = 0; i < s->n; i++) shape[2 + i] = hone_dim(y, 3 + i);
-  return hone_reshape(b, y, 2 + s->n, shape);
+  return channels_second(b, s->n, y, outputs);
 }
 
 hone_value_t* hone_sliding_contract(hone_builder_t* b, const hone_sliding_t* s, hone_value_t* x,
                                     hone_value_t* weights, int64_t groups, hone_dtype_t dtype) {
   if (!hone_is_known(b, x) || !hone_is_known(b, weights)) return NULL;
+  if (groups > 1 && hone_dim_is(hone_dim(weights, 1), 1))
+    return contract_channels(b, s, x, weights, groups, dtype);
   if (groups > 1) return contract_grouped(b, s, x, weights, groups, dtype);
   int64_t pairs[HONE_MAX_RANK][2];
   int n_pairs = pair_axes(s->n, 1, 1, pairs);

@@ -16,6 +16,48 @@ bool hone_move_same_but_ones(const hone_type_t* a, int rank, const hone_dim_t* s
   }
 }
 
+/* ---- pins ---- */
+
+bool hone_move_channels_last(const hone_node_t* contract, int64_t* out_axes) {
+  int batch = contract->n_batch, rank = contract->outputs[0]->type.rank;
+  int free = contract->inputs[0]->type.rank - contract->n_axes / 2;
+  for (int i = 0; i < rank; i++)
+    out_axes[i] = i < free ? batch + i : i < free + batch ? i - free : i;
+  return batch > 0 && free > 0;
+}
+
+void hone_move_to_front(int rank, int64_t axis, int64_t* out_axes) {
+  for (int i = 0; i < rank; i++) out_axes[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
+}
+
+static bool same_axes(int rank, const int64_t* a, const int64_t* b) {
+  return memcmp(a, b, (size_t)rank * sizeof *a) == 0;
+}
+
+/* Permute, gather of rows, permute: whether the first brings one axis to the front
+ * and the last puts it back. */
+static bool takes_in_place(const hone_node_t* permute, const hone_node_t* gather) {
+  const hone_node_t* front = hone_match_prim(gather->inputs[0], HONE_PRIM_PERMUTE);
+  int64_t to[HONE_MAX_RANK], back[HONE_MAX_RANK];
+  if (!front || gather->inputs[1]->type.rank != 1) return false;
+  hone_move_to_front(front->n_axes, front->axes[0], to);
+  hone_match_invert(front->n_axes, to, back);
+  return same_axes(front->n_axes, front->axes, to) && same_axes(front->n_axes, permute->axes, back);
+}
+
+bool hone_move_is_pinned(const hone_node_t* permute) {
+  const hone_node_t* made = permute->inputs[0]->node;
+  int64_t axes[HONE_MAX_RANK];
+  if (made->prim == HONE_PRIM_GATHER) return takes_in_place(permute, made);
+  return made->prim == HONE_PRIM_CONTRACT && hone_move_channels_last(made, axes) &&
+         same_axes(permute->n_axes, axes, permute->axes);
+}
+
+hone_node_t* hone_move_permute_of(const hone_value_t* value) {
+  hone_node_t* permute = hone_match_prim(value, HONE_PRIM_PERMUTE);
+  return permute && !hone_move_is_pinned(permute) ? permute : NULL;
+}
+
 /* ---- permute ---- */
 
 static bool is_identity(int rank, const int64_t* axes) {
@@ -70,7 +112,7 @@ hone_value_t* hone_move_permute(hone_builder_t* b, hone_value_t* x, const int64_
   hone_dim_t shape[HONE_MAX_RANK];
   int64_t inner[HONE_MAX_RANK];
   permute_dims(&x->type, axes, shape);
-  if (made->prim == HONE_PRIM_PERMUTE) {
+  if (hone_move_permute_of(x)) {
     for (int i = 0; i < rank; i++) inner[i] = made->axes[axes[i]];
     return hone_move_permute(b, made->inputs[0], inner);
   }
@@ -128,7 +170,7 @@ static const hone_value_t* beneath(const hone_value_t* v) {
 static bool is_free(const hone_value_t* now, const hone_value_t* before) {
   const hone_value_t* v = now ? beneath(now) : NULL;
   if (!v || v->node->prim != HONE_PRIM_PERMUTE) return v != NULL;
-  if (before->node->prim == HONE_PRIM_PERMUTE) return true;
+  if (hone_move_permute_of(before)) return true;
   return beneath(v->node->inputs[0])->node->prim == HONE_PRIM_CONSTANT;
 }
 
@@ -137,68 +179,4 @@ hone_value_t* hone_move_unpermute(hone_builder_t* b, hone_value_t* x, const int6
   hone_match_invert(x->type.rank, axes, inverse);
   hone_value_t* u = hone_move_permute(b, x, inverse);
   return is_free(u, x) ? u : NULL;
-}
-
-/* One group of axes that a reshape joins or splits: [from, to) of both sides. */
-typedef struct group {
-  int from[2], to[2];
-} group_t;
-
-/* The next group with equal products of static extents; false when there is
- * none. Symbolic extents only match themselves. */
-static bool next_group(const hone_dim_t* x, int x_rank, const hone_dim_t* y, int y_rank,
-                       group_t* g) {
-  g->from[0] = g->to[0];
-  g->from[1] = g->to[1];
-  if (g->to[0] < x_rank && g->to[1] < y_rank && hone_dim_same(x[g->to[0]], y[g->to[1]])) {
-    g->to[0]++;
-    g->to[1]++;
-    return true;
-  }
-  int64_t px = 1, py = 1;
-  bool any = false;
-  while (!any || px != py) {
-    bool left = px <= py && g->to[0] < x_rank;
-    if (!left && g->to[1] >= y_rank) left = g->to[0] < x_rank;
-    hone_dim_t d = left ? x[g->to[0]] : g->to[1] < y_rank ? y[g->to[1]] : hone_dim_bad();
-    if (!hone_dim_is_int(d) || d.k < 1 || d.k > INT32_MAX) return false;
-    if (left) {
-      px *= d.k;
-      g->to[0]++;
-    } else {
-      py *= d.k;
-      g->to[1]++;
-    }
-    any = true;
-    if (px > INT32_MAX || py > INT32_MAX) return false;
-  }
-  return true;
-}
-
-/* The extents `narrow` of what is expanded to `wide`, carried over to `shape`. */
-static bool carry_extents(const hone_type_t* wide, const hone_dim_t* narrow, int rank,
-                          const hone_dim_t* shape, hone_dim_t* out) {
-  group_t g = {{0, 0}, {0, 0}};
-  while (g.to[0] < wide->rank || g.to[1] < rank) {
-    if (!next_group(wide->dims, wide->rank, shape, rank, &g)) return false;
-    bool whole = true, ones = true;
-    for (int i = g.from[0]; i < g.to[0]; i++) {
-      whole = whole && hone_dim_same(narrow[i], wide->dims[i]);
-      ones = ones && is_one(narrow[i]);
-    }
-    if (!whole && !ones) return false;
-    for (int i = g.from[1]; i < g.to[1]; i++) out[i] = whole ? shape[i] : hone_dim_int(1);
-  }
-  return true;
-}
-
-hone_value_t* hone_move_unreshape(hone_builder_t* b, hone_value_t* x, int rank,
-                                  const hone_dim_t* shape) {
-  const hone_node_t* made = x->node;
-  if (made->prim == HONE_PRIM_CONSTANT) return hone_reshape(b, x, rank, shape);
-  if (made->prim != HONE_PRIM_EXPAND) return NULL;
-  hone_value_t* source = made->inputs[0];
-  hone_dim_t narrow[HONE_MAX_RANK];
-  if (!carry_extents(&x->type, source->type.dims, rank, shape, narrow)) return NULL;
-  return hone_expand(b, hone_move_reshape(b, source, rank, narrow), rank, shape);
 }

@@ -13,6 +13,20 @@ bool hone_move_same_but_ones(const hone_type_t* a, int rank, const hone_dim_t* s
  * is; -1 for an extent of 1. */
 void hone_move_partners(const hone_type_t* plain, const hone_type_t* reshaped, int* out_axes);
 
+/* Whether a permute stays where it is, because it says in which order what is
+ * before it gives its results: that of a contraction with batch axes, such as a
+ * depthwise convolution, which it puts behind the free axes of the first operand
+ * (channels last); and that of a gather along an axis which it puts back in place. */
+bool hone_move_is_pinned(const hone_node_t* permute);
+/* The permute that made `value` and may move on; NULL when there is none. */
+hone_node_t* hone_move_permute_of(const hone_value_t* value);
+
+/* The order of axes in which a contraction with batch axes gives its results
+ * channels last; false when that is the order it has. */
+bool hone_move_channels_last(const hone_node_t* contract, int64_t* out_axes);
+/* The order in which axis `axis` of `rank` comes first. */
+void hone_move_to_front(int rank, int64_t axis, int64_t* out_axes);
+
 /* `x` permuted or reshaped, taking into account what x is made by: permutes
  * compose, those that move extents of 1 only are reshapes, a later reshape
  * hides an earlier one; expand comes last, before it reshapes of ones. */
@@ -26,6 +40,12 @@ hone_value_t* hone_move_unpermute(hone_builder_t* b, hone_value_t* x, const int6
 /* The value u of `shape` for which reshaping gives x, when it costs nothing; NULL otherwise. */
 hone_value_t* hone_move_unreshape(hone_builder_t* b, hone_value_t* x, int rank,
                                   const hone_dim_t* shape);
+
+/* `x`, a permuted value, reshaped where whole axes are split or joined: a reshape,
+ * then a permute; NULL where that does not help. `may_gather`: axes that are joined
+ * need not lie side by side, what brings them together stays in front. */
+hone_value_t* hone_move_through_reshape(hone_builder_t* b, hone_value_t* x, int rank,
+                                        const hone_dim_t* shape, bool may_gather);
 
 /* Rules (see hone_rule_fn), one a file. */
 hone_value_t* hone_movement_chain(hone_rewriter_t* r, hone_node_t* node); /* movement of movement */

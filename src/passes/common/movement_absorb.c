@@ -7,7 +7,7 @@
 enum { MAX_PARTS = 64 };
 
 static hone_node_t* permute_of(const hone_node_t* node) {
-  return hone_match_prim(node->inputs[0], HONE_PRIM_PERMUTE);
+  return hone_move_permute_of(node->inputs[0]);
 }
 
 static void map_axes(int count, const int64_t* axes, const int64_t* by, int64_t* out) {
@@ -84,10 +84,10 @@ static hone_node_t* common_permute(const hone_node_t* node) {
   hone_node_t* best = NULL;
   int best_count = 0;
   for (int i = 0; i < node->n_inputs; i++) {
-    hone_node_t* permute = hone_match_prim(node->inputs[i], HONE_PRIM_PERMUTE);
+    hone_node_t* permute = hone_move_permute_of(node->inputs[i]);
     int count = 0;
     for (int k = 0; permute && k < node->n_inputs; k++) {
-      const hone_node_t* other = hone_match_prim(node->inputs[k], HONE_PRIM_PERMUTE);
+      const hone_node_t* other = hone_move_permute_of(node->inputs[k]);
       size_t bytes = (size_t)permute->n_axes * sizeof *permute->axes;
       count += other && memcmp(other->axes, permute->axes, bytes) == 0;
     }
@@ -111,10 +111,27 @@ static hone_value_t* through_concat(hone_rewriter_t* r, hone_node_t* node) {
   return hone_permute(r->b, joined, permute->axes);
 }
 
+/* Rows along another axis than the first are taken in its place: as if `x` had not
+ * been permuted but for that axis, which is brought to the front and then back. */
+static hone_value_t* gather_in_place(hone_rewriter_t* r, hone_node_t* node,
+                                     const hone_node_t* permute) {
+  int64_t front[HONE_MAX_RANK], back[HONE_MAX_RANK], after[HONE_MAX_RANK];
+  int rank = permute->n_axes;
+  hone_move_to_front(rank, permute->axes[0], front);
+  bool is_so = memcmp(front, permute->axes, (size_t)rank * sizeof *front) == 0;
+  if (is_so || node->inputs[1]->type.rank != 1) return NULL;
+  hone_match_invert(rank, front, back);
+  for (int i = 0; i < rank; i++) after[i] = permute->axes[i];
+  hone_value_t* rows =
+      hone_gather(r->b, hone_permute(r->b, permute->inputs[0], front), node->inputs[1]);
+  return hone_permute(r->b, hone_permute(r->b, rows, back), after);
+}
+
 /* Rows of what is permuted behind the first axis only. */
 static hone_value_t* through_gather(hone_rewriter_t* r, hone_node_t* node) {
   hone_node_t* permute = permute_of(node);
-  if (!permute || permute->axes[0] != 0) return NULL;
+  if (!permute) return NULL;
+  if (permute->axes[0] != 0) return gather_in_place(r, node, permute);
   int64_t after[HONE_MAX_RANK];
   int lead = node->inputs[1]->type.rank, total = node->outputs[0]->type.rank;
   for (int i = 0; i < total; i++) after[i] = i < lead ? i : permute->axes[i - lead + 1] + lead - 1;

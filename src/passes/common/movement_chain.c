@@ -22,8 +22,13 @@ static hone_value_t* chain_permute(hone_rewriter_t* r, hone_node_t* node) {
   return if_new(node, hone_move_permute(r->b, in(node), node->axes));
 }
 
+/* Before the order of axes is chosen, a permute stays one step, which lets factors
+ * sink next to a grouped convolution. */
 static hone_value_t* chain_reshape(hone_rewriter_t* r, hone_node_t* node) {
-  return if_new(node, hone_move_reshape(r->b, in(node), node->n_dims, node->shape));
+  bool is_late = r->context->phase >= HONE_PHASE_LAYOUT;
+  hone_value_t* moved =
+      hone_move_through_reshape(r->b, in(node), node->n_dims, node->shape, is_late);
+  return moved ? moved : if_new(node, hone_move_reshape(r->b, in(node), node->n_dims, node->shape));
 }
 
 static hone_value_t* chain_expand(hone_rewriter_t* r, hone_node_t* node) {

@@ -51,7 +51,7 @@ static int result_axis(const contraction_t* c, int side, int64_t axis) {
 /* ---- permuted operands ---- */
 
 static hone_value_t* absorb_permute(hone_rewriter_t* r, hone_node_t* node, int side) {
-  hone_node_t* permute = hone_match_prim(node->inputs[side], HONE_PRIM_PERMUTE);
+  hone_node_t* permute = hone_move_permute_of(node->inputs[side]);
   if (!permute) return NULL;
   contraction_t old = take_apart(node), now = old;
   now.operands[side] = permute->inputs[0];

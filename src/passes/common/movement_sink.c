@@ -44,8 +44,10 @@ static hone_node_t* first_of(const hone_node_t* node, hone_prim_t prim) {
 }
 
 static hone_value_t* sink_permute(hone_rewriter_t* r, hone_node_t* node) {
-  hone_node_t* permute = first_of(node, HONE_PRIM_PERMUTE);
+  hone_node_t* permute = NULL;
   hone_value_t* operands[MAX_OPERANDS];
+  for (int k = 0; k < node->n_inputs && !permute; k++)
+    permute = hone_move_permute_of(node->inputs[k]);
   for (int k = 0; permute && k < node->n_inputs; k++) {
     operands[k] = hone_move_unpermute(r->b, node->inputs[k], permute->axes);
     if (!operands[k]) return NULL;

@@ -1,0 +1,63 @@
+/* Layout: in which order the axes of values lie in memory.
+ *
+ * Contractions without batch axes (convolutions, products) give the axes of the
+ * weights last, so what they make lies channels last, and `movement` lets permutes
+ * sink until whole regions are in that order. A contraction with batch axes, such
+ * as a depthwise or grouped convolution, names its channels first. Here it is
+ * followed by two permutes: one that puts the channels last, which stays (see
+ * hone_move_is_pinned) and becomes a part of the same kernel; and its inverse,
+ * which `movement` takes on towards the readers.
+ *
+ * Attention and other products whose batches both operands bring along stay as
+ * they are: only constant weights with at most one axis of their own count.
+ *
+ * What has been recognised is opened here, attention apart, so that permutes pass
+ * through. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/outline.h"
+#include "passes/common/match.h"
+#include "passes/common/movement.h"
+
+static bool is_channelwise(const hone_node_t* contract) {
+  const hone_value_t* weights = contract->inputs[1];
+  return hone_match_from_constants(weights) && !hone_match_from_constants(contract->inputs[0]) &&
+         weights->type.rank - contract->n_axes / 2 <= 1;
+}
+
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  int64_t last[HONE_MAX_RANK], back[HONE_MAX_RANK];
+  if (node->prim != HONE_PRIM_CONTRACT || !hone_type_is_known(&node->outputs[0]->type) ||
+      !is_channelwise(node) || !hone_move_channels_last(node, last))
+    return NULL;
+  hone_match_invert(node->outputs[0]->type.rank, last, back);
+  hone_value_t* same = hone_rewrite_copy(r, node, node->inputs);
+  hone_pass_did(r->context, node, "channels come last");
+  return hone_permute(r->b, hone_permute(r->b, same, last), back);
+}
+
+static hone_status_t open_calls(hone_graph_t* graph) {
+  static const char* const labels[] = {"gelu",       "gelu_tanh",  "quick_gelu", "silu",
+                                       "hard_swish", "layer_norm", "rms_norm",   "instance_norm",
+                                       "softmax",    "log_softmax"};
+  for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+    HONE_TRY(hone_graph_inline(graph, labels[i]));
+  return NULL;
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  HONE_TRY(open_calls(graph));
+  HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
+  if (context->count)
+    hone_pass_note(context, "put the channels of %" PRId64 " contractions last", context->count);
+  return NULL;
+}
+
+extern const hone_pass_t hone_pass_layout;
+const hone_pass_t hone_pass_layout = {
+    .name = "layout",
+    .summary = "depthwise and grouped convolutions give their channels last, as others do",
+    .phases = {HONE_PHASE_LAYOUT},
+    .run = run,
+};
