@@ -271,6 +271,13 @@ typedef struct sum {
   hone_expr_term_t terms[MAX_TERMS];
 } sum_t;
 
+/* The terms are left as they are: they are many. */
+static void sum_begin(sum_t* sum, int64_t constant) {
+  sum->constant = constant;
+  sum->n = 0;
+  sum->overflow = false;
+}
+
 static void sum_add_term(sum_t* sum, const hone_expr_t* at, int64_t coefficient) {
   int i = 0;
   while (i < sum->n && sum->terms[i].atom->id < at->id) i++;
@@ -367,11 +374,20 @@ static hone_dim_t sum_finish(hone_dims_t* dims, sum_t* sum) {
   return intern(dims, &key);
 }
 
+static hone_dim_t combine_ints(int64_t a, int64_t fa, int64_t b, int64_t fb) {
+  int64_t x, y, sum;
+  bool fits = hone_i64_mul(a, fa, &x) && hone_i64_mul(b, fb, &y) && hone_i64_add(x, y, &sum);
+  return fits ? hone_dim_int(sum) : bad();
+}
+
 static hone_dim_t combine(hone_dims_t* dims, hone_dim_t a, int64_t fa, hone_dim_t b, int64_t fb) {
   if (hone_dim_is_bad(a) || hone_dim_is_bad(b)) return bad();
-  sum_t sum = {0};
-  sum_add(&sum, a, fa);
-  sum_add(&sum, b, fb);
+  if (hone_dim_is_int(a) && hone_dim_is_int(b)) return combine_ints(a.k, fa, b.k, fb);
+  if (fa == 1 && (fb == 0 || hone_dim_is(b, 0))) return a;
+  sum_t sum;
+  sum_begin(&sum, 0);
+  if (fa) sum_add(&sum, a, fa);
+  if (fb) sum_add(&sum, b, fb);
   return sum_finish(dims, &sum);
 }
 
@@ -416,10 +432,10 @@ hone_dim_t hone_dim_mul(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
 /* Splits a sum into the part that `divisor` divides and the rest. */
 static void split_multiples(hone_dims_t* dims, hone_dim_t a, int64_t divisor, hone_dim_t* quotient,
                             hone_dim_t* rest) {
-  sum_t whole = {0}, part = {0};
+  sum_t whole, part;
   int64_t k = !a.expr ? a.k : a.expr->kind == HONE_EXPR_LINEAR ? a.expr->constant : 0;
-  whole.constant = floordiv_i64(k, divisor);
-  part.constant = k - whole.constant * divisor;
+  sum_begin(&whole, floordiv_i64(k, divisor));
+  sum_begin(&part, k - whole.constant * divisor);
   hone_expr_term_t single = {a.expr, 1};
   const hone_expr_term_t* terms =
       a.expr && a.expr->kind == HONE_EXPR_LINEAR ? a.expr->terms : &single;

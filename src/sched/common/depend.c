@@ -150,13 +150,19 @@ static void add_joined(test_t* t, axes_t* axes) {
     }
 }
 
-static void set_axes(test_t* t, const hone_access_t* a, const hone_access_t* b, axes_t* axes) {
+/* Where axes come from, from what costs least to what costs most. */
+typedef enum axes_kind { AXES_OF_BUFFER, AXES_OF_TERMS, AXES_JOINED, AXES_KINDS } axes_kind_t;
+
+/* Axes of all kinds up to that one. */
+static void set_axes(test_t* t, const hone_access_t* a, const hone_access_t* b, axes_kind_t last,
+                     axes_t* axes) {
   int rank = a->buffer->rank;
   axes->count = 0;
   for (int i = 0; i < rank; i++)
     add_axis(axes, in_first(t, a->index[i]), in_second(t, b->index[i]));
-  for (int i = 0; i < rank; i++) add_terms(t, a->index[i], b->index[i], axes);
-  add_joined(t, axes);
+  for (int i = 0; i < rank && last >= AXES_OF_TERMS; i++)
+    add_terms(t, a->index[i], b->index[i], axes);
+  if (last >= AXES_JOINED) add_joined(t, axes);
 }
 
 /* Whether equal elements along this axis mean equal x and y. */
@@ -173,25 +179,46 @@ static bool axis_separates(test_t* t, hone_dim_t a, hone_dim_t b) {
   return !hone_dim_is_bad(d) && (hone_dim_min_value(d) > 0 || hone_dim_max_value(d) < 0);
 }
 
-/* Finds which variables are equal wherever the accesses meet; false: they never do. */
-static bool compare(test_t* t, const hone_access_t* a, const hone_access_t* b, int n,
-                    common_t* common) {
+static bool any_separates(test_t* t, const axes_t* axes) {
+  for (int k = 0; k < axes->count; k++)
+    if (axis_separates(t, axes->first[k], axes->second[k])) return true;
+  return false;
+}
+
+/* Marks the variables that the axes tell to be equal, and puts the first access's in the place
+ * of the second's; true when one of the latter was new. */
+static bool find_equal(test_t* t, const axes_t* axes, int n, common_t* common) {
+  bool found = false;
+  for (int i = 0; i < n; i++) {
+    hone_dim_t x = t->first[common[i].first], y = t->second[common[i].second];
+    for (int k = 0; k < axes->count && !common[i].is_equal; k++)
+      common[i].is_equal = axis_tells(t, axes->first[k], axes->second[k], x, y);
+    if (!common[i].is_equal || hone_dim_same(x, y)) continue;
+    t->second[common[i].second] = x;
+    found = true;
+  }
+  return found;
+}
+
+static bool is_equal(const common_t* common, int n, int id) {
+  for (int i = 0; i < n; i++)
+    if (common[i].first == id) return common[i].is_equal;
+  return false;
+}
+
+/* Whether the accesses may meet where the variables of neither of two loops, by symbol id, are
+ * equal. What the axes of the buffer tell is asked first: mostly it is enough. */
+static bool may_meet(test_t* t, const hone_access_t* a, const hone_access_t* b, int n,
+                     common_t* common, int one, int other) {
   axes_t axes;
   reset_symbols(t);
-  for (bool again = true; again;) {
-    again = false;
-    set_axes(t, a, b, &axes);
-    for (int k = 0; k < axes.count; k++)
-      if (axis_separates(t, axes.first[k], axes.second[k])) return false;
-    for (int i = 0; i < n; i++) {
-      hone_dim_t x = t->first[common[i].first], y = t->second[common[i].second];
-      for (int k = 0; k < axes.count && !common[i].is_equal; k++)
-        common[i].is_equal = axis_tells(t, axes.first[k], axes.second[k], x, y);
-      if (!common[i].is_equal || hone_dim_same(x, y)) continue;
-      t->second[common[i].second] = x;
-      again = true;
+  for (axes_kind_t kind = AXES_OF_BUFFER; kind < AXES_KINDS; kind++)
+    for (bool again = true; again;) {
+      set_axes(t, a, b, kind, &axes);
+      if (any_separates(t, &axes)) return false;
+      again = find_equal(t, &axes, n, common);
+      if (is_equal(common, n, one) || is_equal(common, n, other)) return false;
     }
-  }
   return true;
 }
 
@@ -214,12 +241,6 @@ static int list_common(hone_stmt_t* top, const hone_stmt_t* a, const hone_stmt_t
   return n;
 }
 
-static bool finds_equal(const common_t* common, int n, hone_dim_t var) {
-  for (int i = 0; i < n; i++)
-    if (common[i].first == hone_dim_as_symbol(var)->id) return common[i].is_equal;
-  return false;
-}
-
 /* ---- the questions ---- */
 
 /* Conflicts between all pairs in `top`, unless one of two variables is equal. */
@@ -227,6 +248,7 @@ static const hone_buffer_t* conflict_within(test_t* t, const hone_access_list_t*
                                             hone_stmt_t* top, hone_dim_t x, hone_dim_t y,
                                             hone_stmt_t* lives, bool sums) {
   common_t common[MAX_COMMON];
+  int one = hone_dim_as_symbol(x)->id, other = hone_dim_as_symbol(y)->id;
   for (int i = 0; i < list->count; i++)
     for (int k = i; k < list->count; k++) {
       const hone_access_t *a = &list->items[i], *b = &list->items[k];
@@ -234,8 +256,7 @@ static const hone_buffer_t* conflict_within(test_t* t, const hone_access_list_t*
                         hone_stmt_is_inside(t->owners[a->buffer->id], lives);
       if (is_private || !is_ordered(a, b, sums)) continue;
       int n = list_common(top, a->stmt, b->stmt, common);
-      if (!compare(t, a, b, n, common)) continue;
-      if (!finds_equal(common, n, x) && !finds_equal(common, n, y)) return a->buffer;
+      if (may_meet(t, a, b, n, common, one, other)) return a->buffer;
     }
   return NULL;
 }
@@ -253,7 +274,7 @@ static const hone_buffer_t* conflict_between(test_t* t, const hone_access_list_t
                         hone_stmt_is_inside(t->owners[a->buffer->id], lives);
       if (is_private || !is_ordered(a, b, true)) continue;
       common_t common = {first, second, false};
-      if (compare(t, a, b, 1, &common) && !common.is_equal) return a->buffer;
+      if (may_meet(t, a, b, 1, &common, first, first)) return a->buffer;
     }
   return NULL;
 }
@@ -332,13 +353,13 @@ hone_status_t hone_depend_cut(hone_kernel_t* kernel, hone_stmt_t* loop, int at,
 /* Whether the two never meet. */
 static bool are_apart(test_t* t, const hone_access_t* a, const hone_access_t* b) {
   axes_t axes;
-  for (int way = 0; way < 3; way++) {
-    reset_symbols(t);
-    if (way > 0) reverse_symbols(t, way == 1 ? t->first : t->second);
-    set_axes(t, a, b, &axes);
-    for (int k = 0; k < axes.count; k++)
-      if (axis_separates(t, axes.first[k], axes.second[k])) return true;
-  }
+  for (axes_kind_t kind = AXES_OF_BUFFER; kind < AXES_KINDS; kind++)
+    for (int way = 0; way < 3; way++) {
+      reset_symbols(t);
+      if (way > 0) reverse_symbols(t, way == 1 ? t->first : t->second);
+      set_axes(t, a, b, kind, &axes);
+      if (any_separates(t, &axes)) return true;
+    }
   return false;
 }
 
