@@ -118,7 +118,8 @@ void* hone_alloc(const hone_allocator_t* allocator, size_t size) {
 
 void* hone_realloc(const hone_allocator_t* allocator, void* old, size_t old_size, size_t new_size) {
   if (!allocator) allocator = &system_allocator;
-  return allocator->resize(allocator->self, old, old_size ? old_size : 1, new_size ? new_size : 1);
+  size_t held = !old ? 0 : old_size ? old_size : 1;
+  return allocator->resize(allocator->self, old, held, new_size ? new_size : 1);
 }
 
 void hone_free(const hone_allocator_t* allocator, void* block, size_t size) {

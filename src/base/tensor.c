@@ -13,12 +13,14 @@ static size_t header_size(void) {
   return (sizeof(hone_tensor_t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* Zeroed from its beginning to that many bytes of the payload. */
 static hone_status_t tensor_allocate(const hone_allocator_t* allocator, hone_kind_t kind,
-                                     size_t payload, hone_tensor_t** out_tensor) {
+                                     size_t payload, size_t zeroed, hone_tensor_t** out_tensor) {
   size_t total;
   if (!hone_size_add(header_size(), payload, &total)) return hone_oom();
-  hone_tensor_t* tensor = hone_alloc(allocator, total);
+  hone_tensor_t* tensor = hone_realloc(allocator, NULL, 0, total);
   if (!tensor) return hone_oom();
+  memset(tensor, 0, header_size() + zeroed);
   tensor->allocator = allocator ? allocator : hone_allocator_system();
   atomic_init(&tensor->references, 1);
   tensor->allocated = total;
@@ -53,34 +55,49 @@ static hone_status_t check_shape(hone_dtype_t dtype, int rank, const int64_t* di
   return NULL;
 }
 
+typedef enum elements { ZEROED, UNSET, WRAPPED } elements_t;
+
 static hone_status_t tensor_make(const hone_allocator_t* allocator, hone_dtype_t dtype, int rank,
-                                 const int64_t* dims, bool wrapped, hone_tensor_t** out_tensor) {
+                                 const int64_t* dims, elements_t elements,
+                                 hone_tensor_t** out_tensor) {
   *out_tensor = NULL;
   int64_t count = 0;
   size_t bytes = 0;
   HONE_TRY(check_shape(dtype, rank, dims, &count, &bytes));
-  HONE_TRY(tensor_allocate(allocator, HONE_KIND_TENSOR, wrapped ? 0 : bytes, out_tensor));
+  HONE_TRY(tensor_allocate(allocator, HONE_KIND_TENSOR, elements == WRAPPED ? 0 : bytes,
+                           elements == ZEROED ? bytes : 0, out_tensor));
   hone_tensor_t* tensor = *out_tensor;
   tensor->dtype = dtype;
   tensor->rank = rank;
   if (rank) memcpy(tensor->dims, dims, (size_t)rank * sizeof *dims);
   tensor->count = count;
   tensor->bytes = bytes;
-  tensor->wrapped = wrapped;
+  tensor->wrapped = elements == WRAPPED;
+  if (!tensor->wrapped) tensor->data = tensor_payload(tensor);
   return NULL;
 }
 
 hone_status_t hone_tensor_create(const hone_allocator_t* allocator, hone_dtype_t dtype, int rank,
                                  const int64_t* dims, hone_tensor_t** out_tensor) {
-  HONE_TRY(tensor_make(allocator, dtype, rank, dims, false, out_tensor));
-  (*out_tensor)->data = tensor_payload(*out_tensor);
-  return NULL;
+  return tensor_make(allocator, dtype, rank, dims, ZEROED, out_tensor);
+}
+
+hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator, hone_dtype_t dtype,
+                                     int rank, const int64_t* dims, hone_tensor_t** out_tensor) {
+  int64_t count;
+  size_t bytes;
+  *out_tensor = NULL;
+  if (!hone_dims_count(rank, dims, &count) ||
+      !hone_size_mul((size_t)count, hone_dtype_size(dtype), &bytes) || bytes > PTRDIFF_MAX)
+    return hone_status_make(HONE_OUT_OF_RANGE, "a tensor is too large");
+  return tensor_make(allocator, dtype, rank, dims, dtype == HONE_STRING ? ZEROED : UNSET,
+                     out_tensor);
 }
 
 hone_status_t hone_tensor_wrap(const hone_allocator_t* allocator, hone_dtype_t dtype, int rank,
                                const int64_t* dims, void* data, void (*free_data)(void* owner),
                                void* owner, hone_tensor_t** out_tensor) {
-  HONE_TRY(tensor_make(allocator, dtype, rank, dims, true, out_tensor));
+  HONE_TRY(tensor_make(allocator, dtype, rank, dims, WRAPPED, out_tensor));
   hone_tensor_t* tensor = *out_tensor;
   if (!data && tensor->bytes) {
     hone_tensor_release(tensor);
@@ -113,7 +130,7 @@ hone_status_t hone_sequence_create(const hone_allocator_t* allocator, hone_kind_
   HONE_TRY(check_items(kind, count, items));
   size_t payload;
   if (!hone_size_mul((size_t)count, sizeof *items, &payload)) return hone_oom();
-  HONE_TRY(tensor_allocate(allocator, kind, payload, out_sequence));
+  HONE_TRY(tensor_allocate(allocator, kind, payload, payload, out_sequence));
   hone_tensor_t* sequence = *out_sequence;
   sequence->count = count;
   sequence->items = tensor_payload(sequence);
@@ -127,7 +144,7 @@ hone_status_t hone_sequence_create(const hone_allocator_t* allocator, hone_kind_
 
 hone_status_t hone_none_create(const hone_allocator_t* allocator, hone_tensor_t** out_none) {
   *out_none = NULL;
-  return tensor_allocate(allocator, HONE_KIND_NONE, 0, out_none);
+  return tensor_allocate(allocator, HONE_KIND_NONE, 0, 0, out_none);
 }
 
 void hone_tensor_retain(hone_tensor_t* tensor) {

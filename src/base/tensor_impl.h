@@ -26,4 +26,10 @@ struct hone_tensor {
   hone_tensor_t* next_dead; /* links what a release has still to free */
 };
 
+/* As hone_tensor_create, but the elements are not set, for who writes all of them (strings are
+ * empty), with sizes that only a run knows. Errors: OUT_OF_RANGE, OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator,
+                                                   hone_dtype_t dtype, int rank,
+                                                   const int64_t* dims, hone_tensor_t** out_tensor);
+
 #endif

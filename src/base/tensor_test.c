@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/tensor_impl.h"
 #include "base/testing/fault.h"
 
 static void a_tensor_is_zeros_of_its_shape(void** state) {
@@ -53,6 +54,22 @@ static void bad_shapes_are_refused(void** state) {
               HONE_INVALID_ARGUMENT);
   assert_code(hone_tensor_create(NULL, HONE_UNKNOWN, 0, NULL, &tensor), HONE_INVALID_ARGUMENT);
   assert_code(hone_tensor_create(NULL, HONE_DTYPE_COUNT, 0, NULL, &tensor), HONE_INVALID_ARGUMENT);
+}
+
+static void raw_ones_have_the_shape_and_strings_are_empty(void** state) {
+  (void)state;
+  const int64_t dims[] = {2, 3}, large[] = {INT64_MAX / 2, 3};
+  hone_tensor_t* tensor;
+  assert_ok(hone_tensor_create_raw(NULL, HONE_F64, 2, dims, &tensor));
+  assert_int_equal(hone_tensor_bytes(tensor), 48);
+  assert_int_equal((uintptr_t)hone_tensor_data(tensor) % 64, 0);
+  memset(hone_tensor_data(tensor), 1, 48);
+  hone_tensor_release(tensor);
+  assert_ok(hone_tensor_create_raw(NULL, HONE_STRING, 2, dims, &tensor));
+  assert_int_equal(((const hone_string_t*)hone_tensor_data(tensor))[5].size, 0);
+  hone_tensor_release(tensor);
+  assert_code(hone_tensor_create_raw(NULL, HONE_F32, 2, large, &tensor), HONE_OUT_OF_RANGE);
+  assert_null(tensor);
 }
 
 static void count_call(void* owner) { ++*(int*)owner; }
@@ -216,6 +233,7 @@ int main(void) {
       cmocka_unit_test(a_tensor_is_zeros_of_its_shape),
       cmocka_unit_test(scalars_and_empty_shapes_are_shapes),
       cmocka_unit_test(bad_shapes_are_refused),
+      cmocka_unit_test(raw_ones_have_the_shape_and_strings_are_empty),
       cmocka_unit_test(wrapped_memory_is_given_back_once),
       cmocka_unit_test(a_sequence_keeps_its_items),
       cmocka_unit_test(bad_sequences_are_refused),

@@ -5,6 +5,8 @@
  * made one factor of what was several. */
 #include <inttypes.h>
 
+#include "base/tensor_impl.h"
+#include "base/thread_pool.h"
 #include "passes/common/evaluate.h"
 #include "passes/common/match.h"
 #include "passes/common/rewrite.h"
@@ -63,26 +65,49 @@ static void scale_row(const float* w, const float* c, int64_t length, bool steps
   }
 }
 
-/* out = w * c, c having w's rank and extents of 1 where it repeats. Weights are
- * most of a model, so this is not left to folding. */
+/* out = w * c, c having w's rank and extents of 1 where it repeats; row by row of a length that
+ * has one factor, or factors that follow one another. */
+typedef struct scaling {
+  const float *w, *c;
+  float* out;
+  bool divides, steps; /* steps: c varies along the last axis */
+  int64_t length;
+  int outer; /* axes before a row's */
+  int64_t dims[HONE_MAX_RANK], stride[HONE_MAX_RANK];
+} scaling_t;
+
+static void scale_rows(void* context, int64_t begin, int64_t end) {
+  const scaling_t* s = context;
+  for (int64_t row = begin; row < end; row++) {
+    int64_t at = 0, rest = row;
+    for (int i = s->outer - 1; i >= 0; i--) {
+      at += rest % s->dims[i] * s->stride[i];
+      rest /= s->dims[i];
+    }
+    scale_row(s->w + row * s->length, s->c + at, s->length, s->steps, s->divides,
+              s->out + row * s->length);
+  }
+}
+
+/* Weights are most of a model, so this is not left to folding. */
 static void scale(const hone_tensor_t* w, const hone_tensor_t* c, bool divides, float* out) {
+  enum { GRAIN = 1 << 16 /* elements */ };
   const int64_t *dims = hone_tensor_dims(w), *narrow = hone_tensor_dims(c);
-  int rank = hone_tensor_rank(w), outer = rank;
-  int64_t length = 1, index[HONE_MAX_RANK] = {0}, stride[HONE_MAX_RANK], next = 1;
-  while (outer > 0 && narrow[outer - 1] == 1) length *= dims[--outer];
-  bool steps = outer == rank && rank > 0; /* c varies along the last axis */
-  if (steps) length = dims[--outer];
+  int rank = hone_tensor_rank(w);
+  scaling_t s = {hone_tensor_data(w), hone_tensor_data(c), out, divides, .length = 1};
+  s.outer = rank;
+  while (s.outer > 0 && narrow[s.outer - 1] == 1) s.length *= dims[--s.outer];
+  s.steps = s.outer == rank && rank > 0;
+  if (s.steps) s.length = dims[--s.outer];
+  int64_t next = 1;
   for (int i = rank - 1; i >= 0; i--) {
-    stride[i] = narrow[i] == 1 ? 0 : next;
+    s.dims[i] = dims[i];
+    s.stride[i] = narrow[i] == 1 ? 0 : next;
     next *= narrow[i];
   }
-  const float *from = hone_tensor_data(w), *factors = hone_tensor_data(c);
-  for (int64_t done = 0; length && done < hone_tensor_count(w); done += length) {
-    int64_t at = 0;
-    for (int i = 0; i < outer; i++) at += index[i] * stride[i];
-    scale_row(from + done, factors + at, length, steps, divides, out + done);
-    for (int i = outer - 1; i >= 0 && ++index[i] == dims[i]; i--) index[i] = 0;
-  }
+  if (!hone_tensor_count(w)) return;
+  hone_parallel_for(hone_thread_pool_shared(), hone_tensor_count(w) / s.length,
+                    GRAIN / s.length + 1, scale_rows, &s);
 }
 
 /* The scaled weights as a constant. */
@@ -92,8 +117,8 @@ static hone_value_t* scaled_constant(hone_rewriter_t* r, const hone_value_t* wei
   hone_tensor_t *c, *out;
   hone_status_t status = hone_evaluate(r->context, factor, &c);
   if (status) return hone_fail_status(r->b, status);
-  status = hone_tensor_create(r->graph->allocator, HONE_F32, hone_tensor_rank(w),
-                              hone_tensor_dims(w), &out);
+  status = hone_tensor_create_raw(r->graph->allocator, HONE_F32, hone_tensor_rank(w),
+                                  hone_tensor_dims(w), &out);
   if (!status) scale(w, c, divides, hone_tensor_data(out));
   hone_tensor_release(c);
   return status ? hone_fail_status(r->b, status) : hone_constant(r->b, out);

@@ -96,10 +96,6 @@ HONE_MUST_USE hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t*
 HONE_MUST_USE hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from,
                                            hone_dtype_t dtype, int rank, const int64_t* dims,
                                            hone_slot_t* to);
-/* A tensor whose elements are not yet set, nor zeroed; not of strings. */
-HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator,
-                                                   hone_dtype_t dtype, int rank,
-                                                   const int64_t* dims, hone_tensor_t** out_tensor);
 
 /* ---- marks around memory, where the device was opened with guard (fence.c) ---- */
 

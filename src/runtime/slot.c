@@ -6,39 +6,9 @@
 #include "base/tensor_impl.h"
 #include "runtime/context.h"
 
-enum { MUCH_GARBAGE = 1 << 20 /* bytes */, RAW_HEADER = 64 };
+enum { MUCH_GARBAGE = 1 << 20 /* bytes */ };
 
 /* ---- tensors ---- */
-
-/* Stands before the elements, which keeps these aligned. */
-typedef struct raw_header {
-  const hone_allocator_t* allocator;
-  size_t size; /* with this header */
-} raw_header_t;
-
-static void free_raw(void* owner) {
-  raw_header_t* header = owner;
-  hone_free(header->allocator, header, header->size);
-}
-
-hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator, hone_dtype_t dtype,
-                                     int rank, const int64_t* dims, hone_tensor_t** out_tensor) {
-  *out_tensor = NULL;
-  int64_t count;
-  size_t size;
-  if (!hone_dims_count(rank, dims, &count) ||
-      !hone_size_mul((size_t)count, hone_dtype_size(dtype), &size) ||
-      !hone_size_add(size, 2 * RAW_HEADER, &size)) /* and some for those without elements */
-    return hone_status_make(HONE_OUT_OF_RANGE, "a tensor is too large");
-  char* block = allocator->resize(allocator->self, NULL, 0, size);
-  if (!block) return hone_oom();
-  raw_header_t* header = (raw_header_t*)(void*)block;
-  *header = (raw_header_t){allocator, size};
-  hone_status_t status = hone_tensor_wrap(allocator, dtype, rank, dims, block + RAW_HEADER,
-                                          free_raw, header, out_tensor);
-  if (status) hone_free(allocator, block, size);
-  return status;
-}
 
 static void release_base(void* owner) { hone_tensor_release(owner); }
 
