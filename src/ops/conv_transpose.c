@@ -1,6 +1,5 @@
-/* ConvTranspose: the gradient of a convolution, as a convolution itself: zeros
- * between the elements of the input stand for the stride, and the windows meet
- * the weights mirrored. */
+/* ConvTranspose: the gradient of a convolution, as a convolution itself, in which
+ * the windows meet the weights mirrored. */
 #include "ops/common/sliding.h"
 
 /* An output extent with pads, either of which may follow from the other. */
@@ -83,15 +82,97 @@ static hone_value_t* resize(hone_builder_t* b, hone_value_t* x, int axis, hone_d
   return hone_slice_axis(b, x, axis, from, hone_d_sub(b, hone_dim(x, axis), cut));
 }
 
-/* [C, M / groups, k1, …] as [M, C / groups, k1, …], mirrored along each k. */
-static hone_value_t* turn_weights(hone_builder_t* b, hone_value_t* w, int64_t groups, int n) {
-  for (int i = 0; i < n; i++) w = hone_flip(b, w, 2 + i);
-  if (groups == 1) return hone_move_axis(b, w, 1, 0);
-  w = hone_move_axis(b, hone_sliding_split(b, w, 0, groups), 2, 1);
+/* ---- phases ----
+ *
+ * Along an axis of stride s, element p * s + r of the full result is the sum over q
+ * of x[p - q] * w[q * s + r]: for each phase r, an ordinary convolution of x with
+ * every s-th weight. All phases together are one contraction, whose weights have r
+ * as a free axis; then (p, r) is the place in the result. */
+
+/* Windows of q elements of x, for the places p that are wanted. */
+static hone_value_t* phase_windows(hone_builder_t* b, const frame_t* f, hone_value_t* x, int first,
+                                   const hone_dim_t* taps, hone_dim_t* out_from) {
+  hone_dim_t ones[HONE_MAX_RANK];
+  int64_t axes[HONE_MAX_RANK];
+  for (int i = 0; i < f->kernel.n && x; i++) {
+    hone_dim_t stride = f->kernel.stride[i], lo = f->kernel.lo[i];
+    hone_dim_t start = hone_d_floordiv(b, lo, stride);
+    hone_dim_t end = hone_d_ceildiv(b, hone_d_add(b, lo, f->size[i]), stride);
+    hone_dim_t before = hone_d_sub(b, hone_d_sub(b, taps[i], hone_d(1)), start);
+    out_from[i] = hone_d_sub(b, lo, hone_d_mul(b, start, stride));
+    x = resize(b, x, first + i, before, hone_d_sub(b, end, hone_dim(x, first + i)));
+    axes[i] = first + i;
+    ones[i] = hone_d(1);
+  }
+  return hone_window(b, x, f->kernel.n, axes, taps, ones, ones);
+}
+
+/* [C, M / groups, k…] as [groups, C / groups, q…, r…, M / groups], q mirrored;
+ * without the first axis where there is one group. */
+static hone_value_t* phase_weights(hone_builder_t* b, const frame_t* f, hone_value_t* w,
+                                   int64_t groups, const hone_dim_t* taps) {
+  int n = f->kernel.n, lead = groups > 1, rank = lead + 2;
+  hone_dim_t shape[2 * HONE_MAX_RANK] = {hone_d(groups)};
+  int64_t order[2 * HONE_MAX_RANK] = {0, 1};
+  for (int i = 0; i < n && w; i++) {
+    w = spread(b, w, 2 + i, f->kernel.dilation[i]);
+    hone_dim_t all = hone_d_mul(b, taps[i], f->kernel.stride[i]);
+    if (w) w = resize(b, w, 2 + i, hone_d(0), hone_d_sub(b, all, hone_dim(w, 2 + i)));
+  }
   if (!w) return NULL;
-  hone_dim_t shape[HONE_MAX_RANK] = {hone_d_mul(b, hone_d(groups), hone_dim(w, 1))};
-  for (int i = 0; i <= n; i++) shape[1 + i] = hone_dim(w, 2 + i);
-  return hone_reshape(b, w, 2 + n, shape);
+  shape[lead] = hone_d_floordiv(b, hone_dim(w, 0), hone_d(groups));
+  shape[lead + 1] = hone_dim(w, 1);
+  for (int i = 0; i < n; i++) {
+    order[lead + 1 + i] = rank;
+    shape[rank++] = taps[i];
+    order[lead + 1 + n + i] = rank;
+    shape[rank++] = f->kernel.stride[i];
+  }
+  order[lead + 1 + 2 * n] = lead + 1;
+  w = hone_permute(b, hone_reshape(b, w, rank, shape), order);
+  for (int i = 0; i < n; i++) w = hone_flip(b, w, lead + 1 + i);
+  return w;
+}
+
+/* [N, p…, r…, M], or [groups, N, p…, r…, M / groups], as [N, M, p * s + r…]. */
+static hone_value_t* join_phases(hone_builder_t* b, int n, hone_value_t* y, bool has_groups) {
+  int64_t order[2 * HONE_MAX_RANK] = {has_groups, 0};
+  int rank = 1 + has_groups, lead = rank;
+  order[rank++] = lead + 2 * n;
+  for (int i = 0; i < n; i++) {
+    order[rank++] = lead + i;
+    order[rank++] = lead + n + i;
+  }
+  y = hone_permute(b, y, order);
+  if (!hone_is_known(b, y)) return NULL;
+  hone_dim_t shape[HONE_MAX_RANK] = {hone_dim(y, 0), hone_dim(y, 1)};
+  if (has_groups) shape[1] = hone_d_mul(b, shape[1], hone_dim(y, 2));
+  for (int i = 0; i < n; i++)
+    shape[2 + i] = hone_d_mul(b, hone_dim(y, 1 + lead + 2 * i), hone_dim(y, 2 + lead + 2 * i));
+  return hone_reshape(b, y, 2 + n, shape);
+}
+
+static hone_value_t* transpose_conv(hone_builder_t* b, const frame_t* f, hone_value_t* x,
+                                    hone_value_t* w, int64_t groups) {
+  int n = f->kernel.n, lead = groups > 1;
+  hone_dim_t taps[HONE_MAX_RANK], from[HONE_MAX_RANK];
+  int64_t pairs[HONE_MAX_RANK][2] = {{1, 0}, {1, 0}};
+  pairs[lead][0] = lead + 1;
+  pairs[lead][1] = lead;
+  for (int i = 0; i < n; i++) {
+    taps[i] = hone_d_ceildiv(b, hone_sliding_reach(b, &f->kernel, i), f->kernel.stride[i]);
+    pairs[lead + 1 + i][0] = 2 + lead + n + i;
+    pairs[lead + 1 + i][1] = 1 + lead + i;
+  }
+  hone_dtype_t dtype = hone_dtype_of(x);
+  w = phase_weights(b, f, w, groups, taps);
+  if (groups > 1) x = hone_sliding_split(b, x, 1, groups);
+  x = phase_windows(b, f, x, 2 + lead, taps, from);
+  hone_value_t* y = hone_contract(b, x, w, 1 + lead + n, (const int64_t(*)[2])pairs, lead, dtype);
+  y = join_phases(b, n, y, groups > 1);
+  for (int i = 0; i < n && y; i++)
+    y = hone_slice_axis(b, y, 2 + i, from[i], hone_d_add(b, from[i], f->size[i]));
+  return y;
 }
 
 static void lower_conv_transpose(hone_lower_t* l) {
@@ -105,20 +186,7 @@ static void lower_conv_transpose(hone_lower_t* l) {
     return;
   }
   if (!hone_sliding_read_kernel(l, x, w->type.dims + 2, &f.kernel) || !read_frame(l, x, &f)) return;
-  for (int i = 0; i < f.kernel.n && x; i++) {
-    x = spread(b, x, 2 + i, f.kernel.stride[i]);
-    if (!x) return;
-    hone_dim_t edge = hone_d_sub(b, hone_sliding_reach(b, &f.kernel, i), hone_d(1));
-    hone_dim_t lo = hone_d_sub(b, edge, f.kernel.lo[i]);
-    hone_dim_t hi =
-        hone_d_sub(b, hone_d_add(b, f.size[i], edge), hone_d_add(b, lo, hone_dim(x, 2 + i)));
-    x = resize(b, x, 2 + i, lo, hi);
-    f.kernel.lo[i] = f.kernel.hi[i] = hone_d(0);
-    f.kernel.stride[i] = hone_d(1);
-  }
-  w = turn_weights(b, w, groups, f.kernel.n);
-  if (!x || !w) return;
-  hone_value_t* y = hone_sliding_contract(b, &f.kernel, x, w, groups, hone_dtype_of(x));
+  hone_value_t* y = transpose_conv(b, &f, x, w, groups);
   hone_op_out(l, 0, hone_sliding_bias(b, y, hone_op_in(l, 2)));
 }
 
