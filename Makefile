@@ -1,7 +1,7 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models conformance support-matrix random-graphs soak bench-import bench-models fuzz coverage clean verify faults
+.PHONY: help demo test check build setup models conformance support-matrix random-graphs soak bench bench-import bench-models bench-page peers fuzz coverage clean verify faults
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,8 +27,17 @@ random-graphs: build ## 2000 random graphs (RANDOM_GRAPHS) against ONNX Runtime
 soak: build ## 16 sessions of one engine on 16 threads for a minute (SOAK_SECONDS): right, and no larger
 	@build/release/tests/src_runtime_soak_test --seconds $${SOAK_SECONDS:-60}
 
+bench: build peers ## hone beside every peer: three networks, and the models of ci and more (docs/benchmarking.md)
+	@scripts/bench
+
+peers: ## what hone is compared with, in build/peers (PEERS="onnxruntime openvino": only these)
+	@scripts/peers
+
 bench-models: build ## ResNet-50, MobileNetV2 and BERT-base beside ONNX Runtime, on the CPU and OpenCL
 	@.venv/bin/python bench/models.py --opencl --save
+
+bench-page: ## build/bench.html from the figures in bench/results
+	@python3 bench/page.py
 
 bench-import: build ## time and memory from a 438 MB file to a verified graph
 	@scripts/bench_import

@@ -1,161 +1,216 @@
-"""Whole networks with random weights: hone beside ONNX Runtime, in one run on the same inputs.
+"""Models on hone beside peers, in one run, on the same inputs: `hone bench --vs`, many times.
 
-usage: models.py [--threads N] [--rounds N] [--opencl] [--save] [MODEL ...]
+usage: models.py [MODEL ...]                  resnet50, mobilenet_v2, bert_base: all without any
+       models.py --downloaded [--only REGEX]  instead: the models of tests/models, fp32, batch 1
 
-MODEL is resnet50, mobilenet_v2 or bert_base; all three without any. Models are made on demand in
-build/bench. Prints seconds of the first compilation (empty cache), of the second, and of a run:
-peers take turns in rounds, and each one's figure is the best of its rounds' medians. --opencl
-measures hone's own OpenCL device too. --save keeps the figures in bench/results/models.json, with
-the machine they are of. On a busy machine: chrt -f 10 python bench/models.py.
+    --vs PEER,PEER,...      onnxruntime without it; all: every one of bench/peers
+    --precision WORD,...    fp32, bf16, int8 (quantized by ONNX Runtime's quantizer)
+    --batch N,...  --threads N,...
+    --rounds N --seconds S  turns of each, and how long each turn takes
+    --opencl                hone's own OpenCL device too
+    --user-cache            with the tuning and kernels that you have, not from an empty cache
+    --json                  a line of JSON for each instead of a table
+    --save                  append to the history of this kind of machine in bench/results
+
+RATIO is the best peer's median time by hone's: above 1 hone is the faster one. Of several rows the
+geometric mean and the least are said. On a busy machine: chrt -f 10 python bench/models.py.
 """
 
 import argparse
+import contextlib
+import itertools
 import json
+import math
 import os
 import pathlib
-import platform
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
-import onnxruntime
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-os.environ.setdefault("HONE_LIBRARY", str(ROOT / "build" / "release" / "libhone.so"))
-import hone_ctypes  # noqa: E402
+import results
+import workloads
 
-RESULT = ROOT / "bench" / "results" / "models.json"
-LENGTH, PAUSE, TOLERANCE = 128, 0.2, 1e-3
-FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16",
-            "avx512_fp16", "avx_vnni", "amx_tile", "amx_int8", "amx_bf16", "asimd", "asimddp", "bf16")
+ROOT = workloads.ROOT
+HONE = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release")) / "hone"
+CHEAP = ["--runs", "1", "--warmup", "1"]
 
 
-def image(random):
-    return {"image": random.standard_normal((1, 3, 224, 224), np.float32)}
-
-
-def sentence(random):
-    return {"input_ids": random.integers(0, 30522, (1, LENGTH)),
-            "attention_mask": np.ones((1, LENGTH), np.int64),
-            "token_type_ids": np.zeros((1, LENGTH), np.int64),
-            "position_ids": np.arange(LENGTH)[None]}
-
-
-MODELS = {
-    "resnet50": (["make_resnet.py", "--model", "resnet50"], image),
-    "mobilenet_v2": (["make_resnet.py", "--model", "mobilenet_v2"], image),
-    "bert_base": (["make_bert.py"], sentence),
-}
-
-
-def path_of(name):
-    path = ROOT / "build" / "bench" / f"{name}.onnx"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        script, *arguments = MODELS[name][0]
-        subprocess.run([sys.executable, ROOT / "bench" / script, *arguments, path], check=True)
+def peer_program(folder):
+    """What runs peers: the environment of `make peers`, else this Python with what it has."""
+    made = ROOT / "build" / "peers" / "run"
+    if made.exists():
+        return str(made)
+    path = pathlib.Path(folder) / "run"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/bench/peer.py" "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
     return str(path)
 
 
-class Hone:
-    def __init__(self, path, device, threads):
-        times = []
-        with tempfile.TemporaryDirectory() as cache:
-            os.environ["HONE_CACHE"] = cache
-            for _ in range(2):
-                start = time.perf_counter()
-                self.session = hone_ctypes.Session(path, device, threads)
-                times.append(time.perf_counter() - start)
-        self.cold_seconds, self.warm_seconds = times
-
-    def run(self, feeds):
-        return self.session.run(feeds)
+def all_peers():
+    return sorted(path.stem for path in (ROOT / "bench" / "peers").glob("[!_]*.py"))
 
 
-class OnnxRuntime:
-    def __init__(self, path, threads):
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        self.session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
-
-    def run(self, feeds):
-        return self.session.run(None, feeds)
-
-
-def round_of(runner, feeds, seconds):
-    """Median time of runs that take so many seconds together."""
-    time.sleep(PAUSE)  # until the other's threads have gone to sleep
-    runner.run(feeds)
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 3:
-        start = time.perf_counter()
-        runner.run(feeds)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+def call(*words, cache=None):
+    """The JSON that a command of hone's prints; its error where it failed."""
+    environment = {**os.environ, **({"HONE_CACHE": cache} if cache else {})}
+    done = subprocess.run([HONE, *map(str, words), "--json"], stdout=subprocess.PIPE, text=True,
+                          env=environment, check=False)
+    if not done.stdout:
+        return {"error": {"message": f"hone {words[0]} ended with {done.returncode}"}}
+    return json.loads(done.stdout)
 
 
-def compare(name, args):
-    path, feeds = path_of(name), MODELS[name][1](np.random.default_rng(1))
-    runners = {"onnxruntime": OnnxRuntime(path, args.threads), "cpu": Hone(path, "cpu", args.threads)}
-    if args.opencl:
-        runners["opencl"] = Hone(path, "opencl", args.threads)
-    want = runners["onnxruntime"].run(feeds)
-    row = {"model": name, "threads": args.threads}
-    for device, runner in runners.items():
-        got = runner.run(feeds)
-        error = max(float(np.abs(a - b).max() / (np.abs(a).max() + 1e-6)) for a, b in zip(want, got))
-        if not error <= TOLERANCE:
-            sys.exit(f"{name} on {device}: results differ by {error:.2g} of the largest one")
-    best = dict.fromkeys(runners, float("inf"))
-    for _ in range(args.rounds):
-        for device, runner in runners.items():
-            best[device] = min(best[device], round_of(runner, feeds, args.seconds))
-    for device, runner in runners.items():
-        row[f"{device}_ms"] = round(best[device] * 1e3, 3)
-        if isinstance(runner, Hone):
-            row[f"{device}_cold_s"] = round(runner.cold_seconds, 3)
-            row[f"{device}_warm_s"] = round(runner.warm_seconds, 3)
-    row["ratio"] = round(best["cpu"] / best["onnxruntime"], 3)
-    if args.opencl:
-        row["opencl_to_cpu"] = round(best["opencl"] / best["cpu"], 3)
-    return row
+def plain(value):
+    """Strings as NumPy's own: objects are not read from archives."""
+    return value.astype(str) if value.dtype == object else value
 
 
-def machine():
-    info = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    fields = dict(line.split(":", 1) for line in info.replace("\t", "").splitlines() if ":" in line)
-    flags = fields.get("flags", fields.get("Features", "")).split()
-    return {"cpu": fields.get("model name", platform.machine()).strip(),
-            "features": [name for name in FEATURES if name in flags],
-            "cores": len(os.sched_getaffinity(0)), "architecture": platform.machine(),
-            "load_average": round(os.getloadavg()[0], 1)}
+def sizes(path, feeds):
+    """--dim for each size that the model leaves open and has a name for."""
+    about, found = call("info", path), {}
+    for item in about.get("inputs", []):
+        inside = item["type"].partition("[")[2].rstrip("]")
+        for word, extent in zip(inside.split(", "), feeds[item["name"]].shape):
+            if word in about["dimensions"]:
+                found[word] = extent
+    return [word for name, extent in found.items() for word in ("--dim", f"{name}={extent}")]
+
+
+def measure(work, threads, args, folder, cache):
+    """One row of the results."""
+    archive = pathlib.Path(folder) / "feeds.npz"
+    feeds = {name: plain(value) for name, value in work.feeds().items()}
+    np.savez(archive, **feeds)
+    words = ["bench", work.path, "--input", archive, "--threads", threads, *sizes(work.path, feeds)]
+    words += ["--precision", work.precision] if work.precision != "fp32" else []
+    row = {"model": work.name, "batch": work.batch, "precision": work.precision, "threads": threads}
+    cold = call(*words, *CHEAP, cache=cache)
+    if "error" in cold:
+        return {**row, "error": cold["error"]["message"]}
+    words += ["--device", "cpu", *(["--device", "opencl"] if args.opencl else [])]
+    words += ["--tolerance", work.tolerance] if work.tolerance else []
+    words += ["--peer-limit", args.peer_limit, "--peers", peer_program(folder), "--vs", args.vs]
+    got = call(*words, "--rounds", args.rounds, "--seconds", args.rounds * args.seconds, cache=cache)
+    if "error" in got:
+        return {**row, "error": got["error"]["message"]}
+    return {**row, **digest(got), "cold_ms": cold["compile_ms"]}
+
+
+def digest(got):
+    """What is kept of a report."""
+    hone, rest = got["hone"][0], got["hone"][1:]
+    kept = {"hone": {key: value for key, value in hone.items() if key != "name"},
+            "peers": {peer.pop("name"): peer for peer in got["peers"]}}
+    if rest:
+        kept["opencl"] = {key: value for key, value in rest[0].items() if key != "name"}
+    return {**kept, **got["comparison"]}
+
+
+def rows_of(args, folder):
+    if args.downloaded:
+        todo = [(work, threads) for work in workloads.downloaded(args.only) for threads in args.threads]
+    else:
+        todo = ((workloads.network(name, batch, precision), threads) for name, precision, batch, threads
+                in itertools.product(args.models or workloads.NETWORKS, args.precision, args.batch,
+                                     args.threads))
+    for work, threads in todo:
+        with contextlib.ExitStack() as stack:
+            cache = None if args.user_cache else stack.enter_context(tempfile.TemporaryDirectory())
+            yield measure(work, threads, args, folder, cache)
+
+
+# ---- what is printed ----
+
+def cell(value, digits=4):
+    return "-" if value is None else f"{value:.{digits}g}"
+
+
+def head():
+    return (f"{'MODEL':32} {'TYPE':4} {'N':>2} {'THR':>3} {'HONE ms':>8} {'BEST ms':>8} "
+            f"{'RATIO':>6} {'ROUNDS':>11} {'LIMIT':>5}  BEST")
+
+
+def line(row):
+    name = row["model"] if len(row["model"]) <= 32 else "…" + row["model"][-31:]
+    start = f"{name:32} {row['precision']:4} {row['batch']:>2} {row['threads']:>3} "
+    if "error" in row:
+        return (start + "error: " + row["error"])[:100]
+    if row["hone"]["state"] != "ok":
+        return (start + f"hone {row['hone']['state']}: {row['hone']['why']}")[:100]
+    ms = row["hone"]["median_ms"]
+    share = f"{100 * row['limit_ms'] / ms:.0f}%" if row["limit_ms"] else "-"
+    if "ratio" not in row:
+        return start + f"{cell(ms):>8} {'-':>8} {'-':>6} {'-':>11} {share:>5}  no peer ran it"
+    best = row["peers"][row["best"]]["median_ms"]
+    rounds = f"{row['lowest_ratio']:.2f}..{row['highest_ratio']:.2f}"
+    return (start + f"{cell(ms):>8} {cell(best):>8} {row['ratio']:6.3f} {rounds:>11} {share:>5}  "
+            f"{row['best'][:14]}")
+
+
+def notes(row):
+    """Peers that are out, with the reason."""
+    return [f"    {name} {peer['state']}: {peer['why']}"[:100] for name, peer in
+            row.get("peers", {}).items() if peer["state"] != "ok"]
+
+
+def summary(rows):
+    ratios = {row["model"]: row["ratio"] for row in rows if "ratio" in row}
+    if len(ratios) < 2:
+        return ""
+    values = [row["ratio"] for row in rows if "ratio" in row]
+    least = min((row for row in rows if "ratio" in row), key=lambda row: row["ratio"])
+    mean = math.exp(sum(map(math.log, values)) / len(values))
+    return (f"{len(values)} rows: geometric mean {mean:.3f}, least {least['ratio']:.3f} "
+            f"({least['model']}), {sum(value < 0.95 for value in values)} below 0.95")
+
+
+def numbers(text):
+    values = [int(word) for word in text.split(",")]
+    if min(values) < 1:
+        raise ValueError(text)
+    return values
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     epilog="\n".join(__doc__.splitlines()[2:]))
+    parser.add_argument("models", nargs="*", metavar="MODEL")
+    parser.add_argument("--vs", default="onnxruntime")
+    parser.add_argument("--precision", type=lambda text: text.split(","), default=["fp32"])
+    parser.add_argument("--batch", type=numbers, default=[1])
+    parser.add_argument("--threads", type=numbers, default=[2])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--peer-limit", type=float, default=300)
+    parser.add_argument("--only", default="")
+    for flag in ("--downloaded", "--opencl", "--user-cache", "--json", "--save"):
+        parser.add_argument(flag, action="store_true")
+    args = parser.parse_args()
+    if unknown := set(args.models) - set(workloads.NETWORKS):
+        parser.error(f"no such model: {', '.join(sorted(unknown))}")
+    if unknown := set(args.precision) - {"fp32", "bf16", "int8"}:
+        parser.error(f"no such precision: {', '.join(sorted(unknown))}")
+    args.vs = ",".join(all_peers()) if args.vs == "all" else args.vs
+    return args
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each round")
-    parser.add_argument("--opencl", action="store_true")
-    parser.add_argument("--save", action="store_true")
-    args = parser.parse_args()
-    if unknown := set(args.models) - set(MODELS):
-        parser.error(f"no such model: {', '.join(sorted(unknown))}")
-    rows = []
-    for name in args.models or MODELS:
-        rows.append(compare(name, args))
-        print(json.dumps(rows[-1]), flush=True)
-    if args.save:
-        result = {"benchmark": "models", "onnxruntime": onnxruntime.__version__,
-                  "version": (ROOT / "VERSION").read_text(encoding="utf-8").strip(),
-                  "date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine(), "rows": rows}
-        RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    args, rows = parse(), []
+    if not args.json:
+        print(head(), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for row in rows_of(args, folder):
+            rows.append(row)
+            print("\n".join([json.dumps(row)] if args.json else [line(row), *notes(row)]), flush=True)
+            if args.save:
+                results.save(rows, args)
+    if not args.json and (text := summary(rows)):
+        print(text)
+    return 1 if any("error" in row or row["hone"]["state"] != "ok" for row in rows) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -33,27 +33,10 @@ import fetch  # noqa: E402
 import hone_ctypes  # noqa: E402
 import inputs  # noqa: E402
 import nodewise  # noqa: E402
+from exact_products import exact_products  # noqa: E402
 
 LIMIT = 1e-4
 ROUNDING_TRIALS = 8
-
-
-def exact_products(path):
-    """The model, its MatMulInteger weights moved from int8 to uint8; the path when it has none."""
-    model = onnx.load(path)
-    tensors = {t.name: t for t in model.graph.initializer}
-    moved = set()
-    for node in model.graph.node:
-        if node.op_type != "MatMulInteger" or len(node.input) < 4:
-            continue
-        for name in (node.input[1], node.input[3]):
-            tensor = tensors.get(name)
-            if tensor is None or tensor.data_type != onnx.TensorProto.INT8 or name in moved:
-                continue
-            values = numpy_helper.to_array(tensor).astype(np.int16) + 128
-            tensor.CopyFrom(numpy_helper.from_array(values.astype(np.uint8), name))
-            moved.add(name)
-    return model.SerializeToString() if moved else path
 
 
 def reference_session(path):

@@ -3,6 +3,8 @@
 #ifndef HONE_TOOLS_BENCH_H
 #define HONE_TOOLS_BENCH_H
 
+#include "base/str.h"
+#include "json.h"
 #include "machine.h"
 #include "progress.h"
 #include "rounds.h"
@@ -28,7 +30,17 @@ typedef struct hone_bench {
   hone_progress_t progress;
 } hone_bench_t;
 
+/* Runs an entry once; its outputs are then there, until they are dropped. */
+HONE_MUST_USE hone_status_t hone_bench_run_entry(void* entry);
+void hone_bench_drop_outputs(void* entry);
+
+/* The argument of an option above 0; a usage error (noted) when it is none. */
+double hone_bench_number(hone_cli_t* cli, const char* option, double fallback);
+/* "12.3 ms" at the right end of a column; "-" for 0. */
+void hone_bench_append_ms(hone_str_t* line, double ms);
+HONE_MUST_USE hone_status_t hone_bench_print_machine(const hone_bench_t* bench, hone_str_t* line);
 HONE_MUST_USE hone_status_t hone_bench_print(const hone_bench_t* bench);
-HONE_MUST_USE hone_status_t hone_bench_print_json(const hone_bench_t* bench);
+/* The report for machines; `root` is printed and freed with it. */
+HONE_MUST_USE hone_status_t hone_bench_print_json(const hone_bench_t* bench, json_t* root);
 
 #endif

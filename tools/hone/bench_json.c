@@ -52,8 +52,7 @@ static json_t* describe_results(const hone_bench_t* bench) {
   return results;
 }
 
-hone_status_t hone_bench_print_json(const hone_bench_t* bench) {
-  json_t* root = json_object();
+hone_status_t hone_bench_print_json(const hone_bench_t* bench, json_t* root) {
   if (bench->n_entries == 1)
     put_entry(root, bench, 0);
   else

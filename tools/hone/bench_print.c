@@ -21,8 +21,7 @@ static void append_ms(hone_str_t* line, double ms) {
     hone_str_appendf(line, "%.4g us", ms * 1e3);
 }
 
-/* The same at the right end of a column. */
-static void append_column(hone_str_t* line, double ms) {
+void hone_bench_append_ms(hone_str_t* line, double ms) {
   hone_str_t cell;
   hone_str_init(&cell, NULL);
   if (ms > 0)
@@ -33,7 +32,7 @@ static void append_column(hone_str_t* line, double ms) {
   hone_str_free(&cell);
 }
 
-static hone_status_t print_machine(const hone_bench_t* bench, hone_str_t* line) {
+hone_status_t hone_bench_print_machine(const hone_bench_t* bench, hone_str_t* line) {
   const hone_machine_t* m = &bench->machine;
   hone_str_appendf(line, "%s%s%d CPU%s, %.0f GB, %s; hone %s", m->cpu, *m->cpu ? ", " : "", m->cpus,
                    m->cpus == 1 ? "" : "s", (double)m->memory_bytes / 1e9, m->system,
@@ -96,7 +95,7 @@ static hone_status_t print_histogram(const hone_bench_t* bench, hone_str_t* line
   }
   putchar('\n');
   for (int b = 0; b < BINS; b++) {
-    append_column(line, t->min + b * width);
+    hone_bench_append_ms(line, t->min + b * width);
     hone_str_append(line, b == BINS - 1 ? " + " : "   ");
     for (int64_t k = 0; k < (counts[b] * BAR + most - 1) / most; k++) hone_str_append(line, "▇");
     hone_str_appendf(line, "%s%lld", counts[b] ? " " : "", (long long)counts[b]);
@@ -137,10 +136,10 @@ static hone_status_t print_table(const hone_bench_t* bench, hone_str_t* line) {
     append_name(line, entry->run.subject.path);
     hone_str_appendf(line, "%-9.9s %-5s %3d", entry->run.subject.device, entry->info.precision,
                      entry->threads);
-    append_column(line, entry->times.median);
-    append_column(line, entry->times.min);
-    append_column(line, entry->times.p90);
-    append_column(line, entry->run.subject.compile_ms);
+    hone_bench_append_ms(line, entry->times.median);
+    hone_bench_append_ms(line, entry->times.min);
+    hone_bench_append_ms(line, entry->times.p90);
+    hone_bench_append_ms(line, entry->run.subject.compile_ms);
     hone_str_appendf(line, " %6.3gx", reference / entry->times.median);
     HONE_TRY(hone_line_flush(line));
   }
@@ -152,7 +151,7 @@ static hone_status_t print_table(const hone_bench_t* bench, hone_str_t* line) {
 hone_status_t hone_bench_print(const hone_bench_t* bench) {
   hone_str_t line;
   hone_str_init(&line, NULL);
-  hone_status_t status = print_machine(bench, &line);
+  hone_status_t status = hone_bench_print_machine(bench, &line);
   if (!status) putchar('\n');
   if (!status) status = bench->n_entries == 1 ? print_one(bench, &line) : print_table(bench, &line);
   hone_str_free(&line);

@@ -1,7 +1,6 @@
 /* hone bench: how long models take. Each model (or engine) on each device is an
  * entry; entries are timed by turns (rounds.h), so that a machine that is slower
- * for a while is so for all of them. What else is to be compared with becomes one
- * more contestant. */
+ * for a while is so for all of them. Peers (--vs) are compared with as versus.h says. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +8,13 @@
 
 #include "base/cpu_count.h"
 #include "base/memory.h"
-#include "bench.h"
+#include "versus.h"
 
 enum { WARMUP = 3, SECONDS = 3 };
 
 /* ---- entries ---- */
 
-static hone_status_t run_entry(void* self) {
+hone_status_t hone_bench_run_entry(void* self) {
   hone_bench_entry_t* entry = self;
   hone_run_t* run = &entry->run;
   hone_run_options_t options = {.struct_size = sizeof options,
@@ -24,7 +23,7 @@ static hone_status_t run_entry(void* self) {
                           entry->outputs);
 }
 
-static void drop_outputs(void* self) {
+void hone_bench_drop_outputs(void* self) {
   hone_bench_entry_t* entry = self;
   for (int i = 0; i < entry->run.n_outputs; i++) {
     hone_tensor_release(entry->outputs[i]);
@@ -84,8 +83,8 @@ static hone_status_t open_all(hone_bench_t* bench) {
     hone_progress_show(&bench->progress, 0, hone_cli_argument(bench->cli, i / devices));
     HONE_TRY(hone_status_annotate(open_entry(bench, entry, i / devices, device), "%s",
                                   hone_cli_argument(bench->cli, i / devices)));
-    bench->contestants[i] =
-        (hone_contestant_t){.run = run_entry, .after = drop_outputs, .self = entry};
+    bench->contestants[i] = (hone_contestant_t){
+        .run = hone_bench_run_entry, .after = hone_bench_drop_outputs, .self = entry};
   }
   return NULL;
 }
@@ -100,9 +99,6 @@ static void show_round(void* self, double part, int64_t round) {
 }
 
 static hone_status_t measure(hone_bench_t* bench) {
-  HONE_TRY(hone_arena_create(NULL, &bench->arena));
-  bench->machine = hone_machine_find();
-  HONE_TRY(open_all(bench));
   bench->rounds.progress = show_round;
   bench->rounds.progress_self = bench;
   HONE_TRY(hone_rounds_run(bench->n_entries, bench->contestants, &bench->rounds));
@@ -121,13 +117,38 @@ static void close_bench(hone_bench_t* bench) {
 
 /* ---- the whole ---- */
 
-static double read_seconds(hone_cli_t* cli, double fallback) {
-  const char* text = hone_cli_text(cli, "seconds", NULL);
+static hone_status_t bench_alone(hone_bench_t* bench) {
+  HONE_TRY(measure(bench));
+  hone_progress_clear(&bench->progress);
+  return hone_cli_has(bench->cli, "json") ? hone_bench_print_json(bench, json_object())
+                                          : hone_bench_print(bench);
+}
+
+static hone_status_t bench_peers(hone_bench_t* bench) {
+  hone_versus_t versus;
+  hone_status_t status = hone_versus_run(bench, &versus);
+  hone_progress_clear(&bench->progress);
+  if (!status)
+    status = hone_cli_has(bench->cli, "json") ? hone_versus_print_json(&versus)
+                                              : hone_versus_print(&versus);
+  hone_versus_close(&versus);
+  return status;
+}
+
+static hone_status_t bench_all(hone_bench_t* bench) {
+  HONE_TRY(hone_arena_create(NULL, &bench->arena));
+  bench->machine = hone_machine_find();
+  HONE_TRY(open_all(bench));
+  return hone_cli_has(bench->cli, "vs") ? bench_peers(bench) : bench_alone(bench);
+}
+
+double hone_bench_number(hone_cli_t* cli, const char* option, double fallback) {
+  const char* text = hone_cli_text(cli, option, NULL);
   char* end;
   if (!text) return fallback;
-  double seconds = strtod(text, &end);
-  if (end != text && !*end && seconds > 0 && isfinite(seconds)) return seconds;
-  hone_cli_usage(cli, "--seconds takes a number above 0");
+  double number = strtod(text, &end);
+  if (end != text && !*end && number > 0 && isfinite(number)) return number;
+  hone_cli_usage(cli, "--%s takes a number above 0", option);
   return fallback;
 }
 
@@ -146,12 +167,12 @@ static int run_bench(hone_cli_t* cli) {
   hone_cli_bytes(cli, "mem-limit", 0);
   bench.rounds.warmup = read_count(cli, "warmup", WARMUP);
   bench.rounds.runs = read_count(cli, "runs", 0);
-  bench.rounds.seconds = read_seconds(cli, hone_cli_has(cli, "runs") ? 0 : SECONDS);
+  bench.rounds.seconds = hone_bench_number(cli, "seconds", hone_cli_has(cli, "runs") ? 0 : SECONDS);
+  read_count(cli, "rounds", 1);
+  hone_bench_number(cli, "tolerance", 0);
+  hone_bench_number(cli, "peer-limit", 0);
   if (!hone_cli_ok(cli)) return HONE_EXIT_USAGE;
-  hone_status_t status = measure(&bench);
-  hone_progress_clear(&bench.progress);
-  if (!status)
-    status = hone_cli_has(cli, "json") ? hone_bench_print_json(&bench) : hone_bench_print(&bench);
+  hone_status_t status = bench_all(&bench);
   close_bench(&bench);
   return status ? hone_cli_fail(cli, status) : HONE_EXIT_OK;
 }
@@ -181,6 +202,20 @@ static const hone_option_t options[] = {
      .argument = "COUNT",
      .help = "runs before those that count, the very first included; 3 without it"},
     {.name = "seed", .argument = "NUMBER", .help = "for inputs that are made up"},
+    {.name = "vs",
+     .argument = "PEER,PEER…",
+     .help = "compare with other programs, such as onnxruntime,openvino; see docs/benchmarking.md"},
+    {.name = "rounds", .argument = "COUNT", .help = "turns of each with --vs; 5 without it"},
+    {.name = "tolerance",
+     .argument = "NUMBER",
+     .help = "how far answers may differ, by the tensor's largest value; with --vs"},
+    {.name = "peer-limit",
+     .argument = "SECONDS",
+     .help = "how long a peer may take to load, or for a turn; 300 without it"},
+    {.name = "peers",
+     .argument = "FILE",
+     .help = "the program that runs peers, build/peers/run without it",
+     .complete = HONE_COMPLETE_FILE},
     HONE_OPTION_MEM_LIMIT,
     HONE_OPTION_JSON,
 };
@@ -200,6 +235,7 @@ const hone_command_t hone_command_bench = {
         "round, so that times can be compared whatever else the machine does meanwhile.",
     .examples =
         "  hone bench net.onnx --dim batch=1 --threads 2\n"
+        "  hone bench net.onnx --dim batch=1 --vs onnxruntime,openvino\n"
         "  hone bench net.onnx --device cpu --device ref --seconds 10\n"
         "  hone bench net.hone net_bf16.hone --input x.npy --json",
     .n_options = sizeof options / sizeof *options,

@@ -1,0 +1,187 @@
+"""`hone bench --vs`: peers that work, and peers that crash, hang, answer wrongly or take more threads
+than they are given, none of which stops the others. No time is judged, only that all is said."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HONE = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release")) / "hone"
+
+# A peer for each way of failing; it speaks as bench/peer.py does.
+FAKE = """#!{python}
+import json, os, sys, time
+import numpy as np
+name = sys.argv[1]
+
+def load(words):
+    if name == "absent":
+        return {{"cannot": "is not installed: no module of that name"}}
+    if name == "hangs":
+        time.sleep(1000)
+    if name == "crashes":
+        print("something broke", file=sys.stderr, flush=True)
+        os.abort()
+    x, w = np.load(words["inputs"])["x"], np.load({weights!r})
+    y = np.maximum(x @ w, 0) * (1.01 if name == "wrong" else 1)
+    answers = {{"0": y[0] if name == "shapeless" else y.astype(np.float64 if name == "wide" else "f4")}}
+    np.savez(words["answers"], **({{}} if name == "silent" else answers))
+    return {{"version": "fake 1." + str(words["threads"]) + words["precision"], "prepare_ms": 1.0,
+             "load_ms": 2.0, "first_ms": 3.0}}
+
+def run(words):
+    if name == "crashes_later":
+        sys.exit(3)
+    if name == "hangs_later":
+        time.sleep(1000)
+    return {{"ms": [0.5, 0.25, 0.75][:words["most"]] if name != "idle" else [],
+             "cpus": 5.0 if name == "greedy" else 1.0}}
+
+for line in sys.stdin:
+    words = json.loads(line)
+    if words["do"] == "reference":
+        answer = load(words) if name == "exact" else {{"cannot": "offers no reference"}}
+    else:
+        answer = {{"load": load, "run": run}}[words["do"]](words)
+    print("no JSON" if name == "garbles" else json.dumps(answer), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("peers")
+    weights = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Relu", ["m"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4])],
+        [numpy_helper.from_array(weights, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path / "model.onnx")
+    np.save(path / "w.npy", weights)
+    (path / "run").write_text(FAKE.format(python=sys.executable, weights=str(path / "w.npy")))
+    (path / "run").chmod(0o755)
+    (path / "temporary").mkdir()
+    return path
+
+
+def bench(folder, peers, *options, run=None):
+    words = [HONE, "bench", folder / "model.onnx", "--dim", "n=2", "--threads", 1, "--runs", 4,
+             "--rounds", 2, "--vs", peers, "--peers", run or folder / "run", *options]
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "TMPDIR": str(folder / "temporary")})
+
+
+def report(folder, peers, *options, **more):
+    done = bench(folder, peers, "--json", *options, **more)
+    assert done.returncode == 0, done.stderr
+    assert not list((folder / "temporary").glob("hone_bench_*"))
+    got = json.loads(done.stdout)
+    return got, {peer["name"]: peer for peer in got["peers"]}
+
+
+def test_one_that_works(folder):
+    got, peers = report(folder, "exact")
+    peer, comparison = peers["exact"], got["comparison"]
+    assert peer["state"] == "ok" and peer["version"] == "fake 1.1fp32" and peer["error"] < 1e-6
+    # Two rounds of two runs each, as the fake one tells them: 0.5 and 0.25.
+    assert peer["runs"] == 4 and peer["median_ms"] == 0.375 and peer["min_ms"] == 0.25
+    assert (peer["prepare_ms"], peer["load_ms"], peer["first_ms"], peer["cpus"]) == (1, 2, 3, 1)
+    assert comparison["reference"] == "exact" and comparison["best"] == "exact"
+    assert comparison["tolerance"] == 1e-3 and comparison["rounds"] == 2
+    assert 0 < comparison["lowest_ratio"] <= comparison["highest_ratio"]
+    assert comparison["ratio"] == pytest.approx(0.375 / got["median_ms"])
+    hone = got["hone"][0]
+    assert hone["state"] == "ok" and hone["error"] < 1e-6 and hone["runs"] == got["runs"] == 4
+    assert hone["median_ms"] == got["median_ms"] > 0 and comparison["limit_ms"] >= 0
+
+
+@pytest.mark.parametrize("name, state, why", [
+    ("absent", "cannot", "is not installed"), ("crashes", "crashed", "something broke"),
+    ("garbles", "crashed", "no JSON"), ("wrong", "wrong", "'y' differs by 0.01"),
+    ("shapeless", "wrong", "another type or shape"), ("wide", "wrong", "another type or shape"),
+    ("silent", "wrong", "0 of the model's 1 outputs"), ("crashes_later", "crashed", "exit code 3"),
+    ("greedy", "threads", "5.0 CPUs busy when told to use 1 thread"),
+    ("idle", "crashed", "no times")])
+def test_those_that_fail_do_not_stop_the_others(folder, name, state, why):
+    _, peers = report(folder, f"{name},fine")
+    assert peers[name]["state"] == state and why in peers[name]["why"]
+    assert "median_ms" not in peers[name] and peers["fine"]["state"] == "ok"
+
+
+@pytest.mark.parametrize("name", ["hangs", "hangs_later"])
+def test_hanging_has_a_limit(folder, name):
+    _, peers = report(folder, f"{name},fine", "--peer-limit", 3)
+    assert peers[name]["state"] == "hung" and "3 s" in peers[name]["why"]
+    assert peers["fine"]["state"] == "ok"
+
+
+def test_nobody_left(folder):
+    got, _ = report(folder, "absent")
+    assert got["comparison"]["reference"] == "hone" and "ratio" not in got["comparison"]
+    assert got["hone"][0]["state"] == "ok" and got["hone"][0]["median_ms"] > 0
+
+
+def test_tolerance_is_an_option(folder):
+    _, peers = report(folder, "wrong", "--tolerance", 0.05)
+    assert peers["wrong"]["state"] == "ok" and peers["wrong"]["error"] == pytest.approx(0.01, rel=0.1)
+
+
+def test_several_devices(folder):
+    got, peers = report(folder, "fine", "--device", "cpu", "--device", "ref")
+    assert [entry["device"] for entry in got["results"]] == ["cpu", "ref"]
+    assert [hone["state"] for hone in got["hone"]] == ["ok", "ok"] and peers["fine"]["state"] == "ok"
+
+
+def test_the_table(folder):
+    done = bench(folder, "exact,crashes,absent,greedy")
+    assert done.returncode == 0, done.stderr
+    for word in ("MEDIAN", "LIMIT", "exact", "crashed: signal 6", "something broke", "Best peer's"):
+        assert word in done.stdout
+    assert "\r" not in done.stderr
+    for line in done.stdout.splitlines():
+        assert len(line) <= 100, line
+
+
+@pytest.mark.parametrize("options, code, text", [
+    (["--rounds", "0"], 2, "--rounds"), (["--tolerance", "x"], 2, "--tolerance"),
+    (["--peer-limit", "-1"], 2, "--peer-limit")])
+def test_numbers_that_are_none(folder, options, code, text):
+    done = bench(folder, "fine", *options)
+    assert done.returncode == code and text in done.stderr
+
+
+@pytest.mark.parametrize("peers, run, text", [
+    ("../run", None, "names with commas"), ("", None, "names with commas"),
+    ("fine", "/none", "no program to run peers")])
+def test_peers_that_are_none(folder, peers, run, text):
+    done = bench(folder, peers, run=run)
+    assert done.returncode == 1 and text in done.stderr
+
+
+def test_the_real_program(folder, tmp_path):
+    """bench/peer.py with ONNX Runtime, which tests have anyway."""
+    program = tmp_path / "run"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/bench/peer.py "$@"\n')
+    program.chmod(0o755)
+    got, peers = report(folder, "onnxruntime,nobody", run=program)
+    assert got["comparison"]["reference"] == "onnxruntime"
+    assert peers["onnxruntime"]["state"] == "ok" and peers["onnxruntime"]["runs"] == 4
+    assert peers["onnxruntime"]["version"].startswith("onnxruntime ")
+    assert peers["nobody"]["state"] == "cannot" and "there are" in peers["nobody"]["why"]
+    listed = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    assert listed == sorted(path.stem for path in (ROOT / "bench/peers").glob("[!_]*.py"))
+
+
+def test_presence_is_registration(tmp_path):
+    """A peer is one file; helpers begin with an underscore."""
+    for path in (ROOT / "bench" / "peers").glob("[!_]*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "PACKAGES = " in text and "def load(task):" in text, path

@@ -1,0 +1,109 @@
+/* The answers of all are compared before any time is taken. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "difference.h"
+#include "import/npy.h"
+#include "versus.h"
+
+hone_status_t hone_versus_write_inputs(const hone_versus_t* versus) {
+  const hone_run_t* run = &versus->bench->entries[0].run;
+  const char* path = hone_arena_format(versus->bench->arena, "%s/inputs.npz", versus->folder);
+  const char** names = hone_arena_array(versus->bench->arena, (size_t)run->n_inputs, sizeof *names);
+  if (!path || !names) return hone_oom();
+  for (int i = 0; i < run->n_inputs; i++) names[i] = hone_session_input_name(run->session, i);
+  return hone_npz_save_file(NULL, run->n_inputs, names, run->inputs, path);
+}
+
+/* ---- getting them ---- */
+
+static void release(int count, hone_tensor_t** tensors) {
+  for (int i = 0; i < count; i++) {
+    hone_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
+/* Of a peer: arrays "0", "1", ... in its archive. */
+static hone_status_t read_answers(const hone_versus_t* versus, const hone_racer_t* racer, int count,
+                                  hone_tensor_t** out) {
+  hone_npz_t* npz;
+  const char* path = hone_peer_answers_path(versus, racer);
+  hone_status_t status = NULL;
+  if (!path) return hone_oom();
+  HONE_TRY(hone_npz_open_file(NULL, path, &npz));
+  for (int i = 0; i < count && !status; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "%d", i);
+    int index = hone_npz_find(npz, name);
+    status = index < 0 ? hone_status_make(HONE_NOT_FOUND, "it gave %d of the model's %d outputs",
+                                          hone_npz_count(npz), count)
+                       : hone_npz_read(npz, index, HONE_UNKNOWN, &out[i]);
+  }
+  hone_npz_close(npz);
+  return status;
+}
+
+/* Of an entry of hone's: the very first run, which is timed as such. */
+static hone_status_t run_entry(hone_racer_t* racer, hone_tensor_t** out) {
+  hone_bench_entry_t* entry = racer->entry;
+  int64_t start = hone_clock_ns();
+  HONE_TRY(hone_bench_run_entry(entry));
+  if (racer->first_ms <= 0) racer->first_ms = (double)(hone_clock_ns() - start) / 1e6;
+  for (int i = 0; i < entry->run.n_outputs; i++) {
+    out[i] = entry->outputs[i];
+    entry->outputs[i] = NULL;
+  }
+  return NULL;
+}
+
+static hone_status_t find_answers(const hone_versus_t* versus, hone_racer_t* racer, int count,
+                                  hone_tensor_t** out) {
+  return racer->entry ? run_entry(racer, out) : read_answers(versus, racer, count, out);
+}
+
+hone_status_t hone_versus_keep_reference(hone_versus_t* versus, hone_racer_t* racer) {
+  release(versus->n_answers, versus->answers);
+  versus->reference = racer->name;
+  return find_answers(versus, racer, versus->n_answers, versus->answers);
+}
+
+/* ---- comparing ---- */
+
+/* The error by the tensor's largest value; false, and the racer is dropped, where
+ * it is too large. */
+static bool compare(const hone_versus_t* versus, hone_racer_t* racer, int index,
+                    const hone_tensor_t* actual) {
+  hone_difference_t difference = hone_difference_find(
+      versus->answers[index], actual, (hone_tolerance_t){.relative = versus->tolerance});
+  const char* name = hone_session_output_name(versus->bench->entries[0].run.session, index);
+  if (difference.kind == HONE_DIFFERENCE_TYPE) {
+    hone_racer_drop(racer, "wrong", "output '%s' has another type or shape", name);
+    return false;
+  }
+  double error = 0;
+  if (difference.max_error > 0) error = versus->tolerance * difference.max_error / difference.bound;
+  if (!(error <= racer->error)) racer->error = error;
+  if (difference.kind == HONE_DIFFERENCE_NONE) return true;
+  hone_racer_drop(racer, "wrong", "output '%s' differs by %.2g of its largest value, %.2g allowed",
+                  name, error, versus->tolerance);
+  return false;
+}
+
+hone_status_t hone_versus_check_answers(const hone_versus_t* versus, hone_racer_t* racer) {
+  int count = versus->n_answers;
+  hone_tensor_t** actual =
+      hone_arena_array(versus->bench->arena, (size_t)count, sizeof(hone_tensor_t*));
+  if (!actual) return hone_oom();
+  hone_status_t status = find_answers(versus, racer, count, actual);
+  if (status) {
+    hone_racer_drop(racer, racer->entry ? "crashed" : "wrong", "%s", hone_status_message(status));
+    hone_status_free(status);
+  } else {
+    racer->error = 0;
+    for (int i = 0; i < count && compare(versus, racer, i, actual[i]); i++) continue;
+  }
+  release(count, actual);
+  return NULL;
+}
