@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import onnx
@@ -44,6 +45,27 @@ def test_what_is_made_on_the_way_can_be_seen(model):
     assert done.returncode == 0, done.stderr
     assert "== kernels" in done.stdout and "== source" in done.stdout
     assert "== ir" not in done.stdout
+
+
+def test_machine_code_is_text_named_as_its_source(model):
+    done = hone("compile", model, "--dump", "source,asm")
+    assert done.returncode == 0, done.stderr
+    names = {kind: re.findall(f"^== {kind} (.+)$", done.stdout, re.MULTILINE)
+             for kind in ("source", "asm")}
+    assert names["asm"] == names["source"] and len(names["asm"]) == 1
+    code = done.stdout.split("== asm ")[1]
+    function = re.search(r"\bhone_[0-9a-f]{16}\b", done.stdout)[0]
+    assert f"{function}:" in code and re.search(r"^\s+ret", code, re.MULTILINE)
+    assert "== asm" not in hone("compile", model, "--dump", "source").stdout
+
+
+def test_an_engine_of_watched_kernels(model, tmp_path):
+    out = tmp_path / "watched.hone"
+    assert "watched" in hone("compile", model, "--guard", "-o", out).stdout
+    assert json.loads(hone("compile", model, "--guard", "--json").stdout)["guard"] is True
+    assert json.loads(hone("compile", model, "--json").stdout)["guard"] is False
+    done = hone("run", out, "--random", "--shape", "x=2,3", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["device"] == "cpu", done.stderr
 
 
 def test_devices_that_take_whole_graphs_are_refused(model, tmp_path):

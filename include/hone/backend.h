@@ -234,6 +234,10 @@ typedef struct hone_backend {
   /* Optional. From now on a build may take so many seconds for each kernel,
    * and fails with UNAVAILABLE after that; 0: as long as it usually may. */
   void (*limit_build)(hone_device_t* device, double seconds);
+  /* Optional. The machine code of each source, as text for people: `names` and
+   * `sources` as build takes them; `count` texts, each ended with 0. */
+  hone_status_t (*assembly)(hone_device_t* device, int count, const char* const* names,
+                            const char* const* sources, hone_blob_t* out_texts);
 } hone_backend_t;
 
 /* True for a backend that runs kernels, false for one that takes whole graphs. */

@@ -32,8 +32,8 @@ typedef struct hone_engine_options {
   int n_passes_off;   /* names of passes not to run */
   const char* const* passes_off;
   /* Called with each piece of text when it is made; may be NULL. kind is "ir",
-   * "kernels", "source", "plan", "passes" (what each did) or "passes.json" (the
-   * same as JSON); name tells pieces of a kind apart. */
+   * "kernels", "source", "asm", "plan", "passes" (what each did) or "passes.json"
+   * (the same as JSON); name tells pieces of a kind apart. */
   void (*dump)(void* self, const char* kind, const char* name, const char* text);
   void* dump_self;
   /* "fp32", "bf16", "fp16" or "int8", as in hone_session_options_t; NULL: "fp32". A
@@ -41,8 +41,10 @@ typedef struct hone_engine_options {
   const char* precision;
   bool no_tuned;              /* kernels are built without asking what was tuned (hone/tune.h) */
   const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
-  /* Kernels that access memory outside of their buffers are found and named; slow. */
+  /* Kernels that access memory outside of their buffers are found and named; slow.
+   * An engine that was compiled so runs so, whoever loads its file. */
   bool guard;
+  bool dump_asm; /* "asm" too: the machine code, for which the compiler runs once more */
 } hone_engine_options_t;
 
 /* What an engine is. Texts live as long as the engine. */
@@ -57,6 +59,7 @@ typedef struct hone_engine_info {
   int n_interpreted;     /* steps that run on the reference interpreter */
   bool runs_here;        /* false: built for another kind of machine */
   const char* precision; /* "fp32", "bf16" … */
+  bool guard;            /* its kernels are watched; slow */
 } hone_engine_info_t;
 
 /* Compiles a model, which must outlive the engine. `options` may be NULL.

@@ -294,14 +294,15 @@ static hone_status_t write_source(build_t* build, const item_t* item) {
   return status;
 }
 
-static hone_status_t add_job(build_t* build, item_t* item) {
+/* `how`: -c for an object, -S for assembly. */
+static hone_status_t add_job(build_t* build, item_t* item, const char* how) {
   int index = (int)(item - build->items);
   item->source_path = in_folder(build, index, ".c");
   item->object_path = in_folder(build, index, ".o");
   if (!item->source_path || !item->object_path) return hone_oom();
   HONE_TRY(write_source(build, item));
   words_t words = compile_words(build->options);
-  const char* const rest[] = {"-c", "-o", item->object_path, item->source_path};
+  const char* const rest[] = {how, "-o", item->object_path, item->source_path};
   add_words(&words, rest, 4);
   item->job = build->n_jobs++;
   build->jobs[item->job].temporary = build->folder.path;
@@ -332,10 +333,17 @@ static hone_status_t read_product(const build_t* build, const char* path,
                           process->argv[0], what);
 }
 
+enum { WHAT_SIZE = 128 };
+
+static const char* name_kernel(const item_t* item, char what[WHAT_SIZE]) {
+  snprintf(what, WHAT_SIZE, "kernel %.100s", item->unit->name);
+  return what;
+}
+
 static hone_status_t collect(build_t* build, item_t* item) {
   const hone_process_t* process = &build->jobs[item->job];
-  char what[128];
-  snprintf(what, sizeof what, "kernel %.100s", item->unit->name);
+  char what[WHAT_SIZE];
+  name_kernel(item, what);
   char* data;
   size_t size;
   HONE_TRY(read_product(build, item->object_path, process, what, &data, &size));
@@ -357,11 +365,9 @@ static void take_from_cache(build_t* build, item_t* item) {
 }
 
 static hone_status_t compile_all(build_t* build) {
-  build->jobs = hone_arena_array(build->arena, (size_t)build->count, sizeof *build->jobs);
-  if (!build->jobs) return hone_oom();
   for (int i = 0; i < build->count; i++) {
     take_from_cache(build, &build->items[i]);
-    if (!build->items[i].object) HONE_TRY(add_job(build, &build->items[i]));
+    if (!build->items[i].object) HONE_TRY(add_job(build, &build->items[i], "-c"));
   }
   HONE_TRY(hone_process_run(build->allocator, build->n_jobs, build->jobs, build->parallel,
                             build->limit_ms));
@@ -426,7 +432,8 @@ static hone_status_t prepare(build_t* build, const hone_unit_t* units) {
   const hone_build_options_t* options = build->options;
   build->items = hone_arena_array(build->arena, (size_t)build->count, sizeof *build->items);
   build->preludes = hone_arena_array(build->arena, (size_t)build->count, sizeof *build->preludes);
-  if (!build->items || !build->preludes) return hone_oom();
+  build->jobs = hone_arena_array(build->arena, (size_t)build->count, sizeof *build->jobs);
+  if (!build->items || !build->preludes || !build->jobs) return hone_oom();
   for (int i = 0; i < build->count; i++) build->items[i].unit = &units[i];
   build->limit_ms = options->time_limit_ms > 0 ? options->time_limit_ms : DEFAULT_LIMIT_MS;
   build->parallel = options->parallel > 0 ? options->parallel : hone_cpu_count();
@@ -455,6 +462,28 @@ static hone_status_t build_all(build_t* build, const hone_unit_t* units, char** 
   return *out_linked ? build_new(build, whole, out_bytes, out_size) : NULL;
 }
 
+/* A run of the compiler for each unit, which gives a text. */
+static hone_status_t make_texts(build_t* build, const hone_unit_t* units, hone_arena_t* arena,
+                                const char** out_texts) {
+  HONE_TRY(prepare(build, units));
+  HONE_TRY(hone_build_folder_make(&build->folder));
+  for (int i = 0; i < build->count; i++) HONE_TRY(add_job(build, &build->items[i], "-S"));
+  HONE_TRY(hone_process_run(build->allocator, build->n_jobs, build->jobs, build->parallel,
+                            build->limit_ms));
+  for (int i = 0; i < build->count; i++) {
+    const item_t* item = &build->items[i];
+    char what[WHAT_SIZE], *text;
+    size_t size;
+    if (!hone_process_ok(&build->jobs[i]))
+      return failed(build, &build->jobs[i], name_kernel(item, what));
+    HONE_TRY(hone_file_read(build->allocator, item->object_path, OBJECT_LIMIT, &text, &size));
+    out_texts[i] = hone_arena_strndup(arena, text, size);
+    hone_free(build->allocator, text, size + 1);
+    if (!out_texts[i]) return hone_oom();
+  }
+  return NULL;
+}
+
 static void free_objects(build_t* build) {
   for (int i = 0; build->items && i < build->count; i++) {
     const item_t* item = &build->items[i];
@@ -463,25 +492,46 @@ static void free_objects(build_t* build) {
   }
 }
 
+static hone_status_t begin(const hone_allocator_t* allocator, const hone_build_options_t* options,
+                           int count, build_t* build) {
+  *build = (build_t){.allocator = allocator, .options = options, .count = count};
+  if (count < 1) return hone_status_make(HONE_INVALID_ARGUMENT, "no kernels to compile");
+  return hone_arena_create(allocator, &build->arena);
+}
+
+static void end(build_t* build) {
+  hone_build_folder_remove(&build->folder);
+  free_objects(build);
+  hone_arena_destroy(build->arena);
+}
+
 hone_status_t hone_toolchain_build(const hone_allocator_t* allocator,
                                    const hone_build_options_t* options, int count,
                                    const hone_unit_t* units, char** out_bytes, size_t* out_size,
                                    hone_build_report_t* out_report) {
-  build_t build = {.allocator = allocator, .options = options, .count = count};
+  build_t build;
   double start = now();
   bool linked = false;
   *out_bytes = NULL;
   *out_size = 0;
-  if (count < 1) return hone_status_make(HONE_INVALID_ARGUMENT, "no kernels to compile");
-  HONE_TRY(hone_arena_create(allocator, &build.arena));
+  HONE_TRY(begin(allocator, options, count, &build));
   hone_status_t status = build_all(&build, units, out_bytes, out_size, &linked);
   hone_build_report_t report = {count, build.n_jobs, linked, now() - start};
   if (out_report) *out_report = report;
-  hone_build_folder_remove(&build.folder);
-  free_objects(&build);
-  hone_arena_destroy(build.arena);
+  end(&build);
   if (!status)
     hone_log_write(HONE_LOG_INFO, "%d kernels: %d compiled, %s, %.2f s", count, report.compiled,
                    linked ? "linked" : "the whole from the cache", report.seconds);
+  return status;
+}
+
+hone_status_t hone_toolchain_assembly(const hone_allocator_t* allocator,
+                                      const hone_build_options_t* options, int count,
+                                      const hone_unit_t* units, hone_arena_t* arena,
+                                      const char** out_texts) {
+  build_t build;
+  HONE_TRY(begin(allocator, options, count, &build));
+  hone_status_t status = make_texts(&build, units, arena, out_texts);
+  end(&build);
   return status;
 }

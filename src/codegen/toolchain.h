@@ -52,4 +52,11 @@ HONE_MUST_USE hone_status_t hone_toolchain_build(const hone_allocator_t* allocat
                                                  const hone_unit_t* units, char** out_bytes,
                                                  size_t* out_size, hone_build_report_t* out_report);
 
+/* The same units as assembly, for people: one text each, in `arena`. The compiler runs for it
+ * each time. Errors: the same. */
+HONE_MUST_USE hone_status_t hone_toolchain_assembly(const hone_allocator_t* allocator,
+                                                    const hone_build_options_t* options, int count,
+                                                    const hone_unit_t* units, hone_arena_t* arena,
+                                                    const char** out_texts);
+
 #endif

@@ -125,6 +125,25 @@ static int compiled_with(hone_cache_t* cache, const hone_unit_t* units, bool* ou
   return report.compiled;
 }
 
+/* Gives the texts of two units. */
+static hone_status_t assemble(const hone_unit_t* units, const char* texts[2]) {
+  hone_compiler_t compiler;
+  HONE_TRY(hone_compiler_find(arena, &target, &compiler));
+  hone_build_options_t options = {.target = &target, .compiler = &compiler};
+  return hone_toolchain_assembly(hone_allocator_system(), &options, 2, units, arena, texts);
+}
+
+static void units_have_assembly_of_their_own(void** state) {
+  (void)state;
+  const hone_unit_t wrong[] = {{"one", NULL, ANSWER("one")}, {"odd", NULL, "int f(void) {"}};
+  const char* texts[2];
+  assert_ok(assemble(two, texts));
+  assert_non_null(strstr(texts[0], "one:"));
+  assert_null(strstr(texts[0], "two:"));
+  assert_non_null(strstr(texts[1], "two:"));
+  assert_says(assemble(wrong, texts), HONE_INTERNAL, "kernel odd");
+}
+
 static void what_is_known_is_not_compiled_again(void** state) {
   (void)state;
   hone_cache_t* cache;
@@ -283,6 +302,7 @@ static void failing_allocations(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(kernels_compile_and_run),
+      TEST(units_have_assembly_of_their_own),
       TEST(what_is_known_is_not_compiled_again),
       TEST(errors_of_the_source_are_quoted),
       TEST(a_compiler_that_hangs_is_stopped_with_all_it_started),

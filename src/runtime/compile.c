@@ -15,6 +15,12 @@
 #include "runtime/kernel_source.h"
 #include "runtime/routine.h"
 
+/* A kernel of the program, and which of the model's it was made for first. */
+typedef struct source {
+  hone_program_kernel_t kernel;
+  const char* label;
+} source_t;
+
 typedef struct driver {
   hone_graph_t* graph;
   const hone_backend_t* backend;
@@ -25,7 +31,7 @@ typedef struct driver {
   hone_program_t* program;
   hone_chooser_t* chooser;
   hone_map_t calls;   /* node (as a number) to hone_call_kernel_t */
-  hone_map_t sources; /* source text to hone_program_kernel_t */
+  hone_map_t sources; /* source text to source_t */
   hone_map_t forms;   /* digest to the first hone_call_kernel_t that has it */
   int n_kernels, kernels_room;
   hone_program_kernel_t* kernels;  /* in the program's arena */
@@ -156,21 +162,24 @@ static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, double s
   const char* text;
   char name[HONE_SOURCE_NAME_SIZE];
   HONE_TRY(hone_kernel_render(d->backend, d->device, form, d->arena, &text, name));
-  hone_program_kernel_t* same = hone_map_get(&d->sources, text);
+  const source_t* same = hone_map_get(&d->sources, text);
   if (same) {
-    *out_index = same->entry;
+    *out_index = same->kernel.entry;
     return NULL;
   }
-  hone_program_kernel_t* kernel = hone_arena_alloc(d->program->arena, sizeof *kernel);
-  if (!kernel) return hone_oom();
+  source_t* source = hone_arena_alloc(d->arena, sizeof *source);
+  if (!source) return hone_oom();
+  hone_program_kernel_t* kernel = &source->kernel;
+  source->label = hone_arena_strdup(d->arena, form->name);
   kernel->entry = d->n_kernels;
   kernel->name = hone_arena_strdup(d->program->arena, name);
   kernel->source = hone_kernel_rename(d->program->arena, text, name);
   kernel->tactic = hone_arena_strdup(d->program->arena, form->tactic);
   kernel->why = hone_arena_strdup(d->program->arena, form->why);
   kernel->predicted_seconds = seconds;
-  if (!kernel->name || !kernel->source || !kernel->tactic || !kernel->why) return hone_oom();
-  HONE_TRY(hone_map_put(&d->sources, text, kernel));
+  if (!source->label || !kernel->name || !kernel->source || !kernel->tactic || !kernel->why)
+    return hone_oom();
+  HONE_TRY(hone_map_put(&d->sources, text, source));
   dump(d, "source", form->name, kernel->source);
   *out_index = d->n_kernels++;
   return NULL;
@@ -287,8 +296,8 @@ static hone_status_t list_kernels(driver_t* d) {
   if (!program->kernels) return hone_oom();
   size_t cursor = 0;
   for (hone_map_entry_t* e; (e = hone_map_next(&d->sources, &cursor));) {
-    const hone_program_kernel_t* kernel = e->value;
-    program->kernels[kernel->entry] = *kernel;
+    const source_t* source = e->value;
+    program->kernels[source->kernel.entry] = source->kernel;
   }
   program->n_kernels = d->n_kernels;
   return NULL;
@@ -307,13 +316,42 @@ static hone_status_t list_texts(const driver_t* d, const char*** out_names,
   return NULL;
 }
 
+static hone_status_t refuse_assembly(const driver_t* d) {
+  return hone_status_make(HONE_UNSUPPORTED,
+                          "the machine code of %s is its driver's own and cannot be had; --dump "
+                          "source shows what the driver is given",
+                          d->backend->name);
+}
+
+/* The machine code of each kernel, named as its source was. */
+static hone_status_t dump_assembly(const driver_t* d, const char* const* names,
+                                   const char* const* sources) {
+  if (!d->settings.dump || !d->settings.dump_asm) return NULL;
+  if (!d->backend->assembly) return refuse_assembly(d);
+  size_t count = (size_t)d->program->n_kernels, cursor = 0;
+  const char** labels = hone_arena_array(d->arena, count, sizeof *labels);
+  hone_blob_t* texts = hone_arena_array(d->arena, count, sizeof *texts);
+  if (!labels || !texts) return hone_oom();
+  for (hone_map_entry_t* e; (e = hone_map_next(&d->sources, &cursor));) {
+    const source_t* source = e->value;
+    labels[source->kernel.entry] = source->label;
+  }
+  hone_status_t status = d->backend->assembly(d->device, (int)count, names, sources, texts);
+  for (size_t i = 0; i < count; i++) {
+    if (!status) dump(d, "asm", labels[i], texts[i].data);
+    hone_free(d->settings.allocator, texts[i].data, texts[i].size);
+  }
+  return status;
+}
+
 static hone_status_t build(driver_t* d) {
   HONE_TRY(list_kernels(d));
   hone_program_t* program = d->program;
   if (!program->n_kernels || d->settings.plan_only) return NULL;
   const char **names, **sources;
   HONE_TRY(list_texts(d, &names, &sources));
-  return d->backend->build(d->device, program->n_kernels, names, sources, &program->binary);
+  HONE_TRY(d->backend->build(d->device, program->n_kernels, names, sources, &program->binary));
+  return dump_assembly(d, names, sources);
 }
 
 static hone_status_t load(driver_t* d) {

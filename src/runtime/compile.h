@@ -41,10 +41,11 @@ typedef struct hone_compile_settings {
   void* watch_self;
   bool keep_nodes; /* so that runs can be watched (runtime/watch.h) */
   /* Called with each piece of text of that kind when it is made; may be NULL.
-   * kind is "ir", "kernels", "source", "plan", "passes" (what each did) or
+   * kind is "ir", "kernels", "source", "asm", "plan", "passes" (what each did) or
    * "passes.json" (the same for machines); name tells pieces apart. */
   void (*dump)(void* self, const char* kind, const char* name, const char* text);
   void* dump_self;
+  bool dump_asm; /* "asm" too, for which the compiler has to run again */
 } hone_compile_settings_t;
 
 /* Rewrites `graph`, a root, which must outlive the program, as must the device.

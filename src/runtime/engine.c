@@ -87,7 +87,8 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
                                             .no_tuned = options->no_tuned,
                                             .tuned_database = options->tuned_database,
                                             .dump = options->dump,
-                                            .dump_self = options->dump_self};
+                                            .dump_self = options->dump_self,
+                                            .dump_asm = options->dump_asm};
   HONE_TRY(hone_compile(engine->graph, engine->backend, engine->device, &settings, &engine->report,
                         &engine->program));
   engine->binary = engine->program->binary;
@@ -125,7 +126,9 @@ static hone_status_t find_device(hone_engine_t* engine, const hone_engine_parts_
     return hone_status_make(HONE_UNAVAILABLE,
                             "the engine was compiled for '%s', which this build of hone lacks",
                             parts->backend);
-  HONE_TRY(open_device(engine, name, parts->target, options));
+  hone_engine_options_t how = *options;
+  how.guard = how.guard || parts->guard;
+  HONE_TRY(open_device(engine, name, parts->target, &how));
   hone_device_properties_t properties;
   engine->backend->properties(engine->device, &properties);
   if (strcmp(properties.target, parts->target) == 0 &&
@@ -219,5 +222,6 @@ void hone_engine_describe(const hone_engine_t* engine, hone_engine_info_t* out_i
                                    .n_kernels = program->n_kernels,
                                    .n_interpreted = hone_program_interpreted(program),
                                    .runs_here = engine->runs_here,
-                                   .precision = engine->precision};
+                                   .precision = engine->precision,
+                                   .guard = program->properties.guard};
 }

@@ -18,7 +18,7 @@
 #include "runtime/engine_program.h"
 
 enum {
-  VERSION = 4,
+  VERSION = 5,
   HEADER_SIZE = 64,
   ENTRY_SIZE = 32,
   ALIGNMENT = 64,
@@ -55,6 +55,7 @@ static void io_about(hone_io_t* io, hone_engine_parts_t* about) {
   hone_io_text(io, &about->version);
   hone_io_u64(io, &about->model_digest);
   hone_io_text(io, &about->precision);
+  hone_io_bool(io, &about->guard);
 }
 
 /* ---- writing ---- */
@@ -169,6 +170,7 @@ hone_status_t hone_engine_write(hone_engine_t* engine, const char* path) {
                                .driver = engine->program->properties.driver,
                                .version = engine->version,
                                .precision = engine->precision,
+                               .guard = engine->program->properties.guard,
                                .model_digest = engine->model_digest};
   hone_io_t io = {.out = &texts[SECTION_ABOUT]};
   io_about(&io, &about);
@@ -194,6 +196,11 @@ static hone_status_t check_head(const uint8_t* data, size_t size, bool checked) 
                             "the engine file is of version %d; this hone reads up to %d: compile "
                             "the model again, or use a newer hone",
                             (int)version, VERSION);
+  if (whole && version && version < VERSION)
+    return hone_status_make(HONE_UNSUPPORTED,
+                            "the engine file is of version %d, which this hone does not read any "
+                            "more: compile the model again",
+                            (int)version);
   if (!whole || version != VERSION || get_u64(data + 24) != SECTION_COUNT)
     return hone_status_make(HONE_INVALID_DATA, "the engine file's head is damaged");
   if (get_u64(data + 16) != size)

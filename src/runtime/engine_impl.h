@@ -27,6 +27,7 @@ HONE_MUST_USE hone_status_t hone_engine_write(hone_engine_t* engine, const char*
  * bytes and hands out their parts. */
 typedef struct hone_engine_parts {
   const char *backend, *target, *driver, *version, *precision;
+  bool guard; /* it is to run with guards */
   uint64_t model_digest;
   const void *program, *binary, *weights;
   size_t program_size, binary_size, weights_size;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -130,6 +131,26 @@ static void a_loaded_engine_gives_what_the_model_gives(void** state) {
   assert_true(info.runs_here && info.n_kernels > 0 && info.kernel_bytes > 0);
   assert_true(info.weight_bytes >= 18 * sizeof(float));
   hone_engine_destroy(engine);
+}
+
+static void guards_go_with_the_file(void** state) {
+  fixture_t* f = *state;
+  const char* path = test_folder_file(&f->folder, "guarded");
+  const hone_engine_options_t options = {.struct_size = sizeof options, .guard = true};
+  hone_engine_t *made, *loaded, *plain;
+  hone_engine_info_t info;
+  assert_ok(hone_engine_compile(f->model, &options, &made));
+  assert_ok(hone_engine_save(made, path));
+  hone_engine_destroy(made);
+  assert_ok(hone_engine_load(path, NULL, &loaded));
+  hone_engine_describe(loaded, &info);
+  assert_true(info.guard);
+  assert_true(runs_right(f, loaded));
+  hone_engine_destroy(loaded);
+  assert_ok(hone_engine_load(f->path, NULL, &plain));
+  hone_engine_describe(plain, &info);
+  assert_false(info.guard);
+  hone_engine_destroy(plain);
 }
 
 static void sessions_know_names_and_types(void** state) {
@@ -280,9 +301,16 @@ static void strangers_are_refused_with_the_reason(void** state) {
   assert_ok(hone_file_write(path, "not an engine, but long enough to be one, were it one", 50));
   expect_failure(path, NULL, HONE_INVALID_DATA, "not an engine file");
   bytes_t bytes = read_file(f->path);
-  bytes.data[8] = 5; /* the version */
+  bytes.data[8] = 6; /* the version */
   assert_ok(hone_file_write(path, bytes.data, bytes.size));
-  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 5");
+  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 6");
+  enum { HEAD = 64 + 4 * 32, CHECKSUM = 32 };
+  bytes.data[8] = 4;
+  memset(bytes.data + CHECKSUM, 0, 8);
+  uint64_t checksum = XXH64(bytes.data, HEAD, 0); /* little end first, as this machine has it */
+  memcpy(bytes.data + CHECKSUM, &checksum, sizeof checksum);
+  assert_ok(hone_file_write(path, bytes.data, bytes.size));
+  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 4");
   hone_free(NULL, bytes.data, bytes.size + 1);
   const hone_engine_options_t elsewhere = {.device = "ref"};
   expect_failure(f->path, &elsewhere, HONE_UNAVAILABLE, "compiled for 'cpu', not for 'ref'");
@@ -377,6 +405,7 @@ static void survives_running_out_of_memory(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_loaded_engine_gives_what_the_model_gives),
+      cmocka_unit_test(guards_go_with_the_file),
       cmocka_unit_test(sessions_know_names_and_types),
       cmocka_unit_test(a_loaded_engine_can_be_explained),
       cmocka_unit_test(a_cut_file_is_refused),

@@ -36,7 +36,7 @@ static void take_text(void* self, const char* kind, const char* name, const char
 
 /* False, and a usage error, for a kind that there is not. */
 static bool check_kinds(hone_cli_t* cli) {
-  static const char known[] = "ir,kernels,source,plan,passes";
+  static const char known[] = "ir,kernels,source,asm,plan,passes";
   const char* kinds = hone_cli_text(cli, "dump", "ir");
   for (const char* at = kinds; at; at = strchr(at, ',')) {
     char kind[16];
@@ -59,6 +59,8 @@ static hone_status_t set_options(hone_cli_t* cli, const char** passes, wishes_t*
                                      .no_tuned = hone_cli_has(cli, "no-tuned"),
                                      .tuned_database = hone_cli_text(cli, "db", NULL),
                                      .passes_off = passes,
+                                     .guard = hone_cli_has(cli, "guard"),
+                                     .dump_asm = lists(wishes->kinds, "asm"),
                                      .precision = hone_cli_text(cli, "precision", NULL)};
   for (int i = 0; i < hone_cli_count(cli, "no-pass") && i < MOST_PASSES; i++)
     passes[options->n_passes_off++] = hone_cli_text_at(cli, "no-pass", i);
@@ -82,6 +84,7 @@ static hone_status_t print_json(const hone_engine_info_t* info, double seconds,
   json_object_set_new(root, "kernel_bytes", json_integer((json_int_t)info->kernel_bytes));
   json_object_set_new(root, "compile_ms", json_real(seconds * 1e3));
   json_object_set_new(root, "runs_here", json_boolean(info->runs_here));
+  json_object_set_new(root, "guard", json_boolean(info->guard));
   bool failed =
       wishes->explains &&
       json_object_set_new(root, "passes", json_loads(hone_str_text(&wishes->passes), 0, NULL));
@@ -99,6 +102,7 @@ static hone_status_t print_report(const hone_engine_info_t* info, double seconds
   if (info->n_interpreted)
     printf("%d of its steps: interpreted, since no kernel expresses them\n", info->n_interpreted);
   if (!info->runs_here) printf("it does not run on this machine\n");
+  if (info->guard) printf("its kernels are watched wherever it runs, which is slow\n");
   return NULL;
 }
 
@@ -155,11 +159,9 @@ static const hone_option_t options[] = {
     HONE_OPTION_THREADS,
     HONE_OPTION_DETERMINISTIC,
     HONE_OPTION_PRECISION,
-    {.name = "threads",
-     .argument = "COUNT",
-     .help = "use at most so many, here and in runs of what is not saved; 0: all"},
-    {.name = "deterministic",
-     .help = "equal inputs give equal bits, whatever the number of threads"},
+    {.name = "guard",
+     .help = "an engine that finds kernels that access memory outside of their buffers, and "
+             "names them, wherever it runs; slow"},
     {.name = "no-tuned", .help = "build kernels without asking what `hone tune` found"},
     {.name = "db",
      .argument = "FILE",
@@ -173,8 +175,8 @@ static const hone_option_t options[] = {
      .help = "say on stderr what each pass did, node by node; with --json in the document"},
     {.name = "dump",
      .argument = "KINDS",
-     .help = "print what is made on the way: ir, kernels, source, plan, passes, separated by "
-             "commas"},
+     .help = "print what is made on the way: ir, kernels, source, asm (machine code, for which "
+             "the compiler runs once more), plan, passes, separated by commas"},
     HONE_OPTION_DIM,
     HONE_OPTION_MEM_LIMIT,
     HONE_OPTION_JSON,

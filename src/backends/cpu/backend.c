@@ -153,4 +153,5 @@ const hone_backend_t hone_backend_cpu = {
     .tactic = tactic,
     .identify = hone_cpu_identify,
     .limit_build = hone_cpu_limit_build,
+    .assembly = hone_cpu_assembly,
 };

@@ -89,6 +89,8 @@ hone_status_t hone_cpu_launch(hone_stream_t* stream, const hone_launch_t* launch
 /* module.c */
 hone_status_t hone_cpu_build(hone_device_t* device, int count, const char* const* names,
                              const char* const* sources, hone_blob_t* out_binary);
+hone_status_t hone_cpu_assembly(hone_device_t* device, int count, const char* const* names,
+                                const char* const* sources, hone_blob_t* out_texts);
 /* The properties, with the compiler and the name of the processor. */
 hone_status_t hone_cpu_identify(hone_device_t* device, hone_device_properties_t* out_properties);
 void hone_cpu_limit_build(hone_device_t* device, double seconds);

@@ -16,28 +16,17 @@ static hone_status_t find_compiler(hone_device_t* device) {
   return hone_prelude_make(device->arena, "cpu.inc", hone_cpu_lanes(device), &device->prelude);
 }
 
-static hone_status_t fill_units(hone_arena_t* arena, const char* prelude, int count,
-                                const char* const* names, const char* const* sources,
-                                hone_unit_t* units) {
-  for (int i = 0; i < count; i++) {
-    const char* text = hone_arena_format(arena, "%s\n%s", HONE_KERNEL_EXPORT, sources[i]);
-    if (!text) return hone_oom();
-    units[i] = (hone_unit_t){.name = names[i], .prelude = prelude, .text = text};
-  }
-  return NULL;
+static hone_build_options_t build_options(const hone_device_t* device) {
+  return (hone_build_options_t){.target = &device->target,
+                                .compiler = &device->compiler,
+                                .cache = device->cache,
+                                .parallel = device->threads,
+                                .time_limit_ms = device->build_limit_ms};
 }
 
 static hone_status_t build(const hone_device_t* device, hone_arena_t* arena, int count,
-                           const char* const* names, const char* const* sources,
-                           hone_blob_t* out_binary) {
-  hone_unit_t* units = hone_arena_array(arena, (size_t)count, sizeof *units);
-  if (!units) return hone_oom();
-  HONE_TRY(fill_units(arena, device->prelude, count, names, sources, units));
-  hone_build_options_t options = {.target = &device->target,
-                                  .compiler = &device->compiler,
-                                  .cache = device->cache,
-                                  .parallel = device->threads,
-                                  .time_limit_ms = device->build_limit_ms};
+                           const hone_unit_t* units, hone_blob_t* out_binary) {
+  hone_build_options_t options = build_options(device);
   char* bytes;
   HONE_TRY(hone_toolchain_build(device->allocator, &options, count, units, &bytes,
                                 &out_binary->size, NULL));
@@ -45,16 +34,57 @@ static hone_status_t build(const hone_device_t* device, hone_arena_t* arena, int
   return NULL;
 }
 
-hone_status_t hone_cpu_build(hone_device_t* device, int count, const char* const* names,
-                             const char* const* sources, hone_blob_t* out_binary) {
+static hone_status_t give_text(const hone_allocator_t* allocator, const char* text,
+                               hone_blob_t* out) {
+  size_t size = strlen(text) + 1;
+  out->data = hone_alloc(allocator, size);
+  if (!out->data) return hone_oom();
+  memcpy(out->data, text, size);
+  out->size = size;
+  return NULL;
+}
+
+static hone_status_t assembly(const hone_device_t* device, hone_arena_t* arena, int count,
+                              const hone_unit_t* units, hone_blob_t* out_texts) {
+  hone_build_options_t options = build_options(device);
+  const char** texts = hone_arena_array(arena, (size_t)count, sizeof *texts);
+  if (!texts) return hone_oom();
+  HONE_TRY(hone_toolchain_assembly(device->allocator, &options, count, units, arena, texts));
+  for (int i = 0; i < count; i++) HONE_TRY(give_text(device->allocator, texts[i], &out_texts[i]));
+  return NULL;
+}
+
+typedef hone_status_t (*use_fn)(const hone_device_t* device, hone_arena_t* arena, int count,
+                                const hone_unit_t* units, hone_blob_t* out);
+
+/* Makes units of the sources, and hands them to `use`. */
+static hone_status_t with_units(hone_device_t* device, int count, const char* const* names,
+                                const char* const* sources, use_fn use, hone_blob_t* out) {
   pthread_mutex_lock(&device->mutex);
   hone_status_t status = find_compiler(device);
   pthread_mutex_unlock(&device->mutex);
   hone_arena_t* arena = NULL;
   if (!status) status = hone_arena_create(device->allocator, &arena);
-  if (!status) status = build(device, arena, count, names, sources, out_binary);
+  hone_unit_t* units = status ? NULL : hone_arena_array(arena, (size_t)count, sizeof *units);
+  if (!status && !units) status = hone_oom();
+  for (int i = 0; i < count && !status; i++) {
+    const char* text = hone_arena_format(arena, "%s\n%s", HONE_KERNEL_EXPORT, sources[i]);
+    if (!text) status = hone_oom();
+    units[i] = (hone_unit_t){.name = names[i], .prelude = device->prelude, .text = text};
+  }
+  if (!status) status = use(device, arena, count, units, out);
   hone_arena_destroy(arena);
   return status;
+}
+
+hone_status_t hone_cpu_build(hone_device_t* device, int count, const char* const* names,
+                             const char* const* sources, hone_blob_t* out_binary) {
+  return with_units(device, count, names, sources, build, out_binary);
+}
+
+hone_status_t hone_cpu_assembly(hone_device_t* device, int count, const char* const* names,
+                                const char* const* sources, hone_blob_t* out_texts) {
+  return with_units(device, count, names, sources, assembly, out_texts);
 }
 
 void hone_cpu_limit_build(hone_device_t* device, double seconds) {
