@@ -37,10 +37,6 @@ td:first-child, th:first-child { text-align: left; } .good { color: var(--good);
 """
 
 
-def key_of(row):
-    return row["model"], row["precision"], row["batch"], row["threads"]
-
-
 def title_of(key):
     model, precision, batch, threads = key
     return f"{model}, {precision}, batch {batch}, {threads} thread{'s' if threads > 1 else ''}"
@@ -52,13 +48,13 @@ def ratios(history):
     for number, run in enumerate(history["runs"]):
         for row in run["rows"]:
             if "ratio" in row:
-                found.setdefault(key_of(row), []).append((number, row))
+                found.setdefault(results.key_of(row), []).append((number, row))
     return found
 
 
 def latest(history):
     """{key: the last row}, and the run that it is of."""
-    return {key_of(row): (run, row) for run in history["runs"] for row in run["rows"]}
+    return {results.key_of(row): (run, row) for run in history["runs"] for row in run["rows"]}
 
 
 # ---- scales ----
@@ -109,7 +105,7 @@ def curve(points, scale, place, colour, key, runs):
     parts = [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8" '
              f'stroke-dasharray="{dash}"/>']
     for number, row in points:
-        note = f"{title_of(key)}: {row['ratio']:.3f} ({row['best']}), {runs[number]['date'][:10]}"
+        note = f"{title_of(key)}: {row['ratio']:.3f} ({row['best']}), {runs[number]['date']}"
         parts.append(dot(place(number), scale.at(row["ratio"]), colour, note))
     return parts
 
@@ -134,7 +130,7 @@ def over_time(history, keys, found):
         parts += [rule(left, scale.at(value), WIDTH - right, scale.at(value), value == 1),
                   text(left - 6, scale.at(value) + 4, f"{value:g}", "end", "soft")]
     every = max(1, len(numbers) // 6)
-    parts += [text(places[number], height - 8, runs[number]["date"][:10], "middle", "soft")
+    parts += [text(places[number], height - 8, runs[number]["date"], "middle", "soft")
               for number in numbers[::every]]
     models, labels = sorted({key[0] for key in keys}), []
     for key in keys:
@@ -231,9 +227,9 @@ def table(rows):
 def describe(history):
     about, last = history["machine"], history["runs"][-1]
     return (f"<p>{html.escape(about['cpu'])}, {about['cores']} cores, {about['architecture']}: "
-            f"{html.escape(', '.join(about['features']))}. Last measured {last['date'][:10]}, hone "
-            f"{html.escape(last['version'])} at {html.escape(last['commit'])}, load average "
-            f"{last['load_average']}. {html.escape(', '.join(sorted(last['peers'].values())))}.</p>")
+            f"{html.escape(', '.join(about['features']))}. Last measured {last['date']}, hone "
+            f"{html.escape(last['version'])} at {html.escape(last['commit'])}. "
+            f"{html.escape(', '.join(sorted(last['peers'].values())))}.</p>")
 
 
 def section(kind, history, networks):

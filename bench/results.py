@@ -1,7 +1,8 @@
 """The history of figures: bench/results/KIND.json, one file for each kind of machine.
 
-A file holds the machine and its runs, the oldest first; a run holds the date, the commit, the
-versions of the peers, and a row for each model, precision, batch and number of threads.
+A file holds the machine and its runs, the oldest first; a run is what was measured of one commit
+on one day: the versions of the peers, and a row for each model, precision, batch and number of
+threads. What is measured again that day replaces its row.
 """
 
 import json
@@ -19,7 +20,7 @@ FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512_vn
             "i8mm", "sve")
 # The widest of these names the kind of machine.
 WIDEST = ("amx_tile", "avx512f", "avx2", "sve", "asimd")
-STARTED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+TODAY = time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def machine():
@@ -41,18 +42,29 @@ def kind_of(about):
 
 
 def commit():
-    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=10", "HEAD"],
-                          capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    """Of HEAD; "+" where what is built is not that."""
+    git = ["git", "-C", str(ROOT)]
+    name = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True,
+                          check=False).stdout.strip()
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "include", "cmake"],
+                             capture_output=True, check=False).returncode
+    return name + "+" * bool(changed)
 
 
-def run_of(rows, args):
-    """This call's entry of the history."""
+def key_of(row):
+    return row["model"], row["precision"], row["batch"], row["threads"]
+
+
+def run_of(rows, args, before):
+    """The run of today, with what `before` has of it."""
     versions = {name: peer["version"] for row in rows for name, peer in row.get("peers", {}).items()
                 if peer.get("version")}
-    return {"date": STARTED, "version": (ROOT / "VERSION").read_text(encoding="utf-8").strip(),
-            "commit": commit(), "load_average": round(os.getloadavg()[0], 1), "rounds": args.rounds,
-            "turn_seconds": args.seconds, "peers": versions, "rows": [rounded(row) for row in rows]}
+    merged = {key_of(row): row for row in before.get("rows", [])}
+    merged.update({key_of(row): {**rounded(row), "rounds": args.rounds, "turn_seconds": args.seconds,
+                                 "load_average": round(os.getloadavg()[0], 1)} for row in rows})
+    return {"date": TODAY, "version": (ROOT / "VERSION").read_text(encoding="utf-8").strip(),
+            "commit": commit(), "peers": {**before.get("peers", {}), **versions},
+            "rows": list(merged.values())}
 
 
 def rounded(value):
@@ -65,15 +77,16 @@ def rounded(value):
 
 
 def save(rows, args):
+    """Adds rows to the history of this kind of machine."""
     about = machine()
     path = FOLDER / f"{kind_of(about)}.json"
-    history = {"machine": about, "runs": []}
-    if path.exists():
-        history["runs"] = json.loads(path.read_text(encoding="utf-8"))["runs"]
-    history["runs"] = [run for run in history["runs"] if run["date"] != STARTED]
-    history["runs"].append(run_of(rows, args))
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    last = runs[-1] if runs else {}
+    is_same = (last.get("date"), last.get("commit")) == (TODAY, commit())
+    runs = runs[:-1] if is_same else runs
+    runs.append(run_of(rows, args, last if is_same else {}))
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
+    part.write_text(json.dumps({"machine": about, "runs": runs}, indent=1) + "\n", encoding="utf-8")
     part.replace(path)
 
 

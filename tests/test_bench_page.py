@@ -26,7 +26,7 @@ def row(model="resnet50", ratio=1.2, precision="fp32", **more):
 
 
 def run(date, rows):
-    return {"date": date, "version": "0.1.0", "commit": "abc", "load_average": 0.5,
+    return {"date": date, "version": "0.1.0", "commit": "abc",
             "peers": {"onnxruntime": "onnxruntime 1"}, "rows": rows}
 
 
@@ -34,8 +34,8 @@ MACHINE = {"cpu": "Some <CPU>", "features": ["avx2"], "cores": 2, "architecture"
 FAILED = {"model": "refused/model.onnx", "batch": 1, "precision": "fp32", "threads": 2,
           "error": "no such operator <X>"}
 HISTORY = {"machine": MACHINE, "runs": [
-    run("2026-01-01T00:00:00Z", [row(ratio=0.8), row(ratio=0.1, precision="int8")]),
-    run("2026-02-01T00:00:00Z", [row(ratio=1.25), row("a/b.onnx", 0.5), row("c/" + "d" * 90, 30.0),
+    run("2026-01-01", [row(ratio=0.8), row(ratio=0.1, precision="int8")]),
+    run("2026-02-01", [row(ratio=1.25), row("a/b.onnx", 0.5), row("c/" + "d" * 90, 30.0),
                                  FAILED])]}
 
 
@@ -76,7 +76,7 @@ def test_higher_ratios_are_drawn_higher():
 
 def test_no_figures_yet():
     assert "No figures yet" in page.page([])
-    empty = {"machine": MACHINE, "runs": [run("2026-01-01T00:00:00Z", [FAILED])]}
+    empty = {"machine": MACHINE, "runs": [run("2026-01-01", [FAILED])]}
     assert "no such operator" in page.page([("k", empty)])
 
 
@@ -106,10 +106,10 @@ def test_results_are_appended(tmp_path, monkeypatch):
     class Settings:
         rounds, seconds = 3, 0.5
     monkeypatch.setattr(results, "FOLDER", tmp_path)
-    for date in ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"):
-        monkeypatch.setattr(results, "STARTED", date)
-        results.save([row()], Settings)
-        results.save([row(ratio=1.23456), FAILED], Settings)  # the same run, further on
+    for date in ("2026-01-01", "2026-01-02"):
+        monkeypatch.setattr(results, "TODAY", date)
+        results.save([row(ratio=3.0)], Settings)
+        results.save([row(ratio=1.23456), FAILED], Settings)  # the same run, measured again
     [(kind, history)] = results.load()
     assert kind == results.kind_of(history["machine"])
     assert [len(each["rows"]) for each in history["runs"]] == [2, 2]

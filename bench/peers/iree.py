@@ -48,5 +48,6 @@ def load(task):
         convert(task, "iree-import-onnx", path, "-o", "model.mlir", "--opset-version=17")
         convert(task, "iree-compile", "model.mlir", "-o", "model.vmfb",
                 "--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu",
-                "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3")
+                "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3",
+                "--iree-llvmcpu-stack-allocation-limit=1048576")
     return Runner(str(task.folder / "model.vmfb"), task)
