@@ -46,6 +46,9 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_tile(hone_kernel_t* kernel, cons
  * Scratch buffers that carry values from one to the next get an axis more.
  * Text: distribute i */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_distribute(hone_kernel_t* kernel, const char* loop);
+/* What is the same in each round, looked-up places and checks of them, is found out
+ * in front of the loop. Text: hoist j */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_hoist(hone_kernel_t* kernel, const char* loop);
 /* Makes one loop of two of equal extents that follow one another; it has the
  * first one's name. Text: merge i j */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_merge(hone_kernel_t* kernel, const char* first,

@@ -43,7 +43,7 @@ static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t
   static const char* const tails[] = {"exact", "guard", "peel", "peel"};
   static const char* const ones[] = {"distribute", "distribute", "vectorize", "vectorize",
                                      "unroll",     "parallel",   "parallel",  "rfactor",
-                                     "rfactor",    "partition",  "subtotal"};
+                                     "rfactor",    "partition",  "subtotal",  "hoist"};
   loops_t loops = {0};
   hone_stmt_walk(kernel->root, add_loop, &loops);
   int at = below(d, loops.n), next = (at + 1 + below(d, 2)) % loops.n;
@@ -71,7 +71,7 @@ static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t
       snprintf(line, size, "stage %s %s local", buffer, a);
       break;
     default: {
-      const char* name = ones[below(d, 11)];
+      const char* name = ones[below(d, 12)];
       snprintf(line, size, "%s %s%s", name, a, strcmp(name, "partition") == 0 ? " auto" : "");
       break;
     }

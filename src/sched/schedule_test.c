@@ -166,6 +166,16 @@ static void distribute_gives_a_loop_each(void** state) {
   assert_refused("concat", "", "distribute j", "one statement");
 }
 
+static void hoist_looks_up_once(void** state) {
+  assert_body(scheduled("lookup", "hoist j"),
+              "    let row in 0..9 = max(min(at[i], i64(9)), i64(0))\n"
+              "    for j in 4 {\n"
+              "      let column in");
+  assert_refused("lookup", "hoist j", "hoist j", "changes with its rounds");
+  assert_refused("lookup", "", "hoist i", "in another loop");
+  assert_refused("matmul", "", "hoist k", "changes with its rounds");
+}
+
 static void merge_joins_loops(void** state) {
   assert_body(scheduled("two_nests", "merge i p"),
               "  for i in 16 {\n"
@@ -431,6 +441,7 @@ int main(void) {
       cmocka_unit_test(reorder_moves_loops),
       cmocka_unit_test(tile_makes_blocks),
       cmocka_unit_test(distribute_gives_a_loop_each),
+      cmocka_unit_test(hoist_looks_up_once),
       cmocka_unit_test(merge_joins_loops),
       cmocka_unit_test(kinds_are_checked),
       cmocka_unit_test(rfactor_splits_sums),

@@ -189,7 +189,18 @@ static bool is_independent(hone_kernel_t* kernel) {
   return !found;
 }
 
+/* Places that are looked up stand in the way of lanes: they go in front of the
+ * loops that they do not change with, inside out. */
+static void hoist(hone_recipe_t* r, hone_stmt_t* stmt) {
+  bool has_places = false;
+  for (int i = stmt->n_body - 1; i >= 0; i--) hoist(r, stmt->body[i]);
+  for (int i = 0; i < stmt->n_body; i++) has_places |= stmt->body[i]->kind == HONE_STMT_LET;
+  if (has_places && hone_stmt_is_loop(stmt))
+    hone_recipe_did(r, hone_sched_hoist(r->kernel, stmt->name));
+}
+
 static void schedule_nest(hone_recipe_t* r, int position) {
+  hoist(r, r->kernel->root->body[position]);
   hone_stmt_t* nest = hone_fuse_contiguous(r, r->kernel->root->body[position]);
   if (!r->choice->no_tile && hone_schedule_contract(r, nest)) return;
   if (!r->choice->no_lanes) hone_schedule_rows(r, r->kernel->root->body[position]);

@@ -187,6 +187,23 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {11}},
+    {"lookup",
+     "kernel lookup {\n"
+     "  input x: f32[10, 4] = 0\n"
+     "  input at: i64[6] = 1\n"
+     "  output out: f32[6, 4] = 0\n"
+     "  error failed: i64[1]\n"
+     "  checks 1\n"
+     "  for i in 6 {\n"
+     "    for j in 4 {\n"
+     "      check 0 \"index out of range (Gather_3)\" lt(at[i], i64(10))\n"
+     "      let row in 0..9 = max(min(at[i], i64(9)), i64(0))\n"
+     "      let column in 0..3 = rem(add(at[i], index(j)), i64(4))\n"
+     "      out[i, j] = x[row, column]\n"
+     "    }\n"
+     "  }\n"
+     "}\n",
+     {0}},
 };
 const int hone_test_kernel_count = (int)TEST_COUNT(hone_test_kernels);
 

@@ -165,11 +165,11 @@ static const hone_value_t* beneath(const hone_value_t* v) {
   return v;
 }
 
-/* Whether `now` costs nothing: its movement is of ones only, or of a constant,
- * or a permute has merely become another one. */
+/* Whether `now` costs nothing: its movement is of ones only, of a constant or
+ * pinned, or a permute has merely become another one. */
 static bool is_free(const hone_value_t* now, const hone_value_t* before) {
   const hone_value_t* v = now ? beneath(now) : NULL;
-  if (!v || v->node->prim != HONE_PRIM_PERMUTE) return v != NULL;
+  if (!v || !hone_move_permute_of(v)) return v != NULL;
   if (hone_move_permute_of(before)) return true;
   return beneath(v->node->inputs[0])->node->prim == HONE_PRIM_CONSTANT;
 }
