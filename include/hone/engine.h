@@ -45,6 +45,7 @@ typedef struct hone_engine_options {
    * An engine that was compiled so runs so, whoever loads its file. */
   bool guard;
   bool dump_asm; /* "asm" too: the machine code, for which the compiler runs once more */
+  bool exact;    /* nothing that loses precision for speed: convolutions as they are written */
 } hone_engine_options_t;
 
 /* What an engine is. Texts live as long as the engine. */

@@ -32,6 +32,7 @@ typedef struct hone_session_options {
   const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
   /* Kernels that access memory outside of their buffers are found and named; slow. */
   bool guard;
+  bool exact; /* nothing that loses precision for speed: convolutions as they are written */
 } hone_session_options_t;
 
 /* What a session is made of. Texts live as long as the session. */

@@ -62,6 +62,7 @@ typedef struct hone_tuning_options {
                                 reads; NULL: none */
   bool (*progress)(void* self, const hone_tuning_progress_t* progress); /* false: stop */
   void* progress_self;
+  bool exact; /* as hone_session_options_t */
 } hone_tuning_options_t;
 
 /* One kernel of the model. Texts live as long as the tuning. */

@@ -263,15 +263,50 @@ bool hone_prim_is_loop(const hone_node_t* node, const char** out_why) {
   return by_prim[node->prim] || is_elementwise(node) || is_whole;
 }
 
+static const hone_term_t* find_memo(const hone_lowering_t* l, const hone_value_t* value,
+                                    const hone_place_t* at) {
+  for (hone_element_memo_t* m = l->notes[value->id].memos; m; m = m->next) {
+    bool same = m->block == l->block;
+    for (int i = 0; i < value->type.rank && same; i++) same = hone_dim_same(m->at[i], at[i].dim);
+    if (same) return m->term;
+  }
+  return NULL;
+}
+
+/* What two read would else be lowered twice, what it reads four times, and so on. */
+static const hone_term_t* keep_memo(hone_lowering_t* l, const hone_value_t* value,
+                                    const hone_place_t* at, const hone_term_t* term) {
+  size_t rank = (size_t)value->type.rank;
+  hone_element_memo_t* memo;
+  if (!term) return NULL;
+  memo = hone_arena_alloc(l->kernel->arena, sizeof *memo + rank * sizeof *memo->at);
+  if (!memo) {
+    l->kernel->out_of_memory = true;
+    return NULL;
+  }
+  memo->block = l->block;
+  memo->term = term;
+  for (size_t i = 0; i < rank; i++) memo->at[i] = at[i].dim;
+  memo->next = l->notes[value->id].memos;
+  l->notes[value->id].memos = memo;
+  return term;
+}
+
+static const hone_term_t* lower_map(hone_lowering_t* l, const hone_value_t* value,
+                                    const hone_place_t* at) {
+  const hone_term_t* known = find_memo(l, value, at);
+  return known ? known : keep_memo(l, value, at, hone_lower_map(l, value, at));
+}
+
 const hone_term_t* hone_lower_element(hone_lowering_t* l, const hone_value_t* value,
                                       const hone_place_t* at) {
   const hone_node_t* node = value->node;
+  const hone_value_note_t* note = &l->notes[value->id];
   if (l->kernel->out_of_memory || l->status) return NULL;
   if (by_prim[node->prim]) return by_prim[node->prim](l, value, at);
   if (!is_elementwise(node)) return hone_lowering_fail(l, node, "cannot be part of a kernel");
-  const hone_value_note_t* note = &l->notes[value->id];
-  if (note->n_uses < 2 || !hone_prim_is_transcendental(node->prim))
-    return hone_lower_map(l, value, at);
+  if (note->n_uses < 2) return hone_lower_map(l, value, at);
+  if (!hone_prim_is_transcendental(node->prim)) return lower_map(l, value, at);
   hone_lowering_note_rows(l, value, at);
-  return note->rows ? hone_lower_anchor(l, value, at) : hone_lower_map(l, value, at);
+  return note->rows ? hone_lower_anchor(l, value, at) : lower_map(l, value, at);
 }

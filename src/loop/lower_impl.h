@@ -30,6 +30,14 @@ typedef struct hone_place {
   } parts[16];
 } hone_place_t;
 
+/* An element that was lowered before, in the same block at the same place. */
+typedef struct hone_element_memo {
+  struct hone_element_memo* next;
+  const hone_stmt_t* block;
+  const hone_term_t* term;
+  hone_dim_t at[];
+} hone_element_memo_t;
+
 /* What lowering keeps about a value of the region. */
 typedef struct hone_value_note {
   int n_visits;          /* by the tracing of axes, which gives up on what is shared a lot */
@@ -37,6 +45,7 @@ typedef struct hone_value_note {
   uint64_t rows;         /* bit d: somebody reads it along axis d in a loop of his own */
   hone_buffer_t* buffer; /* of an input */
   hone_atom_t* reduced[HONE_MAX_RANK]; /* of an anchor: atoms of the axes it sums over */
+  hone_element_memo_t* memos;          /* of what several read: the last one first */
 } hone_value_note_t;
 
 /* An anchor that has been computed, by what it was computed for. */

@@ -38,6 +38,7 @@ typedef struct hone_pass_options {
   int n_only; /* when there are any: run these and no others */
   const char* const* only;
   bool fast_math;                  /* rewrites that change rounding are welcome */
+  bool exact;                      /* no rewrites that lose precision for speed */
   hone_dtype_t precision;          /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
   bool details;                    /* report each rewrite, not only each pass */
   bool verify;                     /* run the verifier after each pass, as debug builds do */

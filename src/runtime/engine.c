@@ -78,7 +78,8 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
   snprintf(engine->version, sizeof engine->version, "%s", hone_version());
   const hone_lower_options_t lowering = {.n_dims = options->n_dims, .dims = options->dims};
   HONE_TRY(hone_lower_model(model, &lowering, engine->allocator, &engine->graph));
-  hone_pass_options_t passes = {.n_off = options->n_passes_off, .off = options->passes_off};
+  hone_pass_options_t passes = {
+      .n_off = options->n_passes_off, .off = options->passes_off, .exact = options->exact};
   HONE_TRY(hone_precision_parse(options->precision, model, &passes.precision));
   engine->precision = hone_precision_name(options->precision);
   const hone_compile_settings_t settings = {.allocator = engine->allocator,

@@ -80,7 +80,8 @@ static hone_status_t narrow(const hone_session_t* session, hone_graph_t* graph) 
 static hone_status_t compile(hone_session_t* session, variant_t* variant) {
   if (session->device) {
     bool has_notes = session->notes.arena && variant == &session->strict;
-    const hone_pass_options_t passes = {.precision = session->precision, .details = has_notes};
+    const hone_pass_options_t passes = {
+        .precision = session->precision, .exact = session->options.exact, .details = has_notes};
     hone_compile_settings_t settings = {.allocator = session->allocator,
                                         .passes = &passes,
                                         .no_tuned = session->options.no_tuned,
@@ -146,6 +147,7 @@ static hone_status_t copy_dims(hone_session_t* session, const hone_session_optio
 
 static hone_status_t copy_tuning(hone_session_t* session, const hone_session_options_t* from) {
   session->options.no_tuned = from->no_tuned;
+  session->options.exact = from->exact;
   if (!from->tuned_database) return NULL;
   return copy_text(session, from->tuned_database, &session->options.tuned_database);
 }

@@ -43,7 +43,7 @@ static hone_status_t plan(hone_tuning_t* t, const hone_model_t* model) {
   const hone_lower_options_t lowering = {.n_dims = t->options.n_dims, .dims = t->options.dims};
   hone_dtype_t precision;
   HONE_TRY(hone_precision_parse(t->options.precision, model, &precision));
-  const hone_pass_options_t passes = {.precision = precision};
+  const hone_pass_options_t passes = {.precision = precision, .exact = t->options.exact};
   const hone_compile_settings_t settings = {.allocator = t->allocator,
                                             .passes = &passes,
                                             .no_tuned = true,

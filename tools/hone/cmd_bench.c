@@ -194,6 +194,7 @@ static const hone_option_t options[] = {
     HONE_OPTION_THREADS,
     HONE_OPTION_DETERMINISTIC,
     HONE_OPTION_PRECISION,
+    HONE_OPTION_EXACT,
     {.name = "runs", .argument = "COUNT", .help = "time so many runs of each"},
     {.name = "seconds",
      .argument = "NUMBER",

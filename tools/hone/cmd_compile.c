@@ -61,7 +61,8 @@ static hone_status_t set_options(hone_cli_t* cli, const char** passes, wishes_t*
                                      .passes_off = passes,
                                      .guard = hone_cli_has(cli, "guard"),
                                      .dump_asm = lists(wishes->kinds, "asm"),
-                                     .precision = hone_cli_text(cli, "precision", NULL)};
+                                     .precision = hone_cli_text(cli, "precision", NULL),
+                                     .exact = hone_cli_has(cli, "exact")};
   for (int i = 0; i < hone_cli_count(cli, "no-pass") && i < MOST_PASSES; i++)
     passes[options->n_passes_off++] = hone_cli_text_at(cli, "no-pass", i);
   if (*wishes->kinds || wishes->explains) {
@@ -159,6 +160,7 @@ static const hone_option_t options[] = {
     HONE_OPTION_THREADS,
     HONE_OPTION_DETERMINISTIC,
     HONE_OPTION_PRECISION,
+    HONE_OPTION_EXACT,
     {.name = "guard",
      .help = "an engine that finds kernels that access memory outside of their buffers, and "
              "names them, wherever it runs; slow"},

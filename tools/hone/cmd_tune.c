@@ -321,6 +321,7 @@ static const hone_option_t options[] = {
     {.name = "threads", .argument = "COUNT", .help = "that runs will use; 0: all"},
     {.name = "deterministic", .help = "tune for runs that are"},
     HONE_OPTION_PRECISION,
+    HONE_OPTION_EXACT,
     {.name = "strategy",
      .argument = "NAME",
      .help = "how to choose what to try next, learned without it",

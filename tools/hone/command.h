@@ -120,10 +120,15 @@ bool hone_cli_is_terminal(const hone_cli_t* cli);
         "int8 for quantized models",                                                          \
     .complete = HONE_COMPLETE_CHOICE, .choices = "fp32 bf16 fp16 int8"                        \
   }
+#define HONE_OPTION_EXACT                                                              \
+  {                                                                                    \
+    .name = "exact",                                                                   \
+    .help = "nothing that loses precision for speed: convolutions as they are written" \
+  }
 /* What commands that compile models share. */
 #define HONE_OPTIONS_COMPILE                                                           \
   HONE_OPTION_DIM, HONE_OPTION_DEVICE, HONE_OPTION_THREADS, HONE_OPTION_DETERMINISTIC, \
-      HONE_OPTION_PRECISION, HONE_OPTION_MEM_LIMIT
+      HONE_OPTION_PRECISION, HONE_OPTION_EXACT, HONE_OPTION_MEM_LIMIT
 #define HONE_OPTION_MEM_LIMIT                                                                   \
   {                                                                                             \
     .name = "mem-limit", .argument = "BYTES",                                                   \

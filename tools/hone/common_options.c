@@ -87,6 +87,7 @@ hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model, const
                                     .threads = hone_cli_threads(cli),
                                     .deterministic = hone_cli_has(cli, "deterministic"),
                                     .guard = hone_cli_has(cli, "guard"),
+                                    .exact = hone_cli_has(cli, "exact"),
                                     .precision = hone_cli_text(cli, "precision", NULL),
                                     .explain = cli->reports};
   HONE_TRY(hone_cli_allocator(cli, &options.allocator));

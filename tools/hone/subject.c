@@ -29,7 +29,7 @@ static double ms_since(int64_t start) { return (double)(hone_clock_ns() - start)
 /* ---- engines ---- */
 
 static hone_status_t refuse_compiling(const hone_cli_t* cli, const char* path) {
-  static const char* const names[] = {"dim", "precision"};
+  static const char* const names[] = {"dim", "precision", "exact"};
   for (size_t i = hone_cli_reports(cli) ? 1 : 0; i < sizeof names / sizeof *names; i++)
     if (hone_cli_has(cli, names[i]))
       return hone_status_make(HONE_INVALID_ARGUMENT,

@@ -57,6 +57,7 @@ static hone_status_t read_options(hone_cli_t* cli, hone_tuning_options_t* out) {
                                  .threads = (int)count_of(cli, "threads"),
                                  .deterministic = hone_cli_has(cli, "deterministic"),
                                  .precision = hone_cli_text(cli, "precision", NULL),
+                                 .exact = hone_cli_has(cli, "exact"),
                                  .database = hone_cli_text(cli, "db", NULL),
                                  .budget_seconds = seconds_of(cli, "budget", default_budget),
                                  .trials = count_of(cli, "trials"),

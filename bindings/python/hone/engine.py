@@ -113,14 +113,15 @@ class Engine:
 
 
 def compile(model, device="cpu", dims=None, precision="fp32", threads=0, deterministic=False,
-            target=None, passes_off=(), mem_limit=None, explain=False, tuned=True):
+            target=None, passes_off=(), mem_limit=None, explain=False, tuned=True, exact=False):
     """Compiles a model (a Model, or what Model takes) to an Engine.
 
     `precision`: "fp32"; "bf16" or "fp16" for weights and operands of convolutions and matrix
     products, with sums in fp32; "int8" for quantized models. `target`: another kind of machine than
     this one ("x86-64-v3", "aarch64"). `passes_off`: names of graph passes not to run. `explain`: keep
     what is made on the way (Engine.texts, Engine.passes). `tuned`: whether to ask what `hone.tune`
-    found, or the path of a database of it."""
+    found, or the path of a database of it. `exact`: nothing that loses precision for speed, such as
+    convolutions by tiles with fewer products."""
     start = time.perf_counter()
     loaded = model if isinstance(model, Model) else Model(model)
     load_ms = (time.perf_counter() - start) * 1e3
@@ -128,7 +129,7 @@ def compile(model, device="cpu", dims=None, precision="fp32", threads=0, determi
     options = keep.hold(ffi.new("hone_engine_options_t*"))
     options.struct_size = ffi.sizeof("hone_engine_options_t")
     options.device, options.target = keep.text(device), keep.text(target)
-    options.precision = keep.text(precision)
+    options.precision, options.exact = keep.text(precision), exact
     options.no_tuned, options.tuned_database = keep.tuned(tuned)
     options.threads, options.deterministic = threads, deterministic
     options.n_dims, options.dims = keep.dims(dims or {})

@@ -43,11 +43,11 @@ class Session:
     """A model on a device. Several threads may run one session at once."""
 
     def __init__(self, model, device="ref", dims=None, mem_limit=None, threads=0,
-                 deterministic=False, precision="fp32", tuned=True):
+                 deterministic=False, precision="fp32", tuned=True, exact=False):
         """`model`: a Model, or what Model takes. `dims`: sizes of named dimensions, numbers or
         (least, largest). `mem_limit`: bytes, or text as "2G"; 0 or None for none. `threads`: that a
         run may use; 0 for all. `deterministic`: equal inputs give equal bits, whatever the number
-        of threads. `precision`, `tuned`: see `hone.compile`."""
+        of threads. `precision`, `tuned`, `exact`: see `hone.compile`."""
         start = time.perf_counter()
         self.model = model if isinstance(model, Model) else Model(model)
         load_ms = (time.perf_counter() - start) * 1e3
@@ -58,7 +58,7 @@ class Session:
         options.n_dims, options.dims = keep.dims(dims or {})
         options.threads, options.deterministic = threads, deterministic
         options.no_tuned, options.tuned_database = keep.tuned(tuned)
-        options.allocator = limit.allocator()
+        options.exact, options.allocator = exact, limit.allocator()
         start = time.perf_counter()
         try:
             check(lib.hone_session_create(self.model._model, options, out))

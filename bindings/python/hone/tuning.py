@@ -73,7 +73,8 @@ def _report(pointer):
 
 def tune(model, budget=60.0, device="cpu", dims=None, precision="fp32", threads=0,
          deterministic=False, database=None, trials=0, early_stopping=0, strategy=None, seed=0,
-         repeats=0, build_timeout=0.0, run_timeout=0.0, log=None, progress=None, mem_limit=None):
+         repeats=0, build_timeout=0.0, run_timeout=0.0, log=None, progress=None, mem_limit=None,
+         exact=False):
     """Tunes the kernels of a model (a Model, or what Model takes) for `budget` seconds.
 
     What is found goes to `database` (a path; None for the usual one), which compiling asks from
@@ -85,6 +86,7 @@ def tune(model, budget=60.0, device="cpu", dims=None, precision="fp32", threads=
     options = keep.hold(ffi.new("hone_tuning_options_t*"))
     options.struct_size = ffi.sizeof("hone_tuning_options_t")
     options.device, options.precision = keep.text(device), keep.text(precision)
+    options.exact = exact
     options.n_dims, options.dims = keep.dims(dims or {})
     options.threads, options.deterministic = threads, deterministic
     options.database = keep.text(database if database is None else os.fspath(database))

@@ -58,19 +58,24 @@ static bool has_index_of(const hone_term_t* term, hone_dim_t var) {
   return false;
 }
 
-static bool only_stores(const hone_stmt_t* loop) {
+static bool only_stores(const hone_stmt_t* loop, hone_dim_t var) {
   for (int i = 0; i < loop->n_body; i++) {
     const hone_stmt_t* stmt = loop->body[i];
-    if (stmt->kind != HONE_STMT_STORE || has_index_of(stmt->value, loop->var)) return false;
+    if (stmt->kind != HONE_STMT_STORE || has_index_of(stmt->value, var)) return false;
   }
   return loop->n_body > 0;
 }
 
-bool hone_can_be_lanes(hone_kernel_t* kernel, hone_stmt_t* loop) {
-  lanes_t lanes = {.var = loop->var};
-  if (!only_stores(loop)) return false;
-  hone_visit_offsets(kernel, loop, note_stride, &lanes);
+bool hone_can_be_lanes_of(hone_kernel_t* kernel, const hone_stmt_t* inside, hone_dim_t var) {
+  lanes_t lanes = {.var = var};
+  if (!only_stores(inside, var)) return false;
+  for (int i = 0; i < inside->n_body; i++)
+    hone_visit_offsets(kernel, inside->body[i], note_stride, &lanes);
   return lanes.strided == 0;
+}
+
+bool hone_can_be_lanes(hone_kernel_t* kernel, hone_stmt_t* loop) {
+  return hone_can_be_lanes_of(kernel, loop, loop->var);
 }
 
 /* Vectors that are written out of a loop of that extent. */
@@ -203,18 +208,9 @@ static void schedule_nest(hone_recipe_t* r, int position) {
   hoist(r, r->kernel->root->body[position]);
   hone_stmt_t* nest = hone_fuse_contiguous(r, r->kernel->root->body[position]);
   if (!r->choice->no_tile && hone_schedule_contract(r, nest)) return;
-  if (!r->choice->no_lanes) hone_schedule_rows(r, r->kernel->root->body[position]);
-}
-
-/* A loop of unknown extent around one with enough rounds for all threads goes
- * inside: it may well have one round only. */
-static void choose_parallel(hone_recipe_t* r, const hone_stmt_t* loop) {
-  const hone_stmt_t* inner = hone_only_loop(loop);
-  if (hone_dim_is_int(loop->extent) || !inner || inner->is_reduction ||
-      inner->loop != HONE_LOOP_SERIAL || hone_dim_min_value(inner->extent) < ENOUGH_ROUNDS)
-    return;
-  const char* const order[] = {inner->name, loop->name};
-  hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order));
+  if (r->choice->no_lanes) return;
+  nest = r->kernel->root->body[position];
+  if (!hone_schedule_choices(r, nest)) hone_schedule_rows(r, r->kernel->root->body[position]);
 }
 
 /* Two loops become one, with more rounds for threads to share. */
@@ -222,6 +218,21 @@ static void fuse_outer(hone_recipe_t* r, const hone_stmt_t* loop) {
   const hone_stmt_t* inner = hone_only_loop(loop);
   if (inner && !inner->is_reduction && inner->loop == HONE_LOOP_SERIAL)
     hone_recipe_did(r, hone_sched_fuse(r->kernel, loop->name, inner->name));
+}
+
+/* A loop of unknown extent may well have one round only: one inside of it with
+ * enough rounds for all threads goes outside. Loops with few rounds become one. */
+static void choose_parallel(hone_recipe_t* r, const hone_stmt_t* loop) {
+  const hone_stmt_t* inner = hone_only_loop(loop);
+  bool is_known = hone_dim_is_int(loop->extent);
+  if (!inner || inner->is_reduction || inner->loop != HONE_LOOP_SERIAL ||
+      (is_known && loop->extent.k >= ENOUGH_ROUNDS))
+    return;
+  const char* const order[] = {inner->name, loop->name};
+  if (!is_known && hone_dim_min_value(inner->extent) >= ENOUGH_ROUNDS)
+    hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order));
+  else
+    fuse_outer(r, loop);
 }
 
 static void share_out(hone_recipe_t* r, int position) {

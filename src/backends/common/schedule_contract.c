@@ -459,24 +459,43 @@ static void cut_rows(hone_recipe_t* r, contraction_t* c, int64_t tile_rows, char
   rows->extent = hone_dim_int(block);
 }
 
-/* lanes.o { others { rows { lanes.i } } }, or lanes.o inside of the others, and
- * blocks of rows around all of it. What the block does not divide stands behind in
+/* A loop of the output that goes along both operands: each round has a product of
+ * its own, whose operands are all that is used at a time. */
+static bool is_batch(const contraction_t* c, const axis_t* axis) {
+  return axis != c->lanes && axis != c->rows && hone_dim_is_int(axis->extent) &&
+         hone_term_uses(c->a, axis->var) && hone_term_uses(c->b, axis->var);
+}
+
+/* Whether batches have enough rounds for threads to share. */
+static bool has_batches(const contraction_t* c) {
+  enum { ENOUGH = 8 };
+  int64_t rounds = 1;
+  for (int i = 0; i < c->n_outs; i++)
+    if (is_batch(c, &c->outs[i])) rounds *= c->outs[i].extent.k;
+  return rounds >= ENOUGH;
+}
+
+/* lanes.o { others { rows { lanes.i } } }, or lanes.o inside of the others, blocks of
+ * rows around all of it, and around those batches. What the block does not divide stands behind in
  * a nest of its own. */
 static bool cut_lanes(hone_recipe_t* r, contraction_t* c, int64_t block, int64_t tile_rows,
                       char inner[NAME], char rows_inner[NAME]) {
   char outer[NAME], rows_outer[NAME];
   const char* order[MAX_LOOPS + 2];
   int n = 0;
-  bool lanes_first = lanes_go_first(r, c);
+  bool lanes_first = lanes_go_first(r, c), batches = has_batches(c);
   if (!copy_name(inner, c->lanes->name, ".i") || !copy_name(outer, c->lanes->name, ".o") ||
       !move_lanes_out(r, c) ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL)))
     return false;
   cut_rows(r, c, tile_rows, rows_outer, rows_inner);
+  for (int i = 0; i < c->n_outs; i++)
+    if (batches && is_batch(c, &c->outs[i])) order[n++] = c->outs[i].name;
   if (*rows_outer) order[n++] = rows_outer;
   if (lanes_first) order[n++] = outer;
   for (int i = 0; i < c->n_outs; i++)
-    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows) order[n++] = c->outs[i].name;
+    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows && !(batches && is_batch(c, &c->outs[i])))
+      order[n++] = c->outs[i].name;
   if (!lanes_first) order[n++] = outer;
   if (c->rows) order[n++] = c->rows->name;
   order[n++] = inner;

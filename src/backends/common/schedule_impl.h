@@ -25,6 +25,8 @@ void hone_visit_offsets(hone_kernel_t* kernel, hone_stmt_t* stmt,
 /* Whether a loop's rounds could be lanes: each access is to one element or to
  * consecutive ones, and nothing inside is conditional or indirect. */
 bool hone_can_be_lanes(hone_kernel_t* kernel, hone_stmt_t* loop);
+/* The same for a loop around `inside`, in which the stores stand. */
+bool hone_can_be_lanes_of(hone_kernel_t* kernel, const hone_stmt_t* inside, hone_dim_t var);
 /* Fuses perfectly nested loops, inside out, as long as every access stays a
  * linear one. `outer` is the outermost; gives the one that stands there then. */
 hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer);
@@ -36,6 +38,8 @@ void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
 
 /* schedule_contract.c: false when the nest is no contraction it knows. */
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
+/* schedule_choices.c: conditions that short loops decide; false: there are none. */
+bool hone_schedule_choices(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_rows.c: reductions and maps inside the loops of the output. */
 void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* nest);
 

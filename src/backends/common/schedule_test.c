@@ -321,6 +321,43 @@ static void short_sums_are_not(void** state) {
   free(text);
 }
 
+/* Rows on a stack are told apart when the kernel is built, whether the loop is one of
+ * them or goes over what is left of an index. The 20 numbers of a row are two
+ * vectors and a rest. */
+static void a_stack_is_written_out(void** state) {
+  char* text =
+      scheduled("",
+                "  %0 \"x\" = input : f32[2, 3, 20]\n"
+                "  %1 = slice %0 lo=[0, 0, 0] hi=[2, 1, 20] step=[1, 1, 1] : f32[2, 1, 20]\n"
+                "  %2 = slice %0 lo=[0, 2, 0] hi=[2, 3, 20] step=[1, 1, 1] : f32[2, 1, 20]\n"
+                "  %3 = add %1 %2 : f32[2, 1, 20]\n"
+                "  %4 = sub %1 %2 : f32[2, 1, 20]\n"
+                "  %5 = mul %3 %4 : f32[2, 1, 20]\n"
+                "  %6 = concat %3 %4 %5 axes=[1] : f32[2, 3, 20]\n"
+                "  %7 = abs %6 : f32[2, 3, 20]\n"
+                "  return %7 \"y\"\n");
+  expect_lines(text, 2, (const char* const[]){"vector", "unroll"});
+  free(text);
+}
+
+static void what_is_left_of_an_index_is_too(void** state) {
+  char* text = scheduled(
+      "symbol \"n\" input 1 9\n",
+      "  %0 \"x\" <0 dim 0> = input : f32[n, 5, 3, 20]\n"
+      "  %1 = slice %0 lo=[0, 0, 0, 0] hi=[n, 5, 1, 20] step=[1, 1, 1, 1] : f32[n, 5, 1, 20]\n"
+      "  %2 = slice %0 lo=[0, 0, 2, 0] hi=[n, 5, 3, 20] step=[1, 1, 1, 1] : f32[n, 5, 1, 20]\n"
+      "  %3 = add %1 %2 : f32[n, 5, 1, 20]\n"
+      "  %4 = sub %1 %2 : f32[n, 5, 1, 20]\n"
+      "  %5 = mul %3 %4 : f32[n, 5, 1, 20]\n"
+      "  %6 = concat %3 %4 %5 axes=[2] : f32[n, 5, 3, 20]\n"
+      "  %7 = reshape %6 shape=[n, 15, 20] : f32[n, 15, 20]\n"
+      "  %8 = slice %7 lo=[0, 0, 0] hi=[n, 14, 20] step=[1, 1, 1] : f32[n, 14, 20]\n"
+      "  %9 = abs %8 : f32[n, 14, 20]\n"
+      "  return %9 \"y\"\n");
+  expect_lines(text, 3, (const char* const[]){"vector", "unroll", " 3 peel"});
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schedules_keep_results),
@@ -331,6 +368,8 @@ int main(void) {
       cmocka_unit_test(a_column_is_summed_beside_others),
       cmocka_unit_test(long_sums_are_added_by_parts),
       cmocka_unit_test(short_sums_are_not),
+      cmocka_unit_test(a_stack_is_written_out),
+      cmocka_unit_test(what_is_left_of_an_index_is_too),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "ir/outline.h"
 #include "passes/common/match.h"
 
-enum { MAX_ROW = 16 << 10 };
+enum { MAX_ROW = 16 << 10, MAX_STACK = 8 };
 
 typedef enum kind {
   KIND_MAP,      /* elementwise and movement */
@@ -71,7 +71,17 @@ bool hone_fusion_is_member(const hone_node_t* node) {
   return true;
 }
 
+/* Whether a concat puts single rows together: a choice by the index, which is
+ * written out where the kernel is built. */
+static bool is_stack(const hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CONCAT || node->n_inputs > MAX_STACK) return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (!hone_dim_is(node->inputs[i]->type.dims[node->axes[0]], 1)) return false;
+  return true;
+}
+
 static kind_t kind_of(const hone_node_t* node) {
+  if (is_stack(node)) return KIND_MAP;
   switch (node->prim) {
     case HONE_PRIM_REDUCE:
       return KIND_REDUCE;
@@ -145,19 +155,19 @@ typedef struct search {
   int number;
 } search_t;
 
-/* Whether the group is among the ancestors of the node, through others. */
+/* Whether the group is among the ancestors of the node, through others. A group
+ * is computed at once: all of its inputs come before all of it. So only what
+ * ends before `lowest`, where the group begins, is certain not to need it. */
 static bool reaches(search_t* s, int node, int group, int lowest) {
-  if (node < lowest || s->seen[node] == s->number) return false;
+  int mine = group_at(s->f, node);
+  const hone_fusion_group_t* g = mine < 0 ? NULL : &s->f->groups[mine];
+  if (mine == group) return true;
+  if ((g ? g->last : node) < lowest || s->seen[node] == s->number) return false;
   s->seen[node] = s->number;
-  if (group_at(s->f, node) == group) return true;
   const hone_node_t* n = s->f->graph->nodes[node];
   for (int i = 0; i < n->n_inputs; i++)
     if (n->inputs[i] && reaches(s, s->index_of[n->inputs[i]->id], group, lowest)) return true;
-  /* A group is computed at once: all of its inputs come before all of it. */
-  int mine = group_at(s->f, node);
-  if (mine < 0) return false;
-  const hone_fusion_group_t* g = &s->f->groups[mine];
-  for (int i = g->first; i <= g->last; i++)
+  for (int i = g ? g->first : 0; g && i <= g->last; i++)
     if (group_at(s->f, i) == mine && reaches(s, i, group, lowest)) return true;
   return false;
 }
@@ -289,29 +299,54 @@ static bool is_read_once(const hone_fusion_t* f, const hone_fusion_group_t* map,
                          const hone_fusion_group_t* reader) {
   const hone_value_t* loops =
       reader->kind == KIND_REDUCE ? reader->anchor->inputs[0] : reader->shape;
-  int64_t own = hone_match_count(&map->shape->type), whole = hone_match_count(&loops->type);
-  return same_count(f, map->shape, loops) || (own >= 0 && whole >= 0 && whole <= 2 * own) ||
+  hone_dims_t* dims = f->graph->dims;
+  hone_dim_t own = count_of(f, map->shape), whole = count_of(f, loops);
+  hone_dim_t twice = hone_dim_mul(dims, own, hone_dim_int(2));
+  return hone_dim_same(own, whole) || hone_dim_min_value(hone_dim_sub(dims, twice, whole)) >= 0 ||
          reader->kind == KIND_WHOLE;
 }
 
-static bool may_precede(const hone_fusion_t* f, int group, int reader, bool is_only) {
+/* Whether the reader puts rows of the group on a stack, each of which it reads once. */
+static bool is_stacked(const hone_fusion_t* f, const search_t* s, int group, int reader) {
+  for (int i = f->groups[reader].first; i <= f->groups[reader].last; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    if (group_at(f, i) != reader || !is_stack(node)) continue;
+    for (int k = 0; k < node->n_inputs; k++)
+      if (group_of_value(f, s->index_of, node->inputs[k]) == group) return true;
+  }
+  return false;
+}
+
+static bool may_precede(const hone_fusion_t* f, const search_t* s, int group, int reader,
+                        bool is_only) {
   const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
   if (map->kind != KIND_MAP) return false;
   contents_t c = contents_of(f, group);
   if (c.only_views) return is_only;
   if (to->kind == KIND_CONTRACT) return false;
   if (!is_only) return to->kind == KIND_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;
-  if (is_read_once(f, map, to)) return true;
+  if (is_read_once(f, map, to) || is_stacked(f, s, group, reader)) return true;
   return !c.has_costly && !c.has_choice && c.n <= 4;
 }
 
-static void join_backwards(hone_fusion_t* f, search_t* s, int group) {
-  if (f->groups[group].merged >= 0 || f->groups[group].kind != KIND_MAP) return;
+/* Gives whether it has joined its reader. */
+static bool join_backwards(hone_fusion_t* f, search_t* s, int group) {
+  if (f->groups[group].merged >= 0 || f->groups[group].kind != KIND_MAP) return false;
   bool is_only;
   int reader = only_reader(f, s, group, &is_only);
   if (is_output(f, s, group)) is_only = false;
-  if (reader < 0 || !may_precede(f, group, reader, is_only) || is_cut(s, group, reader)) return;
+  if (reader < 0 || !may_precede(f, s, group, reader, is_only) || is_cut(s, group, reader))
+    return false;
   merge(f, group, reader);
+  return true;
+}
+
+/* Until nothing changes: two readers of a group may become one. */
+static void join_all_backwards(hone_fusion_t* f, search_t* s) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int g = f->n_groups - 1; g >= 0; g--) changed |= join_backwards(f, s, g);
+  }
 }
 
 /* ---- all ---- */
@@ -361,7 +396,7 @@ static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen)
     bool is_cheap = node->n_outputs == 1 && hone_value_is_cheap(node->outputs[0]);
     if (hone_fusion_is_member(node) && !is_cheap) join_forwards(f, &s, i);
   }
-  for (int g = f->n_groups - 1; g >= 0; g--) join_backwards(f, &s, g);
+  join_all_backwards(f, &s);
   number_groups(f);
   return NULL;
 }

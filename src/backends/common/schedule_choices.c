@@ -1,0 +1,132 @@
+/* Choices by the index: rows that were put on a stack (a concat of single rows)
+ * are told apart by conditions on a short loop, or on what is left of an index
+ * by a small divisor. Written out, the loop decides them all, and what its rounds
+ * have in common the compiler computes once. It goes inside of all others but the
+ * vectors. */
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/common/schedule_impl.h"
+
+enum { MAX_LOOPS = 32, MAX_ROUNDS = 8, NAME = 128 };
+
+/* A nest of loops with nothing but stores inside. */
+typedef struct nest {
+  hone_kernel_t* kernel;
+  int n;
+  hone_stmt_t* loops[MAX_LOOPS]; /* outermost first */
+  bool chosen[MAX_LOOPS];        /* decides conditions */
+  int64_t divisor[MAX_LOOPS];    /* its remainder does; 0: no */
+} nest_t;
+
+/* ---- looking ---- */
+
+static void note_condition(nest_t* nest, hone_dim_t index) {
+  for (int i = 0; i < nest->n; i++) {
+    const hone_stmt_t* loop = nest->loops[i];
+    bool is_short = hone_dim_is_int(loop->extent) && loop->extent.k <= MAX_ROUNDS;
+    if (hone_dim_same(index, loop->var) && is_short) nest->chosen[i] = true;
+    hone_dim_t divisor = hone_dim_modulus(index);
+    if (!hone_dim_is_int(divisor) || divisor.k < 2 || divisor.k > MAX_ROUNDS) continue;
+    if (hone_dim_same(index, hone_dim_mod(nest->kernel->dims, loop->var, divisor)))
+      nest->divisor[i] = divisor.k;
+  }
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
+static void look_at_term(nest_t* nest, const hone_term_t* term, bool in_condition) {
+  bool is_choice = term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_SELECT;
+  if (in_condition && term->kind == HONE_TERM_INDEX) note_condition(nest, term->dim);
+  for (int i = 0; i < term->n_args; i++)
+    look_at_term(nest, term->args[i], in_condition || (is_choice && i == 0));
+}
+
+/* Of a chain of choices the conditions are looked at, and the operands of the
+ * last: one operand of each may be as large as all. */
+static bool look(hone_kernel_t* kernel, hone_stmt_t* top, nest_t* nest) {
+  *nest = (nest_t){.kernel = kernel};
+  for (hone_stmt_t* loop = top; loop; loop = hone_only_loop(loop)) {
+    if (nest->n == MAX_LOOPS || loop->is_reduction || loop->loop != HONE_LOOP_SERIAL) return false;
+    nest->loops[nest->n++] = loop;
+  }
+  const hone_stmt_t* inside = nest->loops[nest->n - 1];
+  for (int i = 0; i < inside->n_body; i++) {
+    if (inside->body[i]->kind != HONE_STMT_STORE) return false;
+    look_at_term(nest, inside->body[i]->value, false);
+  }
+  return inside->n_body > 0;
+}
+
+/* ---- doing ---- */
+
+static void unroll_all(hone_recipe_t* r, hone_stmt_t* loop) {
+  for (; loop; loop = hone_only_loop(loop))
+    hone_recipe_did(r, hone_sched_unroll(r->kernel, loop->name));
+}
+
+/* Vectors along `lanes`, inside of the loops that are written out. */
+static void make_vectors(hone_recipe_t* r, const char* lanes, int n, const char* const* chosen) {
+  const char* order[MAX_LOOPS + 1];
+  char inner[NAME], rest[NAME];
+  snprintf(inner, sizeof inner, "%s.i", lanes);
+  snprintf(rest, sizeof rest, "%s.t", lanes);
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_PEEL)))
+    return;
+  for (int i = 0; i < n; i++) order[i] = chosen[i];
+  order[n] = inner;
+  if (hone_recipe_did(r, hone_sched_reorder(r->kernel, n + 1, order)))
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
+  hone_stmt_t* tail = hone_kernel_find_loop(r->kernel, rest);
+  if (tail) unroll_all(r, hone_only_loop(tail));
+}
+
+static bool write_out(hone_recipe_t* r, const nest_t* nest) {
+  const char* order[MAX_LOOPS];
+  const hone_stmt_t *last = NULL, *inside = nest->loops[nest->n - 1];
+  int n = 0, n_chosen = 0;
+  for (int i = 0; i < nest->n; i++)
+    if (!nest->chosen[i]) order[n++] = (last = nest->loops[i])->name;
+  for (int i = 0; i < nest->n; i++)
+    if (nest->chosen[i]) order[n + n_chosen++] = nest->loops[i]->name;
+  if (n_chosen == 0) return false;
+  bool has_lanes = last && strlen(last->name) + 3 <= NAME &&
+                   hone_can_be_lanes_of(r->kernel, inside, last->var) &&
+                   hone_dim_max_value(last->extent) >= r->shape->lanes;
+  if (n + n_chosen > 1 && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n + n_chosen, order)))
+    return false;
+  if (has_lanes) make_vectors(r, order[n - 1], n_chosen, order + n);
+  for (int i = 0; i < n_chosen; i++) hone_recipe_did(r, hone_sched_unroll(r->kernel, order[n + i]));
+  return true;
+}
+
+/* Loop `first` of the nest outermost, those that decide conditions innermost. */
+static bool move_out(hone_recipe_t* r, const nest_t* nest, int first) {
+  const char* order[MAX_LOOPS];
+  int n = 0;
+  order[n++] = nest->loops[first]->name;
+  for (int decides = 0; decides < 2; decides++)
+    for (int i = 0; i < nest->n; i++)
+      if (i != first && nest->chosen[i] == (decides == 1)) order[n++] = nest->loops[i]->name;
+  return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
+}
+
+/* Cuts a loop whose remainder is asked for, and goes on with both parts. */
+static bool cut(hone_recipe_t* r, const nest_t* nest, int which) {
+  hone_stmt_t* parent = nest->loops[0]->parent;
+  int position = hone_stmt_position(nest->loops[0]), before = parent->n_body;
+  const char* name = nest->loops[which]->name;
+  if (!move_out(r, nest, which) ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, name, nest->divisor[which], HONE_TAIL_PEEL)))
+    return false;
+  if (parent->n_body > before) hone_schedule_choices(r, parent->body[position + 1]);
+  return hone_schedule_choices(r, parent->body[position]);
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): once for each loop that is cut */
+bool hone_schedule_choices(hone_recipe_t* r, hone_stmt_t* top) {
+  nest_t nest;
+  if (r->status || !hone_stmt_is_loop(top) || !look(r->kernel, top, &nest)) return false;
+  for (int i = 0; i < nest.n; i++)
+    if (nest.divisor[i]) return cut(r, &nest, i);
+  return write_out(r, &nest);
+}

@@ -1,0 +1,112 @@
+/* Convolutions by tiles against themselves as they were, and what stays one. */
+#include <string.h>
+
+#include "backends/ref/testing/same_results.h"
+#include "base/str.h"
+#include "ir/builder.h"
+#include "passes/pass.h"
+
+enum { CHANNELS = 32, FILTERS = 40 };
+
+/* A convolution of x by weights that differ everywhere: `x` is its type, `axes` those
+ * of the window, `pairs` of the contraction. */
+static hone_graph_t* make_graph(const char* x, const char* before, const char* window,
+                                const char* pairs, const char* result) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_str_appendf(&text, "%%0%s = input : %s\n%%1 = constant {",
+                   strstr(x, "[n") ? " <0 dim 0>" : "", x);
+  for (int i = 0; i < CHANNELS * FILTERS * 9; i++)
+    hone_str_appendf(&text, "%s%d", i ? ", " : "", (i * 7919) % 41 - 20);
+  hone_str_appendf(&text, "} : f32[%d, %d, 3, 3]\n%%2 = constant {3} : f32[]\n", FILTERS, CHANNELS);
+  hone_str_appendf(&text, "%s\n%%4 = window %%3 %s\n", before, window);
+  hone_str_appendf(&text, "%%5 = contract %%4 %%1 dtype=f32 axes=[%s] batch=0 : %s\nreturn %%5\n",
+                   pairs, result);
+  hone_graph_t* graph =
+      hone_graph_of_text("symbol \"n\" input 0 2147483647\n", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static int64_t rewrite(hone_graph_t* graph, bool exact) {
+  const char* only = "winograd";
+  hone_pass_report_t report;
+  hone_pass_options_t options = {.n_only = 1, .only = &only, .verify = true, .exact = exact};
+  assert_ok(hone_pass_report_create(NULL, &report));
+  assert_ok(hone_passes_run(graph, &options, &report));
+  int64_t count = report.first ? report.first->count : 0;
+  hone_pass_report_destroy(&report);
+  return count;
+}
+
+typedef struct layout {
+  const char *x, *before, *window, *pairs, *result;
+} layout_t;
+
+static const layout_t layouts[] = {
+    /* Whole tiles, channels last, a batch of any size. */
+    {"f32[n, 32, 36, 32]", "%3 = pad %0 %2 lo=[0, 1, 1, 0] hi=[0, 1, 1, 0] : f32[n, 34, 38, 32]",
+     "axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1] : f32[n, 32, 36, 32, 3, 3]",
+     "3, 1, 4, 2, 5, 3", "f32[n, 32, 36, 40]"},
+    /* Part of the last tiles, which are not padded yet. */
+    {"f32[2, 33, 36, 32]", "%3 = reshape %0 shape=[2, 33, 36, 32] : f32[2, 33, 36, 32]",
+     "axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1] : f32[2, 31, 34, 32, 3, 3]",
+     "4, 2, 3, 1, 5, 3", "f32[2, 31, 34, 40]"},
+    /* Part of the last tiles, behind a pad, channels first. */
+    {"f32[1, 32, 29, 38]",
+     "%3 = pad %0 %2 lo=[0, 0, 1, 0] hi=[0, 0, 2, 1] : f32[1, 32, 32, "
+     "39]",
+     "axes=[2, 3] shape=[3, 3] hi=[1, 1] step=[1, 1] : f32[1, 32, 30, 37, 3, 3]",
+     "1, 1, 4, 2, 5, 3", "f32[1, 30, 37, 40]"},
+};
+
+static void results_are_the_same(void** state) {
+  for (size_t i = 0; i < TEST_COUNT(layouts); i++) {
+    const layout_t* l = &layouts[i];
+    hone_graph_t* before = make_graph(l->x, l->before, l->window, l->pairs, l->result);
+    hone_graph_t* after = make_graph(l->x, l->before, l->window, l->pairs, l->result);
+    assert_int_equal(rewrite(after, false), 1);
+    /* Sums of 288 products of up to 40: 1e-5 of the largest. */
+    for (uint64_t seed = 0; seed < 3; seed++) assert_same_results(before, after, seed, 2e-2);
+    hone_graph_destroy(before);
+    hone_graph_destroy(after);
+  }
+}
+
+static void exact_leaves_it_alone(void** state) {
+  const layout_t* l = &layouts[0];
+  hone_graph_t* graph = make_graph(l->x, l->before, l->window, l->pairs, l->result);
+  assert_int_equal(rewrite(graph, true), 0);
+  hone_graph_destroy(graph);
+}
+
+/* Steps, gaps between rows of the window, and images of a few tiles. */
+static const layout_t others[] = {
+    {"f32[1, 66, 66, 32]", "%3 = reshape %0 shape=[1, 66, 66, 32] : f32[1, 66, 66, 32]",
+     "axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[2, 2] : f32[1, 32, 32, 32, 3, 3]",
+     "3, 1, 4, 2, 5, 3", "f32[1, 32, 32, 40]"},
+    {"f32[1, 36, 36, 32]", "%3 = reshape %0 shape=[1, 36, 36, 32] : f32[1, 36, 36, 32]",
+     "axes=[1, 2] shape=[3, 3] hi=[2, 2] step=[1, 1] : f32[1, 32, 32, 32, 3, 3]",
+     "3, 1, 4, 2, 5, 3", "f32[1, 32, 32, 40]"},
+    {"f32[1, 9, 9, 32]", "%3 = reshape %0 shape=[1, 9, 9, 32] : f32[1, 9, 9, 32]",
+     "axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1] : f32[1, 7, 7, 32, 3, 3]", "3, 1, 4, 2, 5, 3",
+     "f32[1, 7, 7, 40]"},
+};
+
+static void others_stay_as_they_are(void** state) {
+  for (size_t i = 0; i < TEST_COUNT(others); i++) {
+    const layout_t* l = &others[i];
+    hone_graph_t* graph = make_graph(l->x, l->before, l->window, l->pairs, l->result);
+    assert_int_equal(rewrite(graph, false), 0);
+    hone_graph_destroy(graph);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(results_are_the_same),
+      cmocka_unit_test(exact_leaves_it_alone),
+      cmocka_unit_test(others_stay_as_they_are),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
