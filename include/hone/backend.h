@@ -138,6 +138,8 @@ typedef struct hone_launch {
   const int64_t* sizes; /* values of its run-time sizes, in the kernel's order */
   int64_t groups[3];    /* extents of its parallel (group) axes, outermost first; 1 where none */
   int64_t locals[3];    /* extents of its local axes */
+  int64_t grain;        /* groups that are worth a thread's while, where groups are shared out among
+                           threads; 0: any */
 } hone_launch_t;
 
 typedef struct hone_blob {

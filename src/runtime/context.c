@@ -5,6 +5,8 @@
 
 #include "base/memory.h"
 
+enum { SPARE_BYTES = 1 << 16 };
+
 /* ---- frames ---- */
 
 /* Weights stay in their slots from run to run. */
@@ -33,6 +35,7 @@ static void close_frame(hone_context_t* context, hone_frame_t* frame) {
   size_t bytes = (size_t)frame->routine->n_values * sizeof *frame->slots;
   hone_free(program->allocator, frame->slots, bytes);
   if (frame->arena.memory) program->backend->free(program->device, frame->arena.memory);
+  if (frame->instance) hone_instance_drop(context->program, frame->instance);
 }
 
 /* ---- contexts ---- */
@@ -42,7 +45,7 @@ static void destroy(hone_context_t* context) {
   size_t symbols = (size_t)hone_dims_symbol_count(program->dims);
   for (int i = 0; context->frames && i < program->n_routines; i++)
     close_frame(context, &context->frames[i]);
-  hone_context_free_garbage(context);
+  hone_context_free_garbage(context, 0);
   hone_free(program->allocator, context->frames,
             (size_t)program->n_routines * sizeof *context->frames);
   hone_free(program->allocator, context->symbols, symbols * sizeof *context->symbols);
@@ -147,7 +150,7 @@ static hone_status_t look_at_checks(hone_context_t* context) {
 hone_status_t hone_context_synchronize(hone_context_t* context) {
   const hone_program_t* program = context->program;
   hone_status_t status = program->backend->synchronize(context->stream);
-  hone_context_free_garbage(context);
+  hone_context_free_garbage(context, SPARE_BYTES);
   if (!status && context->has_checked) status = look_at_checks(context);
   return status;
 }

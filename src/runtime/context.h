@@ -22,6 +22,7 @@ typedef struct hone_block {
   size_t fence;  /* bytes of marks behind what is in it (fence.c) */
   bool is_fenced;
   bool is_weight; /* the program's; as those of frames it is not counted */
+  bool is_own;    /* made by hone_slot_allocate: once nobody uses it, it may serve another value */
   struct hone_block* next_garbage;
 } hone_block_t;
 
@@ -40,7 +41,7 @@ typedef struct hone_slot {
 typedef struct hone_frame {
   const hone_routine_t* routine;
   hone_slot_t* slots;        /* by value */
-  hone_instance_t* instance; /* of this run; NULL between runs */
+  hone_instance_t* instance; /* of this run, or of the last one; a reference */
   hone_block_t arena;
   size_t arena_room; /* bytes */
 } hone_frame_t;
@@ -54,7 +55,7 @@ typedef struct hone_context {
   hone_memory_t* errors; /* the program's error words */
   bool has_checked;      /* a launch since the last look could have failed a check */
   size_t garbage_bytes;
-  hone_block_t* garbage; /* blocks that the stream may still be using */
+  hone_block_t* garbage; /* blocks that the stream may still be using, the latest first */
   const hone_run_options_t* options;
   const struct hone_watch* watch; /* runtime/watch.h; NULL: none */
   uint64_t round_key;
@@ -68,13 +69,15 @@ HONE_MUST_USE hone_status_t hone_context_take(hone_program_t* program,
 void hone_context_give_back(hone_context_t* context);
 void hone_contexts_destroy(hone_program_t* program);
 
-/* Waits for the stream, frees garbage, and reports checks that failed. */
+/* Waits for the stream, frees garbage but for a few blocks that may serve again, and reports
+ * checks that failed. */
 HONE_MUST_USE hone_status_t hone_context_synchronize(hone_context_t* context);
 
 /* ---- slots (slot.c) ---- */
 
-/* Frees blocks that nobody uses; the stream must be done with them. */
-void hone_context_free_garbage(hone_context_t* context);
+/* Frees blocks that nobody uses; the stream must be done with them. Of the context's own, which
+ * may serve again, up to `spare` bytes are kept. */
+void hone_context_free_garbage(hone_context_t* context, size_t spare);
 void hone_slot_drop(hone_context_t* context, hone_slot_t* slot);
 /* `to`, which is empty, becomes another reference to the same. */
 void hone_slot_share(const hone_slot_t* from, hone_slot_t* to);

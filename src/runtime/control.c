@@ -57,10 +57,14 @@ hone_status_t hone_step_if(hone_context_t* context, hone_frame_t* frame, const h
 
 /* ---- loop ---- */
 
-/* The values that one stacked output had in each round. */
+/* One stacked output so far. On the device the rounds are put behind each other as they come;
+ * on the host each is kept. */
 typedef struct stack {
-  hone_slot_t* slots;
-  int64_t room;
+  bool is_on_device;
+  int64_t room;       /* rounds */
+  int64_t count;      /* of slots */
+  hone_slot_t whole;  /* on the device: `room` rounds; else the type of one */
+  hone_slot_t* slots; /* on the host: a round each */
 } stack_t;
 
 typedef struct loop {
@@ -74,83 +78,110 @@ typedef struct loop {
   hone_slot_t counters[2]; /* the first two parameters: the round and the condition */
   hone_slot_t** inputs;
   stack_t* stacks;
+  int64_t limit;
   int64_t rounds; /* done */
   bool condition;
 } loop_t;
 
+/* The tensor of the round before serves again where nobody holds on to it. */
 static hone_status_t set_counter(const loop_t* loop, hone_dtype_t dtype, int64_t value,
                                  hone_slot_t* slot) {
-  hone_tensor_t* tensor;
-  HONE_TRY(hone_tensor_create(loop->context->program->allocator, dtype, 0, NULL, &tensor));
+  hone_tensor_t* tensor = slot->tensor;
+  if (!tensor || atomic_load(&tensor->references) > 1) {
+    hone_slot_drop(loop->context, slot);
+    HONE_TRY(hone_tensor_create(loop->context->program->allocator, dtype, 0, NULL, &tensor));
+    hone_slot_set(slot, tensor);
+  }
   if (dtype == HONE_BOOL)
     *(uint8_t*)tensor->data = value != 0;
   else
     memcpy(tensor->data, &value, sizeof value);
-  hone_slot_set(slot, tensor);
-  return NULL;
-}
-
-static hone_status_t grow_stacks(const loop_t* loop) {
-  for (int i = 0; i < loop->n_stacked; i++) {
-    stack_t* stack = &loop->stacks[i];
-    if (loop->rounds < stack->room) continue;
-    int64_t room = stack->room ? stack->room * 2 : 16;
-    hone_slot_t* grown =
-        hone_realloc(loop->context->program->allocator, stack->slots,
-                     (size_t)stack->room * sizeof *grown, (size_t)room * sizeof *grown);
-    if (!grown) return hone_oom();
-    *stack = (stack_t){grown, room};
-  }
-  return NULL;
-}
-
-static void take_results(loop_t* loop) {
-  for (int i = 0; i < loop->n_carried; i++) {
-    hone_slot_drop(loop->context, &loop->carried[i]);
-    loop->carried[i] = loop->results[1 + i];
-  }
-  for (int i = 0; i < loop->n_stacked; i++)
-    loop->stacks[i].slots[loop->rounds] = loop->results[1 + loop->n_carried + i];
-  hone_slot_drop(loop->context, &loop->results[0]);
-  memset(loop->results, 0, (size_t)loop->body->n_outputs * sizeof *loop->results);
-  loop->rounds++;
-}
-
-static hone_status_t run_round(loop_t* loop) {
-  hone_context_t* context = loop->context;
-  HONE_TRY(grow_stacks(loop));
-  HONE_TRY(set_counter(loop, HONE_I64, loop->rounds, &loop->counters[0]));
-  HONE_TRY(set_counter(loop, HONE_BOOL, loop->condition, &loop->counters[1]));
-  uint64_t outer_key = context->round_key;
-  context->round_key = (outer_key ^ (uint64_t)(loop->rounds + 1)) * 0x9e3779b97f4a7c15u;
-  hone_status_t status = run_body(context, loop->body, loop->inputs, loop->results);
-  context->round_key = outer_key;
-  drop_slots(context, 2, loop->counters);
-  int64_t condition = 0;
-  if (!status) status = read_scalar(context, &loop->results[0], "loop: the condition", &condition);
-  if (status) {
-    drop_slots(context, loop->body->n_outputs, loop->results);
-    return hone_status_annotate(status, "round %lld", (long long)loop->rounds);
-  }
-  loop->condition = condition != 0;
-  take_results(loop);
   return NULL;
 }
 
 /* ---- stacked results ---- */
 
-static hone_status_t check_shapes(const loop_t* loop, const stack_t* stack, int which) {
-  const hone_slot_t* first = &stack->slots[0];
-  for (int64_t r = 1; r < loop->rounds; r++) {
-    const hone_slot_t* slot = &stack->slots[r];
-    bool same = slot->rank == first->rank && slot->dtype == first->dtype &&
-                memcmp(slot->dims, first->dims, (size_t)first->rank * sizeof *slot->dims) == 0;
-    if (!same)
-      return hone_status_make(HONE_INVALID_ARGUMENT,
-                              "loop: stacked output %d changes its shape in round %lld", which,
-                              (long long)r);
+/* A stack of `rounds` of what the slot has, as a slot without memory. */
+static hone_status_t shape_stack(const hone_slot_t* part, int64_t rounds, hone_slot_t* out) {
+  if (part->rank >= HONE_MAX_RANK)
+    return hone_status_make(HONE_UNSUPPORTED, "loop: a stacked output has too many axes");
+  *out = (hone_slot_t){.dtype = part->dtype, .rank = part->rank + 1, .dims = {rounds}};
+  memcpy(out->dims + 1, part->dims, (size_t)part->rank * sizeof *out->dims);
+  return hone_size_mul(part->bytes, (size_t)rounds, &out->bytes) ? NULL : hone_oom();
+}
+
+static bool has_shape(const hone_slot_t* slot, const stack_t* stack) {
+  const hone_slot_t* whole = &stack->whole;
+  return slot->rank + 1 == whole->rank && slot->dtype == whole->dtype &&
+         memcmp(slot->dims, whole->dims + 1, (size_t)slot->rank * sizeof *slot->dims) == 0;
+}
+
+/* The stack in memory for `rounds`. */
+static hone_status_t resize_stack(const loop_t* loop, stack_t* stack, int64_t rounds) {
+  hone_context_t* context = loop->context;
+  size_t part = stack->whole.bytes / (size_t)(stack->room ? stack->room : 1);
+  hone_slot_t grown = stack->whole;
+  grown.block = NULL;
+  grown.offset = 0;
+  grown.dims[0] = rounds;
+  if (!hone_size_mul(part, (size_t)rounds, &grown.bytes)) return hone_oom();
+  HONE_TRY(hone_slot_allocate(context, &grown));
+  hone_status_t status = NULL;
+  if (loop->rounds)
+    status = context->program->backend->copy(context->stream, grown.block->memory, grown.offset,
+                                             stack->whole.block->memory, stack->whole.offset,
+                                             (size_t)loop->rounds * part);
+  hone_slot_drop(context, &stack->whole);
+  stack->whole = grown;
+  stack->room = rounds;
+  return status;
+}
+
+/* How many rounds are likely: all, where the condition stays as it is. */
+static int64_t next_room(const loop_t* loop, const stack_t* stack) {
+  const hone_routine_t* body = loop->body;
+  bool steady = body->outputs[0] == body->inputs[1] ||
+                body->values[body->outputs[0]].place == HONE_PLACE_WEIGHT;
+  int64_t room = stack->room ? 2 * stack->room : 16;
+  return steady || room > loop->limit ? loop->limit : room;
+}
+
+static hone_status_t push_on_device(const loop_t* loop, stack_t* stack, hone_slot_t* slot) {
+  hone_context_t* context = loop->context;
+  hone_argument_t part;
+  if (loop->rounds == stack->room) HONE_TRY(resize_stack(loop, stack, next_room(loop, stack)));
+  HONE_TRY(hone_slot_to_device(context, slot, &part));
+  return context->program->backend->copy(context->stream, stack->whole.block->memory,
+                                         stack->whole.offset + (size_t)loop->rounds * slot->bytes,
+                                         part.memory, part.offset, slot->bytes);
+}
+
+static hone_status_t push_on_host(const loop_t* loop, stack_t* stack, hone_slot_t* slot) {
+  if (loop->rounds == stack->room) {
+    int64_t room = stack->room ? stack->room * 2 : 16;
+    hone_slot_t* grown =
+        hone_realloc(loop->context->program->allocator, stack->slots,
+                     (size_t)stack->room * sizeof *grown, (size_t)room * sizeof *grown);
+    if (!grown) return hone_oom();
+    stack->slots = grown;
+    stack->room = room;
   }
+  stack->slots[stack->count++] = *slot;
+  *slot = (hone_slot_t){0};
   return NULL;
+}
+
+static hone_status_t push(const loop_t* loop, int which, hone_slot_t* slot) {
+  stack_t* stack = &loop->stacks[which];
+  if (!loop->rounds) {
+    HONE_TRY(shape_stack(slot, 1, &stack->whole));
+    stack->is_on_device = slot->block && slot->bytes;
+  }
+  if (!has_shape(slot, stack))
+    return hone_status_make(HONE_INVALID_ARGUMENT,
+                            "loop: stacked output %d changes its shape in round %lld", which,
+                            (long long)loop->rounds);
+  return (stack->is_on_device ? push_on_device : push_on_host)(loop, stack, slot);
 }
 
 static hone_status_t stack_strings(const hone_slot_t* from, hone_tensor_t* to, int64_t first) {
@@ -163,6 +194,7 @@ static hone_status_t stack_strings(const hone_slot_t* from, hone_tensor_t* to, i
 /* Strings, and what was on the host all the time, stay there. */
 static hone_status_t stack_on_host(const loop_t* loop, const stack_t* stack, hone_slot_t* out) {
   hone_tensor_t* whole;
+  HONE_TRY(shape_stack(&stack->slots[0], loop->rounds, out));
   HONE_TRY(hone_tensor_create(loop->context->program->allocator, out->dtype, out->rank, out->dims,
                               &whole));
   hone_status_t status = NULL;
@@ -180,36 +212,6 @@ static hone_status_t stack_on_host(const loop_t* loop, const stack_t* stack, hon
   else
     hone_slot_set(out, whole);
   return status;
-}
-
-static hone_status_t stack_on_device(const loop_t* loop, const stack_t* stack, hone_slot_t* out) {
-  hone_context_t* context = loop->context;
-  HONE_TRY(hone_slot_allocate(context, out));
-  for (int64_t r = 0; r < loop->rounds; r++) {
-    hone_argument_t part;
-    hone_slot_t* slot = &stack->slots[r];
-    if (!slot->bytes) continue;
-    HONE_TRY(hone_slot_to_device(context, slot, &part));
-    HONE_TRY(context->program->backend->copy(context->stream, out->block->memory,
-                                             out->offset + (size_t)r * slot->bytes, part.memory,
-                                             part.offset, slot->bytes));
-  }
-  return NULL;
-}
-
-static hone_status_t stack_rounds(const loop_t* loop, int which, hone_slot_t* out) {
-  const stack_t* stack = &loop->stacks[which];
-  const hone_slot_t* first = &stack->slots[0];
-  HONE_TRY(check_shapes(loop, stack, which));
-  if (first->rank >= HONE_MAX_RANK)
-    return hone_status_make(HONE_UNSUPPORTED, "loop: stacked output %d has too many axes", which);
-  *out = (hone_slot_t){.dtype = first->dtype,
-                       .rank = first->rank + 1,
-                       .dims = {loop->rounds},
-                       .bytes = first->bytes * (size_t)loop->rounds};
-  memcpy(out->dims + 1, first->dims, (size_t)first->rank * sizeof *out->dims);
-  return first->block && first->bytes ? stack_on_device(loop, stack, out)
-                                      : stack_on_host(loop, stack, out);
 }
 
 /* Without a round nothing tells the shape but the type. */
@@ -230,6 +232,49 @@ static hone_status_t empty_stack(const loop_t* loop, int which, hone_slot_t* out
   return NULL;
 }
 
+/* The stack becomes the step's output. */
+static hone_status_t take_stack(const loop_t* loop, int which, hone_slot_t* out) {
+  stack_t* stack = &loop->stacks[which];
+  if (!loop->rounds) return empty_stack(loop, which, out);
+  if (!stack->is_on_device) return stack_on_host(loop, stack, out);
+  if (stack->room != loop->rounds) HONE_TRY(resize_stack(loop, stack, loop->rounds));
+  *out = stack->whole;
+  stack->whole = (hone_slot_t){0};
+  return NULL;
+}
+
+/* ---- rounds ---- */
+
+static hone_status_t take_results(loop_t* loop) {
+  hone_slot_t* results = loop->results + 1;
+  for (int i = 0; i < loop->n_stacked; i++) HONE_TRY(push(loop, i, &results[loop->n_carried + i]));
+  for (int i = 0; i < loop->n_carried; i++) {
+    hone_slot_drop(loop->context, &loop->carried[i]);
+    loop->carried[i] = results[i];
+    results[i] = (hone_slot_t){0};
+  }
+  return NULL;
+}
+
+static hone_status_t run_round(loop_t* loop) {
+  hone_context_t* context = loop->context;
+  HONE_TRY(set_counter(loop, HONE_I64, loop->rounds, &loop->counters[0]));
+  HONE_TRY(set_counter(loop, HONE_BOOL, loop->condition, &loop->counters[1]));
+  uint64_t outer_key = context->round_key;
+  context->round_key = (outer_key ^ (uint64_t)(loop->rounds + 1)) * 0x9e3779b97f4a7c15u;
+  hone_status_t status = run_body(context, loop->body, loop->inputs, loop->results);
+  context->round_key = outer_key;
+  int64_t condition = 0;
+  if (!status) status = read_scalar(context, &loop->results[0], "loop: the condition", &condition);
+  if (!status) status = take_results(loop);
+  drop_slots(context, loop->body->n_outputs, loop->results);
+  memset(loop->results, 0, (size_t)loop->body->n_outputs * sizeof *loop->results);
+  if (status) return hone_status_annotate(status, "round %lld", (long long)loop->rounds);
+  loop->condition = condition != 0;
+  loop->rounds++;
+  return NULL;
+}
+
 /* ---- the whole ---- */
 
 static hone_status_t finish(loop_t* loop) {
@@ -238,13 +283,13 @@ static hone_status_t finish(loop_t* loop) {
     hone_slot_share(&loop->carried[i], &slots[loop->step->outputs[i]]);
   for (int i = 0; i < loop->n_stacked; i++) {
     hone_slot_t* out = &slots[loop->step->outputs[loop->n_carried + i]];
-    HONE_TRY(loop->rounds ? stack_rounds(loop, i, out) : empty_stack(loop, i, out));
+    HONE_TRY(take_stack(loop, i, out));
   }
   return NULL;
 }
 
-static hone_status_t run_rounds(loop_t* loop, int64_t limit) {
-  while (loop->condition && loop->rounds < limit) HONE_TRY(run_round(loop));
+static hone_status_t run_rounds(loop_t* loop) {
+  while (loop->condition && loop->rounds < loop->limit) HONE_TRY(run_round(loop));
   return finish(loop);
 }
 
@@ -253,9 +298,11 @@ static void close_loop(loop_t* loop, void* block, size_t bytes) {
   drop_slots(loop->context, loop->n_carried, loop->carried);
   drop_slots(loop->context, 2, loop->counters);
   for (int i = 0; i < loop->n_stacked; i++) {
-    for (int64_t r = 0; r < loop->rounds; r++)
-      hone_slot_drop(loop->context, &loop->stacks[i].slots[r]);
-    hone_free(allocator, loop->stacks[i].slots, (size_t)loop->stacks[i].room * sizeof(hone_slot_t));
+    stack_t* stack = &loop->stacks[i];
+    hone_slot_drop(loop->context, &stack->whole);
+    if (!stack->slots) continue;
+    drop_slots(loop->context, (int)stack->count, stack->slots);
+    hone_free(allocator, stack->slots, (size_t)stack->room * sizeof(hone_slot_t));
   }
   hone_free(allocator, block, bytes);
 }
@@ -281,8 +328,9 @@ hone_status_t hone_step_loop(hone_context_t* context, hone_frame_t* frame,
   loop_t loop = {.context = context, .frame = frame, .step = step, .body = step->bodies[0]};
   loop.n_carried = step->n_carried;
   loop.n_stacked = step->n_outputs - step->n_carried;
-  int64_t limit, condition;
-  HONE_TRY(read_scalar(context, &frame->slots[step->inputs[0]], "loop: the trip count", &limit));
+  int64_t condition;
+  HONE_TRY(
+      read_scalar(context, &frame->slots[step->inputs[0]], "loop: the trip count", &loop.limit));
   HONE_TRY(read_scalar(context, &frame->slots[step->inputs[1]], "loop: the condition", &condition));
   loop.condition = condition != 0;
   size_t n_slots = (size_t)loop.n_carried + (size_t)loop.body->n_outputs;
@@ -294,7 +342,7 @@ hone_status_t hone_step_loop(hone_context_t* context, hone_frame_t* frame,
   loop.stacks = (stack_t*)(void*)(loop.results + loop.body->n_outputs);
   loop.inputs = (hone_slot_t**)(void*)(loop.stacks + loop.n_stacked);
   hone_status_t status = open_loop(&loop);
-  if (!status) status = run_rounds(&loop, limit);
+  if (!status) status = run_rounds(&loop);
   close_loop(&loop, loop.carried, bytes);
   return status;
 }

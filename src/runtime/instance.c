@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "tune/cost.h"
 
 /* ---- planning ---- */
 
@@ -63,10 +64,14 @@ hone_status_t hone_routine_plan(const hone_program_t* program, const hone_routin
 
 /* ---- making ---- */
 
-void hone_step_evaluate(const hone_step_t* step, const int64_t* symbols, int64_t* out_numbers) {
+void hone_step_evaluate(const hone_program_t* program, const hone_step_t* step,
+                        const int64_t* symbols, int64_t* out_numbers) {
   for (int i = 0; i < step->n_sizes; i++) *out_numbers++ = hone_dim_eval(step->sizes[i], symbols);
+  const int64_t* groups = out_numbers;
   for (int i = 0; i < 3; i++) *out_numbers++ = hone_dim_eval(step->groups[i], symbols);
   for (int i = 0; i < 3; i++) *out_numbers++ = hone_dim_eval(step->locals[i], symbols);
+  const hone_work_amount_t work = hone_work_eval(&step->work, symbols);
+  *out_numbers = hone_cost_grain(&program->properties, &work, groups);
 }
 
 static hone_status_t allocate(const hone_program_t* program, const hone_routine_t* routine,
@@ -109,7 +114,7 @@ static hone_status_t make(const hone_program_t* program, const hone_routine_t* r
   for (int s = 0; s < routine->n_steps; s++) {
     const hone_step_t* step = &routine->steps[s];
     if (step->kind == HONE_STEP_LAUNCH && !step->is_late)
-      hone_step_evaluate(step, symbols, instance->numbers + step->numbers);
+      hone_step_evaluate(program, step, symbols, instance->numbers + step->numbers);
   }
   hone_status_t status = place(program, routine, symbols, instance);
   if (status) hone_instance_release(program, instance);
@@ -131,12 +136,16 @@ static void move_up(hone_routine_t* routine, int from) {
   routine->instances[0] = instance;
 }
 
+bool hone_instance_fits(const hone_instance_t* instance, const hone_routine_t* routine,
+                        const int64_t* symbols) {
+  int same = 0;
+  while (same < routine->n_key && instance->key[same] == symbols[routine->key[same]]) same++;
+  return same == routine->n_key;
+}
+
 static hone_instance_t* look_up(hone_routine_t* routine, const int64_t* symbols) {
   for (int i = 0; i < routine->n_instances; i++) {
-    const hone_instance_t* instance = routine->instances[i];
-    int same = 0;
-    while (same < routine->n_key && instance->key[same] == symbols[routine->key[same]]) same++;
-    if (same < routine->n_key) continue;
+    if (!hone_instance_fits(routine->instances[i], routine, symbols)) continue;
     move_up(routine, i);
     return routine->instances[0];
   }

@@ -13,7 +13,7 @@ struct hone_instance {
   int references;     /* guarded by the program's mutex */
   int64_t* key;       /* values of the routine's key symbols */
   size_t* offsets;    /* by value: in the arena block; SIZE_MAX for others */
-  int64_t* numbers;   /* of launches: sizes, groups, locals */
+  int64_t* numbers;   /* of launches: sizes, groups, locals, grain */
   size_t arena_bytes; /* of the block */
 };
 
@@ -23,6 +23,9 @@ struct hone_instance {
 HONE_MUST_USE hone_status_t hone_instance_find(hone_program_t* program, hone_routine_t* routine,
                                                const int64_t* symbols,
                                                hone_instance_t** out_instance);
+/* Whether it is for these symbol values. Its key never changes: no lock is needed. */
+bool hone_instance_fits(const hone_instance_t* instance, const hone_routine_t* routine,
+                        const int64_t* symbols);
 /* Drops a run's reference. Thread-safe. */
 void hone_instance_drop(hone_program_t* program, hone_instance_t* instance);
 /* The same without the mutex. */
@@ -37,7 +40,8 @@ HONE_MUST_USE hone_status_t hone_program_value_bytes(const hone_program_value_t*
 HONE_MUST_USE hone_status_t hone_routine_plan(const hone_program_t* program,
                                               const hone_routine_t* routine, const int64_t* symbols,
                                               hone_plan_t* out_plan, int* out_which);
-/* Evaluates sizes, groups and locals of a launch: n_sizes + 6 numbers. */
-void hone_step_evaluate(const hone_step_t* step, const int64_t* symbols, int64_t* out_numbers);
+/* Evaluates sizes, groups, locals and grain of a launch: n_sizes + HONE_LAUNCH_NUMBERS. */
+void hone_step_evaluate(const hone_program_t* program, const hone_step_t* step,
+                        const int64_t* symbols, int64_t* out_numbers);
 
 #endif

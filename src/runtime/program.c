@@ -142,7 +142,7 @@ static void find_late(finisher_t* f) {
     step->is_late = any_late(f, step->n_sizes, step->sizes) || any_late(f, 3, step->groups) ||
                     any_late(f, 3, step->locals);
     step->numbers = routine->n_numbers;
-    routine->n_numbers += step->n_sizes + 6;
+    routine->n_numbers += step->n_sizes + HONE_LAUNCH_NUMBERS;
     if (step->is_late) continue;
     add_to_key(f, step->n_sizes, step->sizes);
     add_to_key(f, 3, step->groups);

@@ -115,7 +115,7 @@ typedef struct hone_step {
 
 typedef struct hone_instance hone_instance_t; /* runtime/instance.h */
 
-enum { HONE_MAX_INSTANCES = 8 };
+enum { HONE_MAX_INSTANCES = 8, HONE_LAUNCH_NUMBERS = 7 /* beside the sizes */ };
 
 struct hone_routine {
   int index; /* in the program's list */

@@ -82,7 +82,7 @@ static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const 
   HONE_TRY(fill_launch(context, frame, step, arguments));
   const int64_t* numbers = late_numbers;
   if (step->is_late)
-    hone_step_evaluate(step, context->symbols, late_numbers);
+    hone_step_evaluate(program, step, context->symbols, late_numbers);
   else
     numbers = frame->instance->numbers + step->numbers;
   hone_launch_t call = {.struct_size = sizeof call,
@@ -91,7 +91,8 @@ static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const 
                         .n_buffers = step->n_buffers,
                         .buffers = arguments,
                         .n_sizes = step->n_sizes,
-                        .sizes = numbers};
+                        .sizes = numbers,
+                        .grain = numbers[step->n_sizes + 6]};
   bool empty = false;
   for (int i = 0; i < 3; i++) {
     call.groups[i] = numbers[step->n_sizes + i];
@@ -110,14 +111,14 @@ hone_status_t hone_step_launch(hone_context_t* context, hone_frame_t* frame,
                                const hone_step_t* step) {
   hone_argument_t few_arguments[FEW_BUFFERS];
   int64_t few_numbers[FEW_NUMBERS];
-  if (step->n_buffers <= FEW_BUFFERS && step->n_sizes + 6 <= FEW_NUMBERS)
+  if (step->n_buffers <= FEW_BUFFERS && step->n_sizes + HONE_LAUNCH_NUMBERS <= FEW_NUMBERS)
     return launch(context, frame, step, few_arguments, few_numbers);
   const hone_allocator_t* allocator = context->program->allocator;
-  size_t numbers = ((size_t)step->n_sizes + 6) * sizeof(int64_t);
-  size_t bytes = numbers + (size_t)step->n_buffers * sizeof(hone_argument_t);
+  size_t n_numbers = (size_t)step->n_sizes + HONE_LAUNCH_NUMBERS;
+  size_t bytes = n_numbers * sizeof(int64_t) + (size_t)step->n_buffers * sizeof(hone_argument_t);
   int64_t* block = hone_alloc(allocator, bytes);
   if (!block) return hone_oom();
-  hone_argument_t* arguments = (hone_argument_t*)(void*)(block + step->n_sizes + 6);
+  hone_argument_t* arguments = (hone_argument_t*)(void*)(block + n_numbers);
   hone_status_t status = launch(context, frame, step, arguments, block);
   hone_free(allocator, block, bytes);
   return status;
@@ -277,10 +278,21 @@ static hone_status_t reserve_arena(const hone_context_t* context, hone_frame_t* 
   return NULL;
 }
 
+/* The last run's, without a lock, where that is for the same sizes. */
+static hone_status_t find_instance(const hone_context_t* context, hone_routine_t* routine,
+                                   hone_frame_t* frame) {
+  if (frame->instance) {
+    if (hone_instance_fits(frame->instance, routine, context->symbols)) return NULL;
+    hone_instance_drop(context->program, frame->instance);
+    frame->instance = NULL;
+  }
+  return hone_instance_find(context->program, routine, context->symbols, &frame->instance);
+}
+
 static hone_status_t run_steps(hone_context_t* context, hone_routine_t* routine,
                                hone_frame_t* frame, hone_slot_t* outputs) {
   HONE_TRY(bind_first(context, frame));
-  HONE_TRY(hone_instance_find(context->program, routine, context->symbols, &frame->instance));
+  HONE_TRY(find_instance(context, routine, frame));
   HONE_TRY(reserve_arena(context, frame));
   for (int s = 0; s < routine->n_steps; s++) HONE_TRY(run_step(context, frame, s));
   for (int i = 0; i < routine->n_outputs; i++) {
@@ -299,8 +311,6 @@ hone_status_t hone_routine_run(hone_context_t* context, hone_routine_t* routine,
   for (int v = 0; v < routine->n_values; v++)
     if (routine->values[v].place != HONE_PLACE_WEIGHT) hone_slot_drop(context, &frame->slots[v]);
   for (int i = 0; status && i < routine->n_outputs; i++) hone_slot_drop(context, &outputs[i]);
-  if (frame->instance) hone_instance_drop(context->program, frame->instance);
-  frame->instance = NULL;
   return status;
 }
 

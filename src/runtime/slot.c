@@ -6,7 +6,11 @@
 #include "base/tensor_impl.h"
 #include "runtime/context.h"
 
-enum { MUCH_GARBAGE = 1 << 20 /* bytes */ };
+enum {
+  MUCH_GARBAGE = 1 << 20, /* bytes */
+  MANY_SPARE = 32,        /* blocks */
+  MANY_TRIES = 8,         /* of them are looked at before a new one is made */
+};
 
 /* ---- tensors ---- */
 
@@ -42,16 +46,41 @@ static void drop_block(hone_context_t* context, hone_block_t* block) {
   if (context->garbage_bytes < MUCH_GARBAGE) return;
   /* What fails in the stream is told again by the next to wait for it. */
   hone_status_free(context->program->backend->synchronize(context->stream));
-  hone_context_free_garbage(context);
+  hone_context_free_garbage(context, 0);
 }
 
-void hone_context_free_garbage(hone_context_t* context) {
-  while (context->garbage) {
-    hone_block_t* block = context->garbage;
-    context->garbage = block->next_garbage;
+void hone_context_free_garbage(hone_context_t* context, size_t spare) {
+  hone_block_t** link = &context->garbage;
+  int kept = 0;
+  context->garbage_bytes = 0;
+  while (*link) {
+    hone_block_t* block = *link;
+    size_t bytes = block->bytes + sizeof *block;
+    if (block->is_own && kept < MANY_SPARE && context->garbage_bytes + bytes <= spare) {
+      context->garbage_bytes += bytes;
+      link = &block->next_garbage;
+      kept++;
+      continue;
+    }
+    *link = block->next_garbage;
     free_block(context->program, block);
   }
-  context->garbage_bytes = 0;
+}
+
+/* One of the garbage's latest blocks, of that size: what comes next in the stream may overwrite
+ * it. NULL: there is none. */
+static hone_block_t* take_garbage(hone_context_t* context, size_t bytes) {
+  hone_block_t** link = &context->garbage;
+  for (int i = 0; i < MANY_TRIES && *link; i++, link = &(*link)->next_garbage) {
+    hone_block_t* block = *link;
+    if (!block->is_own || block->bytes != bytes) continue;
+    if (block->tensor && atomic_load(&block->tensor->references) > 1) continue;
+    *link = block->next_garbage;
+    context->garbage_bytes -= bytes + sizeof *block;
+    block->references = 1;
+    return block;
+  }
+  return NULL;
 }
 
 static hone_status_t make_block(const hone_context_t* context, hone_block_t** out_block) {
@@ -124,9 +153,16 @@ void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned) {
   slot->bytes = owned->bytes;
 }
 
-hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot) {
+/* The block's tensor, which nobody else has, becomes that of the slot. */
+static void retype(const hone_slot_t* slot, hone_tensor_t* tensor) {
+  tensor->dtype = slot->dtype;
+  tensor->rank = slot->rank;
+  memcpy(tensor->dims, slot->dims, sizeof tensor->dims);
+  tensor->count = (int64_t)(slot->bytes / hone_dtype_size(slot->dtype));
+}
+
+static hone_status_t allocate(hone_context_t* context, hone_slot_t* slot) {
   const hone_program_t* program = context->program;
-  if (program->properties.guard) return hone_fence_allocate(context, slot);
   if (program->properties.shares_host_memory && program->backend->wrap && slot->bytes) {
     hone_tensor_t* tensor;
     HONE_TRY(
@@ -136,6 +172,18 @@ hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot) {
     if (status || slot->block) return status;
   }
   return hone_slot_make_block(context, slot->bytes, &slot->block);
+}
+
+hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot) {
+  if (context->program->properties.guard) return hone_fence_allocate(context, slot);
+  slot->block = take_garbage(context, slot->bytes);
+  if (!slot->block) {
+    HONE_TRY(allocate(context, slot));
+    slot->block->is_own = true;
+  } else if (slot->block->tensor) {
+    retype(slot, slot->block->tensor);
+  }
+  return NULL;
 }
 
 static hone_status_t copy_to_device(hone_context_t* context, hone_slot_t* slot, bool is_guarded) {

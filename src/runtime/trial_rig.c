@@ -9,6 +9,7 @@
 #include "base/tensor_impl.h"
 #include "runtime/packing.h"
 #include "runtime/routine.h"
+#include "tune/cost.h"
 
 enum { MOST_AHEAD = 64 };
 
@@ -34,7 +35,7 @@ typedef struct ready {
   shelf_t* shelf;
   int entry;
   uint64_t index; /* of the candidate; of one built ahead */
-  int64_t groups[3], locals[3];
+  int64_t groups[3], locals[3], grain;
   hone_argument_t* arguments; /* in the kernel's arena */
   hone_memory_t** packed;     /* of parameters that it wants in another layout; NULL: none */
 } ready_t;
@@ -80,8 +81,10 @@ static void drop_ahead(hone_rig_t* b) {
 static hone_status_t schedule(const hone_rig_t* b, const hone_candidate_t* candidate,
                               ready_t* ready) {
   hone_dim_t groups[3], locals[3];
+  hone_work_t work;
   HONE_TRY(hone_kernel_clone(b->lowered, &ready->kernel));
   hone_kernel_t* kernel = ready->kernel;
+  HONE_TRY(hone_kernel_work(kernel, &work));
   HONE_TRY(hone_tactic_set_build(b->set, kernel, candidate));
   hone_kernel_grid(kernel, groups, locals);
   int count = hone_dims_symbol_count(kernel->dims);
@@ -96,6 +99,8 @@ static hone_status_t schedule(const hone_rig_t* b, const hone_candidate_t* candi
     ready->groups[i] = hone_dim_eval(groups[i], symbols);
     ready->locals[i] = hone_dim_eval(locals[i], symbols);
   }
+  const hone_work_amount_t amount = hone_work_eval(&work, symbols);
+  ready->grain = hone_cost_grain(&b->set->properties, &amount, ready->groups);
   return NULL;
 }
 
@@ -256,7 +261,8 @@ static hone_status_t launch(const hone_rig_t* b, const ready_t* ready) {
                         .n_buffers = b->n_parameters,
                         .buffers = ready->arguments,
                         .n_sizes = ready->kernel->n_sizes,
-                        .sizes = b->sizes};
+                        .sizes = b->sizes,
+                        .grain = ready->grain};
   for (int i = 0; i < 3; i++) {
     call.groups[i] = ready->groups[i];
     call.locals[i] = ready->locals[i];

@@ -11,7 +11,7 @@
 #ifndef HONE_TUNE_COST_H
 #define HONE_TUNE_COST_H
 
-#include "loop/kernel.h"
+#include "loop/work.h"
 
 /* What a kernel does in a run, as it is lowered. Sizes that only a run knows
  * count as HONE_COST_EXTENT, or the nearest that they can be. */
@@ -41,5 +41,9 @@ double hone_cost_traffic(const hone_device_properties_t* properties, double byte
 /* What becomes of the seconds of one core when `rounds` equal rounds are shared
  * out among all of them (0: they are not), with the price of the launch. */
 double hone_cost_share(const hone_device_properties_t* properties, double seconds, double rounds);
+/* Groups that take a thread about as long as waking it: no thread should get fewer. All of them
+ * where the launch is not worth sharing out. */
+int64_t hone_cost_grain(const hone_device_properties_t* properties, const hone_work_amount_t* work,
+                        const int64_t groups[3]);
 
 #endif

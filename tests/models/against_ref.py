@@ -7,9 +7,9 @@ place changes (compare.py has the reasons): "to its rounding". A model that ONNX
 must be refused here too. What `ref` gave is kept in
 build/models/.ref, so that the next device has it. The results go to
 tests/conformance/models_DEVICE.json, for docs/support.md; a run of some of the models changes
-only theirs.
+only theirs; --missing runs those that have none, so that a run that was ended goes on.
 
-usage: against_ref.py [ci] [more] --device cpu [--only REGEX]
+usage: against_ref.py [ci] [more] --device cpu [--only REGEX] [--missing]
 """
 
 import argparse
@@ -140,17 +140,18 @@ def entry_of(row, device):
         return {"set": row.set, "state": "failed", "error": text}, 0
 
 
-def load(device):
-    path = os.path.join(RESULTS, f"models_{device}.json")
+def load(device, kind="models"):
+    """The results that are kept of a device."""
+    path = os.path.join(RESULTS, f"{kind}_{device}.json")
     if not os.path.exists(path):
         return {"device": device, "models": {}}
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
-def save(results):
+def save(results, kind="models"):
     results["models"] = dict(sorted(results["models"].items()))
-    path = os.path.join(RESULTS, f"models_{results['device']}.json")
+    path = os.path.join(RESULTS, f"{kind}_{results['device']}.json")
     with open(path + ".part", "w", encoding="utf-8") as file:
         json.dump(results, file, indent=1)
         file.write("\n")
@@ -162,6 +163,7 @@ def main():
     parser.add_argument("sets", nargs="*", default=["ci", "more"])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--only", default="")
+    parser.add_argument("--missing", action="store_true")
     args = parser.parse_args()
     rows, errors = fetch.fetch(args.sets)
     errors += fetch.fetch(["pictures"])[1]
@@ -170,7 +172,8 @@ def main():
         print(f"failed   cannot fetch {text}")
     results = load(args.device)
     for row in sorted(rows, key=lambda row: row.bytes):
-        if not re.search(args.only, row.name):
+        kept = args.missing and row.name in results["models"]
+        if kept or not re.search(args.only, row.name):
             continue
         entry, seconds = entry_of(row, args.device)
         results["models"][row.name] = entry

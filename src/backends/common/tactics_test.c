@@ -1,5 +1,6 @@
 /* Tactics: any candidate computes what the kernel computes, on machines of several
  * shapes, and defaults are what the recipes do by themselves. */
+#include <math.h>
 #include <string.h>
 
 #include "backends/common/schedule.h"
@@ -224,12 +225,37 @@ static void cost_knows_what_is_better(void** state) {
   assert_true(hone_cost_traffic(&p, 1e6, 1e4) < hone_cost_traffic(&p, 1e6, 1e9));
 }
 
+/* What is done before another thread is awake stays with its caller; nobody gets less than that. */
+static void threads_are_woken_for_work_that_lasts(void** state) {
+  hone_device_properties_t p = machine(2);
+  const int64_t groups[] = {4, 10, 1};
+  hone_work_amount_t work = {.arithmetic = 1000, .read = 100, .written = 100};
+  assert_int_equal(hone_cost_grain(&p, &work, groups), 40);
+  work.read = 1e9;
+  assert_int_equal(hone_cost_grain(&p, &work, groups), 1);
+  work = (hone_work_amount_t){.written = 1};
+  int64_t most = 0, least = 40;
+  for (int i = 0; i < 150; i++) {
+    work.arithmetic = 1e3 * pow(1.1, i);
+    int64_t grain = hone_cost_grain(&p, &work, groups);
+    assert_true(grain == 40 || (grain <= 20 && grain >= 1));
+    if (grain < 40 && grain > most) most = grain;
+    assert_true(grain <= least);
+    least = grain;
+  }
+  assert_int_equal(least, 1);
+  assert_true(most > 1);
+  work = (hone_work_amount_t){0};
+  assert_int_equal(hone_cost_grain(&p, &work, groups), 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_candidates_are_right),
       cmocka_unit_test(defaults_are_the_recipes),
       cmocka_unit_test(products_are_tiled_and_maps_are_rows),
       cmocka_unit_test(cost_knows_what_is_better),
+      cmocka_unit_test(threads_are_woken_for_work_that_lasts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,14 +26,15 @@ static hone_status_t run(const hone_device_t* device, const hone_launch_t* launc
   }
   call_t call = {launch->module->entries[launch->entry], buffers, launch->sizes};
   int64_t rounds = launch->groups[0] * launch->groups[1] * launch->groups[2];
-  hone_thread_pool_t* pool = rounds > 1 ? hone_thread_pool_shared() : NULL;
+  hone_thread_pool_t* pool =
+      rounds > 1 && rounds > launch->grain ? hone_thread_pool_shared() : NULL;
   if (!device->guard) {
-    hone_parallel_for_on(pool, device->threads, rounds, 1, run_rounds, &call);
+    hone_parallel_for_on(pool, device->threads, rounds, launch->grain, run_rounds, &call);
     return NULL;
   }
   hone_cpu_trap_arm();
   cpu_trap_t trap = {.run = run_rounds, .context = &call};
-  hone_parallel_for_on(pool, device->threads, rounds, 1, hone_cpu_trap_run, &trap);
+  hone_parallel_for_on(pool, device->threads, rounds, launch->grain, hone_cpu_trap_run, &trap);
   const void* address = atomic_load(&trap.address);
   return address ? hone_cpu_trap_status(address, launch) : NULL;
 }
