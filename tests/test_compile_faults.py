@@ -24,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
 HONE = BUILD / "hone"
 KILLS = int(os.environ.get("HONE_KILLS", "12"))
+TUNING_KILLS = KILLS if "HONE_KILLS" in os.environ else 3
 
 
 class Place:
@@ -245,6 +246,26 @@ def kill_at_random(place, words, seconds, rng):
     return process.wait() == -signal.SIGKILL
 
 
+def wait_until(holds):
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def living(group):
+    """Processes of the group that have not ended."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its = path.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(its) == group and state != "Z":
+            found.append(path.parent.name)
+    return found
+
+
 def test_kill_9_while_compiling_leaves_all_usable(place):
     rng = random.Random(3)
     start = time.time()
@@ -259,7 +280,6 @@ def test_kill_9_while_compiling_leaves_all_usable(place):
         if place.engine.exists() and i % 4 == 3:
             place.runs()
     assert killed > 0
-    time.sleep(0.5)  # compilers that were orphaned end by themselves
     shutil.rmtree(place.cache, ignore_errors=True)
     place.compile()
     place.runs()
@@ -267,12 +287,25 @@ def test_kill_9_while_compiling_leaves_all_usable(place):
     assert [path.name for path in place.folder.glob("net.hone*")] == ["net.hone"]
 
 
+def test_a_compiler_that_hangs_goes_with_who_is_killed(place):
+    place.compiler('echo $$ > started; sleep 1000')
+    process = subprocess.Popen(place.command("compile", place.model), cwd=place.folder, env=place.env,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = place.folder / "started"
+    wait_until(lambda: started.exists() and started.read_text())
+    group = int(started.read_text())
+    time.sleep(0.1)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not living(group))
+
+
 def test_kill_9_while_tuning_leaves_the_database_usable(place):
     rng = random.Random(4)
     database = place.folder / "tune.db"
     words = ["tune", place.model, "--dim", "n=3", "--budget", "3s", "--db", database]
     killed = 0
-    for _ in range(max(3, KILLS // 4)):
+    for _ in range(TUNING_KILLS):
         killed += kill_at_random(place, words, 3, rng)
         if database.exists():
             with sqlite3.connect(database) as opened:

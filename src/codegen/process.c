@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "codegen/keeper.h"
+#include "codegen/spawn.h"
 
 enum {
   MAX_PARALLEL = 64,
@@ -38,6 +39,7 @@ typedef struct runner {
   int64_t limit_ms;
   int slots, busy;
   running_t running[MAX_PARALLEL];
+  hone_keeper_t keeper;
 } runner_t;
 
 static int64_t now_ms(void) {
@@ -73,32 +75,15 @@ static hone_status_t make_environment(runner_t* runner) {
 
 /* ---- one program ---- */
 
-static int spawn(runner_t* runner, running_t* slot, int output) {
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_t actions;
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  if (posix_spawnattr_init(&attributes)) return ENOMEM;
-  if (posix_spawn_file_actions_init(&actions)) {
-    posix_spawnattr_destroy(&attributes);
-    return ENOMEM;
+/* All that run are in the keeper's care, but for `leaving`. */
+static void tell_keeper(const runner_t* runner, const running_t* leaving) {
+  pid_t groups[MAX_PARALLEL];
+  int count = 0;
+  for (int i = 0; i < runner->slots; i++) {
+    const running_t* slot = &runner->running[i];
+    if (slot->process && slot != leaving) groups[count++] = slot->pid;
   }
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
-  if (!error) error = posix_spawn_file_actions_adddup2(&actions, output, 2);
-  const char* const* argv = slot->process->argv;
-  if (!error)
-    error = posix_spawn(&slot->pid, argv[0], &actions, &attributes, (char* const*)argv,
-                        runner->environment);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  return error;
+  hone_keeper_tell(&runner->keeper, count, groups);
 }
 
 static hone_status_t start(runner_t* runner, running_t* slot, hone_process_t* process) {
@@ -111,7 +96,7 @@ static hone_status_t start(runner_t* runner, running_t* slot, hone_process_t* pr
   if (pipe2(ends, O_CLOEXEC))
     return hone_status_make(HONE_IO, "cannot start %s: %s", process->argv[0], strerror(errno));
   slot->process = process;
-  int error = spawn(runner, slot, ends[1]);
+  int error = hone_spawn(process->argv, runner->environment, -1, ends[1], &slot->pid);
   close(ends[1]);
   if (error) {
     close(ends[0]);
@@ -127,6 +112,7 @@ static hone_status_t start(runner_t* runner, running_t* slot, hone_process_t* pr
   slot->output = ends[0];
   slot->deadline_ms = now_ms() + runner->limit_ms;
   runner->busy++;
+  tell_keeper(runner, NULL);
   return NULL;
 }
 
@@ -178,6 +164,7 @@ static void look_after(runner_t* runner, running_t* slot, int64_t now) {
   if (late) kill_all_of(slot);
   if (!has_ended(slot, late)) return;
   kill_all_of(slot);
+  tell_keeper(runner, slot);
   while (waitpid(slot->pid, &state, 0) < 0 && errno == EINTR) continue;
   slot->process->timed_out = late && WIFSIGNALED(state);
   finish(runner, slot, state);
@@ -230,6 +217,7 @@ hone_status_t hone_process_run(const hone_allocator_t* allocator, int count,
     snprintf(runner.temporary, sizeof runner.temporary, "%s%s", temporary_name,
              processes[0].temporary);
   HONE_TRY(make_environment(&runner));
+  hone_keeper_start(&runner.keeper);
   hone_status_t status = NULL;
   int next = 0;
   while (!status && (next < count || runner.busy)) {
@@ -240,6 +228,7 @@ hone_status_t hone_process_run(const hone_allocator_t* allocator, int count,
       look_after_all(&runner);
   }
   end_all(&runner);
+  hone_keeper_stop(&runner.keeper);
   hone_free(allocator, runner.environment, runner.environment_size);
   return status;
 }

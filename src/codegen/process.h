@@ -3,7 +3,8 @@
  *
  * Nothing is inherited but the environment: standard input is empty, and
  * messages come in English (LC_ALL=C). Signals of the terminal do not reach
- * the programs. What a program leaves running when it ends is ended too.
+ * the programs. What a program leaves running when it ends is ended too, and
+ * so are all of them when this process is killed (keeper.h).
  * Thread-safe. */
 #ifndef HONE_CODEGEN_PROCESS_H
 #define HONE_CODEGEN_PROCESS_H

@@ -1,8 +1,11 @@
 #include "codegen/process.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/testing/fault.h"
@@ -78,6 +81,38 @@ static void a_program_left_behind_is_ended(void** state) {
 }
 
 /* Each holds a lock while it runs, and fails when another has it. */
+/* Whether the process with that number, an orphan that comes to us, ends soon. */
+static bool ends_soon(pid_t pid) {
+  for (int i = 0; i < 1000; i++, usleep(10000))
+    if (waitpid(pid, NULL, WNOHANG) == pid) return true;
+  return false;
+}
+
+static void programs_end_with_who_is_killed(void** state) {
+  (void)state;
+  int ends[2];
+  pid_t pids[2];
+  assert_int_equal(pipe(ends), 0);
+  assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+  pid_t owner = fork();
+  if (owner == 0) {
+    char script[128];
+    snprintf(script, sizeof script, "sleep 1000 & echo $$ $! >/proc/%ld/fd/%d; wait",
+             (long)getpid(), ends[1]);
+    run_shell(script, PLENTY_MS);
+    _exit(1);
+  }
+  FILE* line = fdopen(ends[0], "r");
+  assert_int_equal(fscanf(line, "%d %d", &pids[0], &pids[1]), 2);
+  usleep(100000); /* until the keeper knows: the program was faster than its owner */
+  kill(owner, SIGKILL);
+  waitpid(owner, NULL, 0);
+  assert_true(ends_soon(pids[0]));
+  assert_true(ends_soon(pids[1]));
+  fclose(line);
+  close(ends[1]);
+}
+
 static void not_more_than_asked_for_at_once(void** state) {
   (void)state;
   enum { COUNT = 6 };
@@ -115,6 +150,7 @@ int main(void) {
       cmocka_unit_test(long_output_is_cut),
       cmocka_unit_test(input_is_empty_and_english_spoken),
       cmocka_unit_test(a_program_left_behind_is_ended),
+      cmocka_unit_test(programs_end_with_who_is_killed),
       cmocka_unit_test(not_more_than_asked_for_at_once),
       cmocka_unit_test(failing_allocations),
   };
