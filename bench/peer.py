@@ -22,6 +22,8 @@ import importlib.util
 import json
 import os
 import pathlib
+import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -215,14 +217,18 @@ def main():
         return
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # libraries print
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sent when who asks ends while this one is held
     parent = sys.argv[2] if len(sys.argv) > 2 else None
     with tempfile.TemporaryDirectory(prefix="hone_peer_", dir=parent) as folder:
         worker = Worker(sys.argv[1], folder)
         if sys.argv[1] not in names():
             worker.answer = lambda words: {"cannot": f"is no peer; there are {', '.join(names())}"}
-        for line in sys.stdin:
-            answers.write(json.dumps(worker.answer(json.loads(line))) + "\n")
-            answers.flush()
+        with contextlib.suppress(OSError):  # nobody listens any more
+            for line in sys.stdin:
+                answers.write(json.dumps(worker.answer(json.loads(line))) + "\n")
+                answers.flush()
+    if parent:  # no more questions: whoever asked was ended before it could clean up
+        shutil.rmtree(parent, ignore_errors=True)
     os._exit(0)  # some libraries crash when they end
 
 

@@ -1,11 +1,13 @@
 """`hone bench --vs`: peers that work, and peers that crash, hang, answer wrongly or take more threads
 than they are given, none of which stops the others. No time is judged, only that all is said."""
 
+import argparse
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import onnx
@@ -13,6 +15,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+import models  # noqa: E402
+import workloads  # noqa: E402
+
 HONE = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release")) / "hone"
 
 # A peer for each way of failing; it speaks as bench/peer.py does.
@@ -166,11 +172,34 @@ def test_peers_that_are_none(folder, peers, run, text):
     assert done.returncode == 1 and text in done.stderr
 
 
-def test_the_real_program(folder, tmp_path):
-    """bench/peer.py with ONNX Runtime, which tests have anyway."""
-    program = tmp_path / "run"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/bench/peer.py "$@"\n')
-    program.chmod(0o755)
+@pytest.fixture
+def program(tmp_path):
+    """bench/peer.py with this Python, which has ONNX Runtime."""
+    path = tmp_path / "run"
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/bench/peer.py "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_nothing_stays_behind_a_bench_that_was_killed(folder, program, tmp_path):
+    words = [HONE, "bench", folder / "model.onnx", "--dim", "n=2", "--seconds", 300, "--vs",
+             "onnxruntime", "--peers", program]
+    running = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL,
+                               env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert wait_for(lambda: list(tmp_path.glob("hone_bench_*/hone_peer_*")))
+    running.kill()
+    running.wait()
+    assert wait_for(lambda: not list(tmp_path.glob("hone_bench_*")))
+
+
+def test_the_real_program(folder, program):
     got, peers = report(folder, "onnxruntime,nobody", run=program)
     assert got["comparison"]["reference"] == "onnxruntime"
     assert peers["onnxruntime"]["state"] == "ok" and peers["onnxruntime"]["runs"] == 4
@@ -180,7 +209,30 @@ def test_the_real_program(folder, tmp_path):
     assert listed == sorted(path.stem for path in (ROOT / "bench/peers").glob("[!_]*.py"))
 
 
-def test_presence_is_registration(tmp_path):
+def test_a_row_of_results(folder, program, tmp_path, monkeypatch):
+    """What bench/models.py keeps of a model: the peers, compiling, and starting from an engine."""
+    monkeypatch.setattr(models, "HONE", HONE)
+    monkeypatch.setattr(models, "peer_program", lambda folder: str(program))
+    feeds = {"x": np.ones((5, 3), np.float32)}
+    work = workloads.Workload("m", 5, "fp32", str(folder / "model.onnx"), lambda: feeds)
+    args = argparse.Namespace(opencl=False, rounds=2, seconds=0.01, vs="onnxruntime", peer_limit=60)
+    row = models.measure(work, 1, args, tmp_path, str(tmp_path / "cache"))
+    assert (row["model"], row["batch"], row["precision"], row["threads"]) == ("m", 5, "fp32", 1)
+    assert row["hone"]["state"] == row["peers"]["onnxruntime"]["state"] == "ok"
+    assert row["ratio"] > 0 and row["cold_ms"] > 0 and row["engine"]["first_ms"] > 0
+    assert "from engine file to first answer" in models.notes(row)[0]
+
+
+def test_a_model_that_nobody_loads_is_a_row_too(program, tmp_path):
+    def feeds():
+        raise RuntimeError("not a registered function")
+
+    work = workloads.Workload("m", 1, "fp32", "none.onnx", feeds)
+    row = models.measure(work, 1, None, tmp_path, None)
+    assert "not a registered function" in row["error"] and "error" in models.line(row)
+
+
+def test_presence_is_registration():
     """A peer is one file; helpers begin with an underscore."""
     for path in (ROOT / "bench" / "peers").glob("[!_]*.py"):
         text = path.read_text(encoding="utf-8")
