@@ -23,9 +23,11 @@ import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import numpy as np
 
@@ -34,6 +36,7 @@ import workloads
 
 ROOT = workloads.ROOT
 HONE = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release")) / "hone"
+QUANTIZED = 0.1
 CHEAP = ["--runs", "1", "--warmup", "1"]
 
 
@@ -67,9 +70,9 @@ def plain(value):
     return value.astype(str) if value.dtype == object else value
 
 
-def sizes(path, feeds):
+def sizes(about, feeds):
     """--dim for each size that the model leaves open and has a name for."""
-    about, found = call("info", path), {}
+    found = {}
     for item in about.get("inputs", []):
         inside = item["type"].partition("[")[2].rstrip("]")
         for word, extent in zip(inside.split(", "), feeds[item["name"]].shape):
@@ -87,20 +90,27 @@ def measure(work, threads, args, folder, cache):
     except Exception as error:  # noqa: BLE001 - ONNX Runtime does not load some models
         return {**row, "error": "no inputs: " + " ".join(str(error).split())[:300]}
     np.savez(archive, **feeds)
-    inputs, options = ["--input", archive], ["--threads", threads, *sizes(work.path, feeds)]
+    about = call("info", work.path)
+    inputs, options = ["--input", archive], ["--threads", threads, *sizes(about, feeds)]
     options += ["--precision", work.precision] if work.precision != "fp32" else []
     cold = call("bench", work.path, *inputs, *options, *CHEAP, cache=cache)
     if "error" in cold:
         return {**row, "error": cold["error"]["message"]}
     how = ["--device", "cpu", *(["--device", "opencl"] if args.opencl else []),
            "--rounds", args.rounds, "--seconds", args.rounds * args.seconds,
-           *(["--tolerance", work.tolerance] if work.tolerance else []), "--vs", args.vs,
+           *tolerance(work, about), "--vs", args.vs,
            "--peer-limit", args.peer_limit, "--peers", peer_program(folder)]
     got = call("bench", work.path, *inputs, *options, *how, cache=cache)
     if "error" in got:
         return {**row, "error": got["error"]["message"]}
     return {**row, **digest(got), "cold_ms": cold["compile_ms"],
             "engine": engine_times(work.path, inputs, options, folder, cache)}
+
+
+def tolerance(work, about):
+    """A quantized model rounds between layers: a last bit that differs becomes a whole step."""
+    allowed = max(work.tolerance, QUANTIZED if about.get("quantized") else 0)
+    return ["--tolerance", allowed] if allowed else []
 
 
 def engine_times(model, inputs, options, folder, cache):
@@ -164,8 +174,10 @@ def line(row):
 
 def notes(row):
     """What there is beside the ratio: from file to answer, and peers that are out."""
-    return start_note(row) + [f"    {name} {peer['state']}: {peer['why']}"[:100] for name, peer in
-            row.get("peers", {}).items() if peer["state"] != "ok"]
+    return start_note(row) + [
+        line for name, peer in row.get("peers", {}).items() if peer["state"] != "ok"
+        for line in textwrap.wrap(f"{name} {peer['state']}: {peer['why']}", 100,
+                                  initial_indent=" " * 4, subsequent_indent=" " * 8)]
 
 
 def start_note(row):
@@ -221,6 +233,7 @@ def parse():
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends what is running as well
     args, rows = parse(), []
     if not args.json:
         print(head(), flush=True)

@@ -11,6 +11,7 @@ A line in, a line out, each a JSON object:
          first run are in the archive, as "0", "1", ... in the model's order
   {"do": "reference", ...the same...} -> {"version": TEXT}; outputs of a run without any rewriting
   {"do": "run", "seconds": S, "least": N, "most": N} -> {"ms": [of each run], "cpus": X}
+      after one that does not count; `least` is 1 where that alone took S
 
 `cpus` is CPU seconds by seconds: it shows whether the threads that were asked for are those that
 ran. Whatever a peer cannot do it says as {"cannot": WHY}. What peers print goes to standard error.
@@ -22,6 +23,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sys
@@ -187,10 +189,12 @@ class Worker:
         return {"version": version_of(module)}
 
     def run(self, words):
+        start = time.perf_counter()
         self.runner.run()  # what others left in the caches is not this one's business
         times, cpu, begin = [], time.process_time(), time.perf_counter()
+        least = words["least"] if begin - start < words["seconds"] else 1
         end = begin + words["seconds"]
-        while len(times) < words["most"] and (len(times) < words["least"] or time.perf_counter() < end):
+        while len(times) < words["most"] and (len(times) < least or time.perf_counter() < end):
             start = time.perf_counter()
             self.runner.run()
             times.append((time.perf_counter() - start) * 1e3)
@@ -201,10 +205,15 @@ class Worker:
         try:
             return {"load": self.load, "reference": self.reference, "run": self.run}[words["do"]](words)
         except Cannot as why:
-            return {"cannot": str(why)}
+            return {"cannot": one_line(why)}
         except Exception as error:  # noqa: BLE001 - libraries raise anything; it is told, not hidden
-            text = " ".join(str(error).split())
-            return {"cannot": f"{type(error).__name__}: {text}"[:300]}
+            return {"cannot": one_line(f"{type(error).__name__}: {error}")}
+
+
+def one_line(message, start=60, end=180):
+    """A message for the report: without colours and the middle of what is long."""
+    text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(message)).split())
+    return text if len(text) <= start + end else f"{text[:start]} … {text[-end:]}"
 
 
 def names():

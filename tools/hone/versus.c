@@ -146,6 +146,7 @@ static hone_status_t entry_turn(hone_racer_t* racer, double seconds, int64_t mos
   double ms, cpu = cpu_seconds();
   int64_t begin = hone_clock_ns(), least = most < 3 ? most : 3;
   HONE_TRY(run_once(racer, &ms));
+  if (ms > seconds * 1e3) least = 1;
   for (int64_t i = 0; i < most; i++) {
     if (i >= least && (double)(hone_clock_ns() - begin) > seconds * 1e9) break;
     HONE_TRY(run_once(racer, &ms));
