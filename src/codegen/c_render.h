@@ -40,7 +40,7 @@ typedef struct hone_dialect {
   void (*begin)(hone_c_render_t* render, const char* name);
   /* Declares the variable of a PARALLEL, GROUP or ITEM loop, in a block that
    * was opened for it; may open more. NULL: they are plain loops. Also called
-   * for what stands at the top beside PARALLEL loops: one round more. */
+   * for what stands at the top beside PARALLEL loops, which goes with their first round. */
   void (*bind)(hone_c_render_t* render, const hone_stmt_t* loop);
   const void* self;
 } hone_dialect_t;

@@ -89,6 +89,10 @@ int64_t hone_dim_size(hone_dim_t d);
 /* The range that follows from the symbols' ranges. */
 int64_t hone_dim_min_value(hone_dim_t d);
 int64_t hone_dim_max_value(hone_dim_t d);
+/* An expression that is at least (else at most) `d`: a sum in which quotients and
+ * remainders by numbers are taken apart, so that 16 * (n / 16) + n % 16 - n shows to be 0,
+ * and n - 16 * (n / 16) not to be negative. */
+hone_dim_t hone_dim_bound(hone_dims_t* dims, hone_dim_t d, bool above);
 
 /* The value when symbol i has values[i]. Overflow wraps. */
 int64_t hone_dim_eval(hone_dim_t d, const int64_t* values);

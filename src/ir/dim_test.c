@@ -187,6 +187,21 @@ static void check_text(const pool_t* pool, int item) {
   }
 }
 
+/* Bounds hold, overflow aside: then they are bad, or as wide as can be. */
+static void check_bounds(const pool_t* pool, int item) {
+  hone_dim_t d = pool->items[item];
+  hone_dim_t least = hone_dim_bound(pool->dims, d, false);
+  hone_dim_t most = hone_dim_bound(pool->dims, d, true);
+  for (int v = 0; v < N_VALUES; v++) {
+    int64_t want = pool->values[item][v];
+    bool inside = (hone_dim_is_bad(least) || hone_dim_eval(least, pool->symbols[v]) <= want) &&
+                  (hone_dim_is_bad(most) || hone_dim_eval(most, pool->symbols[v]) >= want);
+    if (inside) continue;
+    print_item(pool, item);
+    fail_msg("%lld is not within its bounds", (long long)want);
+  }
+}
+
 static void for_random_pools(void (*check)(const pool_t*, int)) {
   static pool_t pool;
   for (uint64_t seed = 0; seed < N_CASES; seed++) {
@@ -200,6 +215,32 @@ static void for_random_pools(void (*check)(const pool_t*, int)) {
 
 static void expressions_have_the_values_of_their_formulas(void** state) {
   for_random_pools(check_values);
+}
+
+static void bounds_hold(void** state) {
+  (void)state;
+  for_random_pools(check_bounds);
+}
+
+static void expect_range(hone_dims_t* dims, const char* text, int64_t min, int64_t max) {
+  hone_dim_t d = hone_dim_parse(dims, &text);
+  assert_int_equal(hone_dim_min_value(hone_dim_bound(dims, d, false)), min);
+  assert_int_equal(hone_dim_max_value(hone_dim_bound(dims, d, true)), max);
+}
+
+/* What a loop that was cut reaches is known against the extent of the whole. */
+static void bounds_tell_parts_from_wholes(void** state) {
+  hone_arena_t* arena;
+  hone_dims_t* dims;
+  (void)state;
+  assert_ok(hone_arena_create(hone_allocator_system(), &arena));
+  assert_ok(hone_dims_create(arena, &dims));
+  expect_range(dims, "16*(n/16) - n", -15, 0);
+  expect_range(dims, "16*(n/32) - n/2", -15, 0);
+  expect_range(dims, "16*(n/16) + n%16 - n", 0, 0);
+  expect_range(dims, "6*(n/6) + 4*((n%6)/4) + (n%6)%4 - n", 0, 0);
+  expect_range(dims, "6*(n/6) + 4*((n%6)/4) - n", -3, 0);
+  hone_arena_destroy(arena);
 }
 
 static void expressions_read_back_from_their_text(void** state) { for_random_pools(check_text); }
@@ -317,6 +358,8 @@ static void names_that_are_no_words_are_quoted(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(expressions_have_the_values_of_their_formulas),
+      cmocka_unit_test(bounds_hold),
+      cmocka_unit_test(bounds_tell_parts_from_wholes),
       cmocka_unit_test(expressions_read_back_from_their_text),
       cmocka_unit_test(equal_expressions_are_the_same),
       cmocka_unit_test(what_does_not_fit_is_bad),

@@ -1,5 +1,4 @@
-/* From a region to a kernel: buffers, one nest for the outputs of equal
- * shape, and the store of each output. */
+/* From a region to a kernel: buffers, and nests of loops. */
 #include "loop/lower.h"
 
 #include <stdio.h>
@@ -106,13 +105,6 @@ static bool make_outputs(hone_lowering_t* l, hone_buffer_t** out) {
 
 /* ---- nests ---- */
 
-static bool same_shape(const hone_value_t* a, const hone_value_t* b) {
-  bool same = a->type.rank == b->type.rank;
-  for (int i = 0; i < a->type.rank && same; i++)
-    same = hone_dim_same(a->type.dims[i], b->type.dims[i]);
-  return same;
-}
-
 static void note_roots(hone_lowering_t* l) {
   l->n_roots = 0;
   for (const hone_stmt_t* s = l->block; s != l->kernel->root && l->n_roots < 64; s = s->parent)
@@ -137,48 +129,10 @@ bool hone_lower_nest(hone_lowering_t* l, const hone_value_t* const* values, int 
   return true;
 }
 
-static bool store_at(hone_lowering_t* l, const hone_value_t* value, const hone_buffer_t* buffer,
-                     const hone_place_t* places) {
-  hone_dim_t index[HONE_MAX_RANK];
-  for (int i = 0; i < buffer->rank; i++) index[i] = places[i].dim;
-  const hone_term_t* term = hone_lower_element(l, value, places);
-  return term && hone_stmt_store(l->kernel, l->block, buffer, index, HONE_COMBINE_SET, term);
-}
-
-/* Outputs first … of one shape share their loops. */
-static bool lower_group(hone_lowering_t* l, int first, bool* is_done,
-                        hone_buffer_t* const* buffers) {
-  const hone_graph_t* graph = l->graph;
-  const hone_value_t* values[64] = {NULL};
-  int which[64], n = 0;
-  for (int i = first; i < graph->n_outputs && n < 64; i++)
-    if (!is_done[i] && same_shape(graph->outputs[first], graph->outputs[i])) {
-      which[n] = i;
-      values[n++] = graph->outputs[i];
-      is_done[i] = true;
-    }
-  hone_place_t places[HONE_MAX_RANK];
-  bool ok = hone_lower_nest(l, values, n, places);
-  for (int i = 0; i < n && ok; i++) ok = store_at(l, values[i], buffers[which[i]], places);
-  return ok;
-}
-
 static bool lower_outputs(hone_lowering_t* l) {
-  int n = l->graph->n_outputs;
-  hone_buffer_t** buffers = hone_arena_array(l->kernel->arena, (size_t)n, sizeof *buffers);
-  bool* is_done = hone_arena_array(l->kernel->arena, (size_t)n, sizeof *is_done);
-  if (!buffers || !is_done) return false;
-  if (!make_inputs(l) || !make_outputs(l, buffers)) return false;
-  for (int i = 0; i < n; i++) {
-    const hone_value_t* value = l->graph->outputs[i];
-    if (is_done[i]) continue;
-    l->block = l->kernel->root;
-    bool is_whole = hone_value_is_whole(value);
-    is_done[i] = is_whole;
-    if (is_whole ? !hone_lower_whole(l, value, buffers[i]) : !lower_group(l, i, is_done, buffers))
-      return false;
-  }
-  return true;
+  hone_buffer_t** buffers =
+      hone_arena_array(l->kernel->arena, (size_t)l->graph->n_outputs, sizeof *buffers);
+  return buffers && make_inputs(l) && make_outputs(l, buffers) && hone_lower_pieces(l, buffers);
 }
 
 /* A kernel with a CHECK reports through one more parameter. */

@@ -118,6 +118,11 @@ bool hone_lower_nest(hone_lowering_t* l, const hone_value_t* const* values, int 
 hone_dim_t hone_lower_checked_index(hone_lowering_t* l, const hone_node_t* node,
                                     const hone_term_t* index, hone_dim_t extent);
 
+/* lower_piece.c: stores all outputs. */
+bool hone_lower_pieces(hone_lowering_t* l, hone_buffer_t* const* buffers);
+/* A nest over the value's elements that stores them at the start of `out`. */
+bool hone_lower_copy(hone_lowering_t* l, const hone_value_t* value, const hone_buffer_t* out);
+
 /* lower_whole.c: outputs that no single element can be asked of. */
 bool hone_value_is_whole(const hone_value_t* value);
 bool hone_lower_whole(hone_lowering_t* l, const hone_value_t* value, const hone_buffer_t* out);

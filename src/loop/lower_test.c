@@ -1,8 +1,11 @@
 /* Regions become kernels that keep the rules of kernel.h. */
 #include "loop/lower.h"
 
+#include <string.h>
+
 #include "backends/ref/testing/same_results.h"
 #include "base/testing/fault.h"
+#include "loop/text.h"
 #include "loop/verify.h"
 
 static hone_kernel_t* lower(const char* symbols, const char* lines) {
@@ -34,9 +37,81 @@ static void parameters_come_before_scratch(void** state) {
   hone_kernel_destroy(kernel);
 }
 
+/* The loops of the region's kernel, as text. */
+static void expect_body(const char* lines, const char* wanted) {
+  hone_kernel_t* kernel = lower("symbol \"n\" input 0 100\n", lines);
+  hone_str_t text;
+  hone_str_init(&text, hone_allocator_system());
+  assert_ok(hone_kernel_print(kernel, &text));
+  const char* body = strstr(hone_str_text(&text), "  for ");
+  assert_non_null(body);
+  assert_string_equal(body, wanted);
+  hone_str_free(&text);
+  hone_kernel_destroy(kernel);
+}
+
+/* The sum is made once for both outputs, and its loops know nothing of the pad. */
+static void pads_are_borders_around_their_operand(void** state) {
+  (void)state;
+  expect_body(
+      "  %0 <0 dim 0> = input : f32[n, 7]\n"
+      "  %1 = reduce %0 combine=add axes=[1] : f32[n]\n"
+      "  %2 = constant {2} : f32[]\n"
+      "  %3 = pad %1 %2 lo=[1] hi=[3] : f32[n + 4]\n"
+      "  return %1 %3\n",
+      "  for i in n {\n"
+      "    acc[] = f32(0)\n"
+      "    for k in 7 reduction {\n"
+      "      acc[] += in0[i, k]\n"
+      "    }\n"
+      "    out0[i] = acc[]\n"
+      "    out1[(i + 1)] = acc[]\n"
+      "  }\n"
+      "  out1[0] = f32(2)\n"
+      "  for i1 in 3 {\n"
+      "    out1[(n + i1 + 1)] = f32(2)\n"
+      "  }\n"
+      "}\n");
+}
+
+/* Sides of the same extent are stored by the same loops, corners once. */
+static void parts_and_pads_nest(void** state) {
+  (void)state;
+  expect_body(
+      "  %0 = input : f32[2, 4]\n"
+      "  %1 = input : f32[3, 4]\n"
+      "  %2 = concat %0 %1 axes=[0] : f32[5, 4]\n"
+      "  %3 = constant {0} : f32[]\n"
+      "  %4 = pad %2 %3 lo=[2, 1] hi=[2, 1] : f32[9, 6]\n"
+      "  return %4\n",
+      "  for i in 2 {\n"
+      "    for i1 in 4 {\n"
+      "      out0[(i + 2), (i1 + 1)] = in0[i, i1]\n"
+      "    }\n"
+      "  }\n"
+      "  for i2 in 3 {\n"
+      "    for i3 in 4 {\n"
+      "      out0[(i2 + 4), (i3 + 1)] = in1[i2, i3]\n"
+      "    }\n"
+      "  }\n"
+      "  for i4 in 2 {\n"
+      "    for i5 in 6 {\n"
+      "      out0[i4, i5] = f32(0)\n"
+      "      out0[(i4 + 7), i5] = f32(0)\n"
+      "    }\n"
+      "  }\n"
+      "  for i6 in 5 {\n"
+      "    out0[(i6 + 2), 0] = f32(0)\n"
+      "    out0[(i6 + 2), 5] = f32(0)\n"
+      "  }\n"
+      "}\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters_come_before_scratch),
+      cmocka_unit_test(pads_are_borders_around_their_operand),
+      cmocka_unit_test(parts_and_pads_nest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

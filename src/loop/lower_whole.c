@@ -1,38 +1,9 @@
 /* Outputs that are made as a whole: of a scan each element needs the one
- * before, a scatter changes what is there, and a concat is best as one nest
- * for each part. */
-#include <stdio.h>
-#include <string.h>
-
+ * before, and a scatter changes what is there. */
 #include "loop/lower_impl.h"
 
 static void indices(const hone_place_t* places, int rank, hone_dim_t* out) {
   for (int i = 0; i < rank; i++) out[i] = places[i].dim;
-}
-
-/* ---- concat ---- */
-
-static bool lower_part(hone_lowering_t* l, const hone_value_t* part, const hone_buffer_t* out,
-                       int64_t axis, hone_dim_t offset) {
-  hone_place_t places[HONE_MAX_RANK];
-  hone_dim_t index[HONE_MAX_RANK];
-  if (!hone_lower_nest(l, &part, 1, places)) return false;
-  const hone_term_t* term = hone_lower_element(l, part, places);
-  indices(places, part->type.rank, index);
-  index[axis] = hone_dim_add(l->kernel->dims, index[axis], offset);
-  return term && hone_stmt_store(l->kernel, l->block, out, index, HONE_COMBINE_SET, term);
-}
-
-static bool lower_concat(hone_lowering_t* l, const hone_value_t* value, const hone_buffer_t* out) {
-  const hone_node_t* node = value->node;
-  hone_dim_t offset = hone_dim_int(0);
-  for (int i = 0; i < node->n_inputs; i++) {
-    const hone_value_t* part = node->inputs[i];
-    if (!lower_part(l, part, out, node->axes[0], offset)) return false;
-    hone_dim_t extent = hone_lowering_dim(l, part->type.dims[node->axes[0]]);
-    offset = hone_dim_add(l->kernel->dims, offset, extent);
-  }
-  return true;
 }
 
 /* ---- scan ---- */
@@ -80,10 +51,6 @@ static bool lower_scan(hone_lowering_t* l, const hone_value_t* value, const hone
 
 /* ---- scatter ---- */
 
-static bool copy_operand(hone_lowering_t* l, const hone_value_t* x, const hone_buffer_t* out) {
-  return lower_part(l, x, out, 0, hone_dim_int(0));
-}
-
 static bool open_axes(hone_lowering_t* l, const hone_type_t* type, int begin, int end,
                       bool in_order, hone_place_t* places) {
   for (int i = begin; i < end; i++) {
@@ -104,7 +71,7 @@ static bool lower_scatter(hone_lowering_t* l, const hone_value_t* value, const h
   int n = indices_value->type.rank;
   hone_place_t places[HONE_MAX_RANK];
   hone_dim_t index[HONE_MAX_RANK];
-  if (!copy_operand(l, node->inputs[0], out)) return false;
+  if (!hone_lower_copy(l, node->inputs[0], out)) return false;
   l->block = l->kernel->root;
   if (!open_axes(l, &updates->type, 0, n, true, places)) return false;
   const hone_term_t* row = hone_lower_element(l, indices_value, places);
@@ -119,11 +86,10 @@ static bool lower_scatter(hone_lowering_t* l, const hone_value_t* value, const h
 
 bool hone_value_is_whole(const hone_value_t* value) {
   hone_prim_t prim = value->node->prim;
-  return prim == HONE_PRIM_CONCAT || prim == HONE_PRIM_SCAN || prim == HONE_PRIM_SCATTER;
+  return prim == HONE_PRIM_SCAN || prim == HONE_PRIM_SCATTER;
 }
 
 bool hone_lower_whole(hone_lowering_t* l, const hone_value_t* value, const hone_buffer_t* out) {
-  if (value->node->prim == HONE_PRIM_CONCAT) return lower_concat(l, value, out);
   if (value->node->prim == HONE_PRIM_SCAN) return lower_scan(l, value, out);
   return lower_scatter(l, value, out);
 }

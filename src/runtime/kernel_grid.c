@@ -16,17 +16,19 @@ static const hone_stmt_t* collect(const hone_kernel_t* kernel, const hone_stmt_t
   }
 }
 
-/* All that stands at the top beside parallel loops is a round too. */
+/* All that stands at the top beside parallel loops goes with the first round. */
 static bool add_parallel(const hone_kernel_t* kernel, hone_dim_t* out_rounds) {
   hone_dim_t rounds = hone_dim_int(0);
-  bool any = false;
+  bool any = false, has_single = false;
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* loop = kernel->root->body[i];
     bool is_parallel = loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_PARALLEL;
     if (loop->kind == HONE_STMT_LET) continue;
-    rounds = hone_dim_add(kernel->dims, rounds, is_parallel ? loop->extent : hone_dim_int(1));
+    if (is_parallel) rounds = hone_dim_add(kernel->dims, rounds, loop->extent);
     any |= is_parallel;
+    has_single |= !is_parallel;
   }
+  if (has_single) rounds = hone_dim_max(kernel->dims, rounds, hone_dim_int(1));
   if (any) *out_rounds = rounds;
   return any;
 }

@@ -540,6 +540,26 @@ static void random_graphs_give_what_ref_gives(void** state) {
   }
 }
 
+/* What is beside loops that threads share is done however many rounds they have. */
+static void borders_are_there_without_anything_inside(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km,
+               "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+               "  %1 = constant {5} : f32[]\n"
+               "  %2 = neg %0 : f32[k, m]\n"
+               "  %3 = pad %2 %1 lo=[1, 2] hi=[1, 3] : f32[k + 2, m + 5]\n"
+               "  %4 = window %3 axes=[0] shape=[2] hi=[1] step=[1] : f32[k + 1, m + 5, 2]\n"
+               "  %5 = reduce %4 combine=max axes=[2] : f32[k + 1, m + 5]\n"
+               "  return %3 \"padded\" %5 \"most\"\n");
+  for (int64_t i = 0; i < 20; i++) {
+    int64_t dims[] = {i % 5 * 7, i % 4 * 9};
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, dims, (uint64_t)i)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
 /* An allocator that takes from whichever stands behind it at the time, and
  * gives back to where a block came from. */
 typedef struct gate {
@@ -637,6 +657,7 @@ int main(void) {
       cmocka_unit_test(every_stage_can_be_seen),
       cmocka_unit_test(many_threads_run_one_program),
       cmocka_unit_test(random_graphs_give_what_ref_gives),
+      cmocka_unit_test(borders_are_there_without_anything_inside),
       cmocka_unit_test(runs_survive_running_out_of_memory),
       cmocka_unit_test(compiling_survives_running_out_of_memory),
   };

@@ -30,9 +30,9 @@ HONE_MUST_USE hone_status_t hone_program_add_graph(hone_program_t* program,
                                                    const hone_routine_source_t* source);
 
 /* The extents that a scheduled kernel is launched with, over its sizes: rounds
- * of its parallel loops, which count one after the other, each statement beside
- * them one more, or its group loops
- * from the outside in; and the extents of the loops over work-items. */
+ * of its parallel loops, which count one after the other (what stands beside them
+ * goes with the first), or its group loops from the outside in; and the extents of
+ * the loops over work-items. */
 void hone_kernel_grid(const hone_kernel_t* kernel, hone_dim_t out_groups[3],
                       hone_dim_t out_locals[3]);
 

@@ -205,6 +205,7 @@ static void kinds_are_checked(void** state) {
   assert_refused("matmul", "partition i 5\nparallel i.p0", "partition i.p1 2", "comes last");
   assert_refused("two_sums", "", "parallel i", "beside one another");
   assert_same("matmul_sizes", "split i 4 peel\nparallel i.o\nparallel i.t");
+  assert_same("border", "split i 16 peel\nsplit i.t 4 peel\nparallel i.o\nparallel i.t.t");
   assert_same("matmul", "partition i 5\nparallel i.p1\nparallel i.p0");
   assert_refused("softmax", "distribute i", "parallel i.0", "memory of one thread");
   assert_same("matmul", "bind i group\nbind j item");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/common/schedule_impl.h"
+#include "tune/cost.h"
 
 enum { ENOUGH_ROUNDS = 8 }; /* to share out among threads */
 
@@ -149,10 +150,33 @@ static bool uses_as_number(const hone_stmt_t* stmt, hone_dim_t var) {
   return false;
 }
 
+static bool has_sum(const hone_stmt_t* stmt) {
+  if (stmt->is_reduction) return true;
+  for (int i = 0; i < stmt->n_body; i++)
+    if (has_sum(stmt->body[i])) return true;
+  return false;
+}
+
+/* A result that is put down once for a whole sum may lie anywhere, as rows inside of
+ * a pad do, unless its neighbours along the loop do, which are lanes. */
+static bool may_lie_anywhere(hone_kernel_t* kernel, const hone_stmt_t* store, hone_dim_t inner) {
+  int64_t factor;
+  return hone_stmt_is_loop(store->parent) && !store->parent->is_reduction &&
+         hone_dim_factor(hone_buffer_offset(kernel, store->buffer, store->index), inner, &factor) &&
+         factor != 1;
+}
+
+static void check_accesses(hone_kernel_t* kernel, hone_stmt_t* stmt, bool is_sum, pair_t* pair) {
+  if (stmt->value) visit_term(kernel, stmt->value, check_pair, pair);
+  if (stmt->buffer && !(is_sum && may_lie_anywhere(kernel, stmt, pair->inner)))
+    check_pair(pair, hone_buffer_offset(kernel, stmt->buffer, stmt->index));
+  for (int i = 0; i < stmt->n_body; i++) check_accesses(kernel, stmt->body[i], is_sum, pair);
+}
+
 static bool are_contiguous(hone_kernel_t* kernel, hone_stmt_t* outer, hone_stmt_t* inner) {
   pair_t pair = {outer->var, inner->var, inner->extent, true};
   if (uses_as_number(inner, outer->var) || uses_as_number(inner, inner->var)) return false;
-  hone_visit_offsets(kernel, inner, check_pair, &pair);
+  check_accesses(kernel, inner, has_sum(inner), &pair);
   return pair.fits;
 }
 
@@ -185,12 +209,18 @@ static bool reads_output(void* self, hone_stmt_t* stmt) {
   return !*found;
 }
 
+/* A loop of the output, or a store to a single element of one. */
+static bool stands_alone(const hone_stmt_t* stmt) {
+  return hone_stmt_is_loop(stmt)
+             ? !stmt->is_reduction
+             : stmt->kind == HONE_STMT_STORE && stmt->buffer->space == HONE_SPACE_GLOBAL;
+}
+
 /* The nests of the top may run side by side, and the rounds of each. */
 static bool is_independent(hone_kernel_t* kernel) {
   bool found = false;
   hone_stmt_walk(kernel->root, reads_output, &found);
-  for (int i = 0; i < kernel->root->n_body; i++)
-    found |= !hone_stmt_is_loop(kernel->root->body[i]) || kernel->root->body[i]->is_reduction;
+  for (int i = 0; i < kernel->root->n_body; i++) found |= !stands_alone(kernel->root->body[i]);
   return !found;
 }
 
@@ -235,9 +265,31 @@ static void choose_parallel(hone_recipe_t* r, const hone_stmt_t* loop) {
     fuse_outer(r, loop);
 }
 
+/* Stores made in a run. */
+static double count_stores(const hone_stmt_t* stmt) {
+  double count = stmt->kind == HONE_STMT_STORE ? 1 : 0;
+  for (int i = 0; i < stmt->n_body; i++) count += count_stores(stmt->body[i]);
+  return hone_stmt_is_loop(stmt) ? count * hone_cost_extent(stmt->extent) : count;
+}
+
+static bool is_fill(const hone_stmt_t* stmt) {
+  if (stmt->value && stmt->value->kind != HONE_TERM_CONST) return false;
+  for (int i = 0; i < stmt->n_body; i++)
+    if (!is_fill(stmt->body[i])) return false;
+  return true;
+}
+
+/* The border of a pad beside what it is around: left to one thread, it does not
+ * upset how the rounds of the rest are shared out. */
+static bool is_minor(const hone_stmt_t* nest) {
+  enum { SHARE = 8 };
+  return is_fill(nest) && count_stores(nest) * SHARE < count_stores(nest->parent);
+}
+
 static void share_out(hone_recipe_t* r, int position) {
   hone_stmt_t** body = r->kernel->root->body;
-  if (!hone_stmt_is_loop(body[position]) || r->choice->parallel < 0) return;
+  if (!hone_stmt_is_loop(body[position]) || r->choice->parallel < 0 || is_minor(body[position]))
+    return;
   choose_parallel(r, body[position]);
   if (r->choice->parallel > 1) fuse_outer(r, body[position]);
   hone_recipe_did(r, hone_sched_parallel(r->kernel, body[position]->name));

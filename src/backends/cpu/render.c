@@ -156,16 +156,14 @@ static void render_parallel(hone_renderer_t* r, const hone_stmt_t* loop) {
   close_block(r);
 }
 
-/* A statement at the top beside parallel loops is one round. */
+/* A statement at the top beside parallel loops goes with their first round. */
 static void render_single(hone_renderer_t* r, const hone_stmt_t* stmt) {
   hone_c_indent(r->out, r->depth);
-  hone_str_append(r->out, "if (begin <= hone_base && hone_base < end) {\n");
+  hone_str_append(r->out, "if (begin == 0) {\n");
   r->depth++;
   render_stmt(r, stmt);
   r->depth--;
   close_block(r);
-  hone_c_indent(r->out, r->depth);
-  hone_str_append(r->out, "hone_base++;\n");
 }
 
 static void render_parameters(hone_renderer_t* r) {

@@ -47,16 +47,15 @@ static void put_digit(hone_c_render_t* render, const hone_stmt_t* loop, const ch
   hone_str_append(&render->text, ";\n");
 }
 
-/* The group's number among the rounds of a statement at the top: what stands
- * before it takes the groups before. */
-static void put_turn(hone_c_render_t* render, const hone_stmt_t* stmt) {
+/* The group's number among the rounds of a loop at the top: those before it take
+ * the groups before. */
+static void put_turn(hone_c_render_t* render, const hone_stmt_t* loop) {
   hone_str_append(&render->text, "(hone_i64)get_group_id(0)");
-  for (int i = 0; stmt->parent->body[i] != stmt; i++) {
-    const hone_stmt_t* before = stmt->parent->body[i];
-    bool is_parallel = before->kind == HONE_STMT_LOOP && before->loop == HONE_LOOP_PARALLEL;
-    if (before->kind == HONE_STMT_LET) continue;
+  for (int i = 0; loop->parent->body[i] != loop; i++) {
+    const hone_stmt_t* before = loop->parent->body[i];
+    if (before->kind != HONE_STMT_LOOP || before->loop != HONE_LOOP_PARALLEL) continue;
     hone_str_append(&render->text, " - ");
-    hone_c_put_dim(render, is_parallel ? before->extent : hone_dim_int(1));
+    hone_c_put_dim(render, before->extent);
   }
 }
 
@@ -72,11 +71,9 @@ static void bind_parallel(hone_c_render_t* render, const hone_stmt_t* loop) {
   hone_str_append(&render->text, ") {\n");
 }
 
-static void bind_single(hone_c_render_t* render, const hone_stmt_t* stmt) {
+static void bind_single(hone_c_render_t* render) {
   hone_c_indent(&render->text, render->depth++);
-  hone_str_append(&render->text, "if (");
-  put_turn(render, stmt);
-  hone_str_append(&render->text, " == 0) {\n");
+  hone_str_append(&render->text, "if (get_group_id(0) == 0) {\n");
 }
 
 /* A chain of as many rounds as the group has work-items takes one each; of any
@@ -109,7 +106,7 @@ static void bind(hone_c_render_t* render, const hone_stmt_t* loop) {
                  (loop->loop == HONE_LOOP_PARALLEL || loop->loop == HONE_LOOP_GROUP ||
                   loop->loop == HONE_LOOP_ITEM);
   if (!is_grid)
-    bind_single(render, loop);
+    bind_single(render);
   else if (loop->loop == HONE_LOOP_PARALLEL)
     bind_parallel(render, loop);
   else if (loop->loop == HONE_LOOP_GROUP)

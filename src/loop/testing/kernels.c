@@ -108,6 +108,20 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {0}},
+    {"border",
+     "kernel border {\n"
+     "  size n 0..50\n"
+     "  input x: f32[n] = 0\n"
+     "  output out: f32[n + 3] = 0\n"
+     "  for i in n {\n"
+     "    out[i + 2] = neg(x[i])\n"
+     "  }\n"
+     "  for j in 2 {\n"
+     "    out[j] = f32(0)\n"
+     "  }\n"
+     "  out[n + 2] = f32(0)\n"
+     "}\n",
+     {37}},
     {"sum_all",
      "kernel sum_all {\n"
      "  size n 0..1000\n"

@@ -217,10 +217,35 @@ static bool is_second_view(const hone_fusion_t* f, const search_t* s, const hone
   return hone_fusion_is_view(node) && s->uses[node->inputs[0]->id] > 1;
 }
 
+/* Whether all that is read of the padded value is read out of order, by what has
+ * to find it in memory: windows, mostly. */
+static bool is_pad_for_windows(const search_t* s, const hone_node_t* pad) {
+  const hone_graph_t* graph = s->f->graph;
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const hone_node_t* node = graph->nodes[i];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k] == pad->outputs[0] && !hone_fusion_is_view(node) &&
+          hone_fusion_is_member(node) && node->prim != HONE_PRIM_CONTRACT)
+        return false;
+  }
+  return true;
+}
+
+/* A pad whose operand the group makes: it is stored inside of the pad at once. */
+static bool may_pad(const search_t* s, const hone_fusion_group_t* g, const hone_node_t* pad) {
+  const hone_value_t* x = pad->inputs[0];
+  if (!hone_value_is_cheap(pad->inputs[1])) return false;
+  if (g->kind == KIND_WHOLE)
+    return x->node == g->anchor && x->node->prim == HONE_PRIM_CONCAT && s->uses[x->id] == 1;
+  bool is_row = g->kind == KIND_REDUCE && g->rows && same_count(s->f, g->rows, x);
+  return (is_row || same_count(s->f, g->shape, x)) && is_pad_for_windows(s, pad);
+}
+
 /* Whether the node may become a member of the group that makes its operand. */
-static bool may_follow(const hone_fusion_t* f, const hone_fusion_group_t* g,
-                       const hone_node_t* node) {
+static bool may_follow(const search_t* s, const hone_fusion_group_t* g, const hone_node_t* node) {
+  const hone_fusion_t* f = s->f;
   const hone_value_t* out = node->outputs[0];
+  if (node->prim == HONE_PRIM_PAD) return may_pad(s, g, node);
   if (node->prim == HONE_PRIM_REDUCE) return is_same_reduction(f, g, node);
   if (kind_of(node) != KIND_MAP || node->prim == HONE_PRIM_WINDOW ||
       node->prim == HONE_PRIM_GATHER || g->kind == KIND_WHOLE)
@@ -240,7 +265,7 @@ static void join_forwards(hone_fusion_t* f, search_t* s, int index) {
   int best = -1;
   for (int i = 0; i < node->n_inputs; i++) {
     int g = group_of_value(f, s->index_of, node->inputs[i]);
-    if (g < 0 || g == own || !may_follow(f, &f->groups[g], node)) continue;
+    if (g < 0 || g == own || !may_follow(s, &f->groups[g], node)) continue;
     if (is_second_view(f, s, node)) continue;
     bool better =
         best < 0 || f->groups[g].kind > f->groups[best].kind ||

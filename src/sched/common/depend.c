@@ -176,7 +176,11 @@ static bool axis_tells(test_t* t, hone_dim_t a, hone_dim_t b, hone_dim_t x, hone
 /* Two indices that never meet: they differ along an axis. */
 static bool axis_separates(test_t* t, hone_dim_t a, hone_dim_t b) {
   hone_dim_t d = hone_dim_sub(t->dims, a, b);
-  return !hone_dim_is_bad(d) && (hone_dim_min_value(d) > 0 || hone_dim_max_value(d) < 0);
+  if (hone_dim_is_bad(d)) return false;
+  if (hone_dim_min_value(d) > 0 || hone_dim_max_value(d) < 0) return true;
+  hone_dim_t least = hone_dim_bound(t->dims, d, false), most = hone_dim_bound(t->dims, d, true);
+  return (!hone_dim_is_bad(least) && hone_dim_min_value(least) > 0) ||
+         (!hone_dim_is_bad(most) && hone_dim_max_value(most) < 0);
 }
 
 static bool any_separates(test_t* t, const axes_t* axes) {

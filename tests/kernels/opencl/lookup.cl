@@ -36,13 +36,13 @@ void lookup(__global uchar* m0, ulong o0, __global uchar* m1, ulong o1, __global
       }
     }
   }
-  if ((hone_i64)get_group_id(0) - n_0 == 0) {
+  if (get_group_id(0) == 0) {
     {
       hone_store_i32(last_3, hone_add_i32(hone_load_i32(last_3), 4));
     }
   }
   {
-    const hone_i64 t_4 = (hone_i64)get_group_id(0) - n_0 - 1;
+    const hone_i64 t_4 = (hone_i64)get_group_id(0) - n_0;
     if ((hone_u64)t_4 < (hone_u64)2) {
       {
         const hone_i32 t12 = hone_load_i32(x_0 + (t_4 + 12));
