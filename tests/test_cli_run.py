@@ -446,6 +446,26 @@ def test_profile_is_a_trace_of_every_run(tmp_path):
     assert [event["name"] for event in events if event["ph"] == "B"] == ["run", "run"]
 
 
+def test_random_rows_are_rows_that_there_are(tmp_path):
+    """An input that looks up rows, on the way cast and reshaped, of a table that is quantized."""
+    def of(name, values):
+        return numpy_helper.from_array(values, name)
+
+    nodes = [helper.make_node("Cast", ["ids"], ["wide"], to=TensorProto.INT64),
+             helper.make_node("Reshape", ["wide", "flat"], ["list"]),
+             helper.make_node("DequantizeLinear", ["table", "scale"], ["rows"]),
+             helper.make_node("Gather", ["rows", "list"], ["y"], axis=1)]
+    weights = [of("flat", np.array([-1], "i8")), of("scale", np.float32(0.5)),
+               of("table", np.arange(6, dtype="u1").reshape(2, 3))]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("ids", TensorProto.INT32, [8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 64])], weights)
+    path = tmp_path / "rows.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)]), path)
+    run(path, "--random", "-o", tmp_path / "y.npy")
+    assert sorted(set(np.load(tmp_path / "y.npy")[0])) == [0, 0.5, 1]
+
+
 def test_random_inputs_follow_the_seed(tmp_path):
     kind = tensor_type(TensorProto.FLOAT, ["batch", 50])
     model = save_model(tmp_path / "m.onnx", [helper.make_node("Identity", ["x"], ["y"])],

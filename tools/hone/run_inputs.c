@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "import/npy.h"
+#include "index_limit.h"
 #include "run.h"
 
 enum { TYPE_SIZE = 512 };
@@ -202,14 +203,15 @@ static hone_status_t read_files(hone_run_t* run) {
 
 /* ---- random ---- */
 
-/* Element `index` of a stream: floats in low … 1, integers 0 to 9, booleans. */
-static void random_element(hone_dtype_t dtype, double low, uint64_t seed, int64_t index,
-                           void* element) {
+/* Element `index` of a stream: floats in low … 1, integers from 0 to below `limit`,
+ * booleans. */
+static void random_element(hone_dtype_t dtype, double low, uint32_t limit, uint64_t seed,
+                           int64_t index, void* element) {
   uint32_t word = hone_random_u32(seed, (uint64_t)index);
   if (dtype == HONE_BOOL || (hone_dtype_is_int(dtype) && hone_dtype_bits(dtype) < 8))
     word &= 1;
   else if (hone_dtype_is_int(dtype))
-    word %= 10;
+    word %= limit;
   int64_t integer = word;
   if (dtype == HONE_BOOL || hone_dtype_is_int(dtype))
     hone_store_i64(dtype, &integer, 1, element);
@@ -223,11 +225,26 @@ static hone_status_t random_string(hone_tensor_t* tensor, uint64_t seed, int64_t
   return hone_tensor_set_string(tensor, index, text, strlen(text));
 }
 
+/* Integers are below 10, and rows that there are where they look up rows. */
+static hone_status_t find_limit(hone_run_t* run, int index, uint32_t* out_limit) {
+  enum { USUAL = 10 };
+  const hone_model_t* model = run->model ? run->model : run->subject.model;
+  *out_limit = USUAL;
+  if (!model || !hone_dtype_is_int(run->wants[index].dtype)) return NULL;
+  hone_map_t limits;
+  HONE_TRY(hone_index_limits(run->arena, model, &limits));
+  const int64_t* rows = hone_map_get(&limits, name_at(run, false, index));
+  if (rows && *rows > 0 && *rows < USUAL) *out_limit = (uint32_t)*rows;
+  return NULL;
+}
+
 static hone_status_t random_input(hone_run_t* run, int index) {
   const hone_value_want_t* want = &run->wants[index];
   uint64_t seed = (uint64_t)hone_cli_int(run->cli, "seed", 0) + ((uint64_t)index << 32);
   if (want->kind != HONE_ONNX_TYPE_TENSOR || want->rank < 0)
     return hone_status_make(HONE_INVALID_ARGUMENT, "no random value of its type; give a file");
+  uint32_t limit;
+  HONE_TRY(find_limit(run, index, &limit));
   HONE_TRY(hone_value_create(run->allocator, want, -1, &run->inputs[index]));
   run->sources[index] = "random";
   hone_tensor_t* tensor = run->inputs[index];
@@ -236,7 +253,7 @@ static hone_status_t random_input(hone_run_t* run, int index) {
     if (want->dtype == HONE_STRING)
       HONE_TRY(random_string(tensor, seed, i));
     else
-      random_element(want->dtype, run->random_low, seed, i, element);
+      random_element(want->dtype, run->random_low, limit, seed, i, element);
     element += hone_dtype_size(want->dtype);
   }
   return NULL;
