@@ -171,7 +171,9 @@ def test_senseless_options_are_usage_errors(model, tmp_path, words):
 
 def test_what_cannot_be_tuned_is_refused(model, tmp_path):
     hone("compile", model, "--no-tuned", "-o", tmp_path / "net.hone")
-    assert "tune its model" in hone("tune", tmp_path / "net.hone", code=1)
+    for command in ("tune", "compile", "info"):
+        said = hone(command, tmp_path / "net.hone", code=1)
+        assert "an engine" in said and "give the model that it was compiled from" in said
     assert "nothing to tune" in hone("tune", model, "--device", "ref", code=1)
     assert hone("tune", tmp_path / "absent.onnx", code=1)
     assert "not found" in hone("compile", model, "--db", tmp_path / "absent.db", code=1)

@@ -26,6 +26,8 @@ static const format_t formats[] = {
     {0, "\x28\xb5\x2f\xfd", "compressed with zstd", "run: unzstd"},
     {0, "\x89HDF\r\n", "an HDF5 file (Keras writes such)", "convert it with tf2onnx"},
     {0, "\x93NUMPY", "a NumPy array", "give it as an input, not as the model"},
+    {0, "\x89HONE\r\n", "an engine, whose kernels are built and which holds no graph",
+     "give the model that it was compiled from, and compile that again"},
     {0, "GGUF", "a GGUF model", "export the model to ONNX"},
     {4, "ORTM", "a model in ONNX Runtime's ORT format", "give the .onnx file it was made from"},
     {4, "TFL3", "a TensorFlow Lite model", "convert it with tf2onnx --tflite"},

@@ -170,6 +170,7 @@ static void other_formats_are_recognised(void** state) {
     const char* bytes;
     const char* word;
   } files[] = {
+      {"\x89HONE\r\n\x1a and more", "give the model that it was compiled from"},
       {"version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"},
       {"<!DOCTYPE html><html>", "web page"},
       {"<HTML><head>", "web page"},

@@ -127,6 +127,23 @@ static hone_status_t ask_model(const hone_chooser_t* c, hone_choice_t* choice) {
   return choice->why ? NULL : hone_oom();
 }
 
+bool hone_chooser_retreat(hone_chooser_t* c, hone_choice_t* choice, hone_status_t refusal) {
+  if (!choice->is_tuned || hone_status_code(refusal) == HONE_OUT_OF_MEMORY) return false;
+  const char* message = hone_status_message(refusal);
+  const char* why =
+      hone_arena_format(c->arena, "what was tuned is refused (%s): cost model", message);
+  if (!why) return false;
+  hone_log_write(HONE_LOG_WARNING, "a kernel is compiled without what was tuned for it: %s",
+                 message);
+  hone_status_free(refusal);
+  choice->candidate = hone_space_default(choice->set->space);
+  choice->seconds = hone_tactic_set_cost(choice->set, &choice->candidate);
+  choice->tactic = hone_tactic_set_chosen(choice->set, &choice->candidate)->name;
+  choice->is_tuned = false;
+  choice->why = why;
+  return true;
+}
+
 static hone_status_t make_set(const hone_chooser_t* c, hone_kernel_t* kernel,
                               hone_choice_t* choice) {
   if (c->tactic)

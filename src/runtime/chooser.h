@@ -48,5 +48,9 @@ HONE_MUST_USE hone_status_t hone_chooser_schedule(hone_chooser_t* chooser, hone_
 /* Gives the kernel that schedule. Errors: UNSUPPORTED, OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_chooser_build(hone_chooser_t* chooser, const hone_choice_t* choice,
                                                hone_kernel_t* kernel);
+/* For a kernel that cannot be built as it was tuned: from now on the model of cost decides, and
+ * `why` tells of the refusal, of which a warning is logged. True: there is something to try
+ * again, and the refusal is freed. False: it was not tuned, or memory is out. */
+bool hone_chooser_retreat(hone_chooser_t* chooser, hone_choice_t* choice, hone_status_t refusal);
 
 #endif

@@ -220,6 +220,18 @@ static void share(const hone_call_kernel_t* equal, hone_call_kernel_t* out) {
   out->is_shared = true;
 }
 
+/* As tuned, where it was; should that be refused, untuned. */
+static hone_status_t schedule_call(driver_t* d, hone_choice_t* choice, const hone_kernel_t* lowered,
+                                   hone_call_kernel_t* out) {
+  hone_status_t status = schedule(d, out->form, choice);
+  if (!status || !hone_chooser_retreat(d->chooser, choice, status)) return status;
+  hone_kernel_destroy(out->form);
+  out->form = NULL;
+  HONE_TRY(hone_kernel_clone(lowered, &out->form));
+  HONE_TRY(hone_kernel_work(out->form, &out->work)); /* its sizes are the kernel's own */
+  return schedule(d, out->form, choice);
+}
+
 static hone_status_t choose(driver_t* d, hone_call_kernel_t* out) {
   hone_choice_t* choice;
   hone_kernel_t* lowered = NULL;
@@ -229,10 +241,10 @@ static hone_status_t choose(driver_t* d, hone_call_kernel_t* out) {
     share(equal, out);
     return NULL;
   }
-  if (d->settings.watch) HONE_TRY(hone_kernel_clone(out->form, &lowered));
-  hone_status_t status = schedule(d, out->form, choice);
+  if (d->settings.watch || choice->is_tuned) HONE_TRY(hone_kernel_clone(out->form, &lowered));
+  hone_status_t status = schedule_call(d, choice, lowered, out);
   out->index = choice->entry;
-  if (!status && lowered)
+  if (!status && d->settings.watch)
     status = d->settings.watch(d->settings.watch_self, lowered, choice->digest, choice->entry);
   hone_kernel_destroy(lowered);
   return status ? status : hone_map_put(&d->forms, choice->digest, out);

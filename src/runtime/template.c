@@ -136,13 +136,24 @@ static hone_status_t describe(const builder_t* b, const hone_choice_t* choice,
   return status;
 }
 
+static hone_status_t build_once(builder_t* b, const hone_template_t* form, const char* device,
+                                hone_choice_t** out_choice, hone_template_result_t* result) {
+  *out_choice = NULL;
+  HONE_TRY(hone_kernel_clone(form->kernel, &b->kernel));
+  HONE_TRY(hone_chooser_schedule(b->chooser, b->kernel, out_choice));
+  HONE_TRY(describe(b, *out_choice, result));
+  return hone_function_build(b->allocator, b->kernel, device, &result->function);
+}
+
+/* As tuned, where it was; should that be refused, untuned. */
 static hone_status_t build(builder_t* b, const hone_template_t* form, const char* device,
                            hone_template_result_t* result) {
   hone_choice_t* choice;
-  HONE_TRY(hone_kernel_clone(form->kernel, &b->kernel));
-  HONE_TRY(hone_chooser_schedule(b->chooser, b->kernel, &choice));
-  HONE_TRY(describe(b, choice, result));
-  return hone_function_build(b->allocator, b->kernel, device, &result->function);
+  hone_status_t status = build_once(b, form, device, &choice, result);
+  if (!status || !choice || !hone_chooser_retreat(b->chooser, choice, status)) return status;
+  hone_kernel_destroy(b->kernel);
+  b->kernel = NULL;
+  return build_once(b, form, device, &choice, result);
 }
 
 hone_status_t hone_template_build(const hone_template_t* form,

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/testing/folder.h"
+#include "ops/lower.h"
 #include "runtime/engine_impl.h"
 #include "runtime/testing/rich_model.h"
 
@@ -194,6 +195,51 @@ static void compiling_uses_what_was_tuned(void** state) {
   hone_engine_destroy(with);
 }
 
+/* The renderer of cpu, but for one tactic. */
+static hone_status_t render_no_plain(const hone_device_t* device, const hone_kernel_t* kernel,
+                                     const char* name, hone_blob_t* out_source) {
+  if (strcmp(kernel->tactic, "plain") == 0)
+    return hone_status_make(HONE_UNSUPPORTED, "nothing plain here");
+  return hone_backend_find("cpu")->render(device, kernel, name, out_source);
+}
+
+/* Compiles for a device without that tactic; counts kernels whose reason begins so. */
+static int count_refused(const fixture_t* f, const char* database, const char* beginning,
+                         hone_compile_report_t* out_report) {
+  hone_backend_t backend = *hone_backend_find("cpu");
+  backend.render = render_no_plain;
+  const hone_open_options_t open = {.struct_size = sizeof open};
+  const hone_compile_settings_t settings = {.tuned_database = database, .no_tuned = !database};
+  hone_device_t* device;
+  hone_graph_t* graph;
+  hone_engine_t engine = {0};
+  assert_ok(backend.open(0, &open, &device));
+  assert_ok(hone_lower_model(f->model, NULL, NULL, &graph));
+  assert_ok(hone_compile(graph, &backend, device, &settings, out_report, &engine.program));
+  int count = count_why(&engine, beginning);
+  hone_program_destroy(engine.program);
+  hone_graph_destroy(graph);
+  backend.close(device);
+  return count;
+}
+
+static void what_was_tuned_and_is_refused_is_built_untuned(void** state) {
+  const fixture_t* f = *state;
+  char praised[PATH_MAX];
+  hone_tuning_options_t options = options_of(f);
+  hone_compile_report_t tuned, untuned;
+  options.trials = 12;
+  options.strategy = "random";
+  hone_tuning_destroy(tune(f, &options));
+  snprintf(praised, sizeof praised, "%s", test_folder_file(&f->folder, "praised.db"));
+  rewrite_database(f, praised);
+  assert_int_equal(count_refused(f, NULL, "what was tuned is refused", &untuned), 0);
+  const char refused[] = "what was tuned is refused (nothing plain here): cost model";
+  assert_true(count_refused(f, praised, refused, &tuned) > 0);
+  assert_int_equal(tuned.n_kernels, untuned.n_kernels);
+  assert_int_equal(tuned.n_interpreted, untuned.n_interpreted);
+}
+
 static void a_named_database_must_be_there(void** state) {
   const fixture_t* f = *state;
   const hone_engine_options_t options = {.tuned_database = f->database};
@@ -261,6 +307,7 @@ int main(void) {
       TEST(a_budget_of_zero_needs_no_database),
       TEST(progress_is_told_and_may_stop),
       TEST(compiling_uses_what_was_tuned),
+      TEST(what_was_tuned_and_is_refused_is_built_untuned),
       TEST(a_named_database_must_be_there),
       TEST(a_damaged_database_is_done_without),
       TEST(a_log_can_be_imported),

@@ -220,16 +220,6 @@ static hone_status_t print_report(const hone_tuning_report_t* report) {
 
 /* ---- the models ---- */
 
-static bool is_engine(const char* path) {
-  static const unsigned char magic[8] = {0x89, 'H', 'O', 'N', 'E', 13, 10, 26};
-  unsigned char head[8] = {0};
-  FILE* file = fopen(path, "re");
-  bool is = file && fread(head, 1, sizeof head, file) == sizeof head &&
-            memcmp(head, magic, sizeof magic) == 0;
-  if (file) fclose(file);
-  return is;
-}
-
 static hone_status_t tune_model(const hone_model_t* model, const hone_tuning_options_t* options,
                                 const char* path, json_t* reports) {
   hone_tuning_t* tuning;
@@ -254,11 +244,6 @@ static hone_status_t tune_one(hone_cli_t* cli, int index, const hone_tuning_opti
                               json_t* reports) {
   const char* path = hone_cli_argument(cli, index);
   hone_model_t* model;
-  if (is_engine(path))
-    return hone_status_make(HONE_INVALID_ARGUMENT,
-                            "%s is an engine, whose kernels are built: tune its model, and "
-                            "compile it again",
-                            path);
   HONE_TRY(hone_cli_load(cli, index, &model));
   hone_status_t status = tune_model(model, options, path, reports);
   hone_model_destroy(model);
