@@ -8,7 +8,7 @@ A line in, a line out, each a JSON object:
 
   {"do": "load", "model": PATH, "inputs": NPZ, "threads": N, "precision": WORD, "answers": NPZ}
       -> {"version": TEXT, "prepare_ms": X, "load_ms": X, "first_ms": X}; the outputs of that very
-         first run are in the archive, as "0", "1", ... in the model's order
+         first run are in the archive, as "0", "1", ... in the model's order, but for sequences and maps
   {"do": "reference", ...the same...} -> {"version": TEXT}; outputs of a run without any rewriting
   {"do": "run", "seconds": S, "least": N, "most": N} -> {"ms": [of each run], "cpus": X}
       after one that does not count; `least` is 1 where that alone took S
@@ -142,6 +142,8 @@ def save(path, outputs, task):
     import onnx
     arrays = {}
     for i, (value, declared) in enumerate(zip(outputs, task.proto().graph.output)):
+        if not declared.type.HasField("tensor_type"):
+            continue  # sequences and maps are not compared
         value, number = numpy.asarray(value), declared.type.tensor_type.elem_type
         wanted = onnx.helper.tensor_dtype_to_np_dtype(number) if number else value.dtype
         both = value.dtype.kind + numpy.dtype(wanted).kind

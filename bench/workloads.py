@@ -49,7 +49,8 @@ class Workload:
     precision: str
     path: str
     feeds: typing.Callable  # gives {name: array}
-    tolerance: float = 0    # of answers; 0: what `hone bench` takes
+    # How far rounding alone moves its answers, of the largest; some magnify it (tests/models/compare.py).
+    rounding: typing.Callable = lambda feeds: 0
 
 
 def _make(path, script, *words):
@@ -79,12 +80,10 @@ def _row_feeds(row):
     return inputs.make(row, compare.reference_session(row.file))
 
 
-def _tolerances():
-    """Models whose answers rounding alone moves by more than others' (tests/conformance)."""
-    import json
-    path = ROOT / "tests" / "conformance" / "models_cpu.json"
-    models = json.loads(path.read_text(encoding="utf-8"))["models"] if path.exists() else {}
-    return {name: 2e-2 for name, entry in models.items() if entry["state"] == "rounding"}
+def _row_rounding(row, feeds):
+    import compare
+    want = compare.reference_session(row.file).run(None, feeds)
+    return max(compare.rounding(row, feeds, want), default=0)
 
 
 def downloaded(only=""):
@@ -96,7 +95,6 @@ def downloaded(only=""):
     errors += fetch.fetch(["pictures"])[1]
     for text in errors:
         print(f"cannot fetch {text}", file=sys.stderr)
-    tolerances = _tolerances()
     return [Workload(row.name, 1, "fp32", str(row.file), lambda row=row: _row_feeds(row),
-                     tolerances.get(row.name, 0))
+                     lambda feeds, row=row: _row_rounding(row, feeds))
             for row in sorted(rows, key=lambda row: row.bytes) if re.search(only, row.name)]

@@ -140,6 +140,19 @@ def test_tolerance_is_an_option(folder):
     assert peers["wrong"]["state"] == "ok" and peers["wrong"]["error"] == pytest.approx(0.01, rel=0.1)
 
 
+def test_sequences_are_left_out(folder, program):
+    model = onnx.load(folder / "model.onnx")
+    model.graph.node.append(helper.make_node("SequenceConstruct", ["y", "m"], ["s"]))
+    model.graph.output.insert(0, helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None))
+    onnx.save(model, folder / "sequence.onnx")
+    words = [HONE, "bench", folder / "sequence.onnx", "--dim", "n=2", "--runs", 2, "--vs", "onnxruntime",
+             "--peers", program, "--threads", 1, "--json"]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120)
+    got = json.loads(done.stdout)
+    assert got["comparison"]["reference"] == "onnxruntime", got
+    assert got["hone"][0]["state"] == got["peers"][0]["state"] == "ok"
+
+
 def test_several_devices(folder):
     got, peers = report(folder, "fine", "--device", "cpu", "--device", "ref")
     assert [entry["device"] for entry in got["results"]] == ["cpu", "ref"]
@@ -221,6 +234,25 @@ def test_a_row_of_results(folder, program, tmp_path, monkeypatch):
     assert row["hone"]["state"] == row["peers"]["onnxruntime"]["state"] == "ok"
     assert row["ratio"] > 0 and row["cold_ms"] > 0 and row["engine"]["first_ms"] > 0
     assert "from engine file to first answer" in models.notes(row)[0]
+
+
+def test_answers_that_rounding_moves_far(monkeypatch, tmp_path):
+    """What is wrong at first is measured again, with twice what rounding alone does allowed."""
+    calls = []
+
+    def call(*words, cache=None):
+        calls.append(words)
+        state = "ok" if "--tolerance" in words else "wrong"
+        return {"inputs": [], "dimensions": [], "hone": [{"name": "hone", "state": state}], "peers": [],
+                "comparison": {"tolerance": 1e-3}, "compile_ms": 1.0}
+
+    monkeypatch.setattr(models, "call", call)
+    monkeypatch.setattr(models, "peer_program", lambda folder: "none")
+    args = argparse.Namespace(opencl=False, rounds=2, seconds=0.01, vs="x", peer_limit=60)
+    for rounding, state in [(0.2, "ok"), (1e-4, "wrong")]:
+        work = workloads.Workload("m", 1, "fp32", "m.onnx", dict, lambda feeds, by=rounding: by)
+        assert models.measure(work, 1, args, tmp_path, None)["hone"]["state"] == state
+    assert [words[words.index("--tolerance") + 1] for words in calls if "--tolerance" in words] == [0.4]
 
 
 def test_a_model_that_nobody_loads_is_a_row_too(program, tmp_path):

@@ -1,4 +1,4 @@
-"""MNN, converted by its own converter, on its CPU backend."""
+"""MNN, by its own converter, on its CPU backend."""
 
 import os
 import subprocess
@@ -10,7 +10,8 @@ import peer
 
 PACKAGES = ["mnn"]
 PRECISIONS = {"fp32": "high", "int8": "high", "bf16": "low_bf16"}
-CONVERTER = os.path.join(os.path.dirname(sys.executable), "mnnconvert")
+# What the program mnnconvert calls; the program itself also installs a package and reports its use.
+CONVERTER = [sys.executable, "-c", "import sys, MNN, _tools; _tools.mnnconvert(sys.argv)"]
 
 
 class Runner:
@@ -48,7 +49,7 @@ class Runner:
 def load(task):
     path = str(task.folder / "model.mnn")
     with task.preparing():
-        done = subprocess.run([CONVERTER, "-f", "ONNX", "--modelFile", task.model, "--MNNModel", path,
+        done = subprocess.run([*CONVERTER, "-f", "ONNX", "--modelFile", task.model, "--MNNModel", path,
                                "--bizCode", "none", "--keepInputFormat=1"],
                               capture_output=True, text=True, check=False)
     if not os.path.exists(path):
