@@ -250,19 +250,53 @@ static void fuse_outer(hone_recipe_t* r, const hone_stmt_t* loop) {
     hone_recipe_did(r, hone_sched_fuse(r->kernel, loop->name, inner->name));
 }
 
-/* A loop of unknown extent may well have one round only: one inside of it with
- * enough rounds for all threads goes outside. Loops with few rounds become one. */
-static void choose_parallel(hone_recipe_t* r, const hone_stmt_t* loop) {
-  const hone_stmt_t* inner = hone_only_loop(loop);
-  bool is_known = hone_dim_is_int(loop->extent);
-  if (!inner || inner->is_reduction || inner->loop != HONE_LOOP_SERIAL ||
-      (is_known && loop->extent.k >= ENOUGH_ROUNDS))
+enum { MAX_CHOICE = 16 };
+
+/* The loops of the nest that threads could share, outermost first. */
+static int list_rounds(hone_stmt_t* loop, hone_stmt_t** out) {
+  int n = 0;
+  for (; loop && n < MAX_CHOICE; loop = hone_only_loop(loop)) {
+    if (loop->is_reduction || loop->loop != HONE_LOOP_SERIAL) break;
+    out[n++] = loop;
+  }
+  return n;
+}
+
+static bool has_loops(const hone_stmt_t* loop) {
+  for (int i = 0; i < loop->n_body; i++)
+    if (hone_stmt_is_loop(loop->body[i]) && loop->body[i]->loop == HONE_LOOP_SERIAL) return true;
+  return false;
+}
+
+/* Which of them is likely to have enough rounds for all threads; -1: none. A loop of
+ * unknown extent may well have one round only (batches), but hardly the second such;
+ * the innermost one is a last resort, as its rounds lie side by side. */
+static int find_rounds(int n, hone_stmt_t* const* loops) {
+  int unknown = 0, first = -1;
+  for (int i = 0; i < n; i++) {
+    bool is_known = hone_dim_is_int(loops[i]->extent), is_inside = i > 1 && !has_loops(loops[i]);
+    if (!is_known && first < 0) first = i;
+    unknown += !is_known;
+    bool is_enough = hone_dim_min_value(loops[i]->extent) >= ENOUGH_ROUNDS;
+    if (!is_inside && (is_enough || (!is_known && unknown == 2))) return i;
+  }
+  return first;
+}
+
+/* Brings that loop outside of the others; known loops with few rounds become one. */
+static void choose_parallel(hone_recipe_t* r, int position) {
+  hone_stmt_t *loops[MAX_CHOICE], **body = r->kernel->root->body;
+  const char* order[MAX_CHOICE];
+  int n = list_rounds(body[position], loops), best = find_rounds(n, loops);
+  if (n < 2 || best == 0) return;
+  if (hone_dim_is_int(loops[0]->extent) && hone_dim_is_int(loops[1]->extent)) {
+    fuse_outer(r, loops[0]);
     return;
-  const char* const order[] = {inner->name, loop->name};
-  if (!is_known && hone_dim_min_value(inner->extent) >= ENOUGH_ROUNDS)
-    hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order));
-  else
-    fuse_outer(r, loop);
+  }
+  if (best < 0) return;
+  order[0] = loops[best]->name;
+  for (int i = 0; i < best; i++) order[1 + i] = loops[i]->name;
+  hone_recipe_did(r, hone_sched_reorder(r->kernel, best + 1, order));
 }
 
 /* Stores made in a run. */
@@ -290,7 +324,7 @@ static void share_out(hone_recipe_t* r, int position) {
   hone_stmt_t** body = r->kernel->root->body;
   if (!hone_stmt_is_loop(body[position]) || r->choice->parallel < 0 || is_minor(body[position]))
     return;
-  choose_parallel(r, body[position]);
+  choose_parallel(r, position);
   if (r->choice->parallel > 1) fuse_outer(r, body[position]);
   hone_recipe_did(r, hone_sched_parallel(r->kernel, body[position]->name));
 }

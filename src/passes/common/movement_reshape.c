@@ -8,43 +8,51 @@ typedef struct group {
   int from[2], to[2];
 } group_t;
 
-/* The next group with equal products of static extents; false when there is
- * none. Symbolic extents only match themselves. */
-static bool next_group(const hone_dim_t* x, int x_rank, const hone_dim_t* y, int y_rank,
-                       group_t* g) {
+/* Whether a divides b for sure. */
+static bool divides(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
+  if (hone_dim_is(a, 0) || hone_dim_is(b, 0)) return false;
+  return hone_dim_same(hone_dim_mul(dims, hone_dim_floordiv(dims, b, a), a), b);
+}
+
+/* Whether the product of the left side is the one that must grow: 1, or 0 for the
+ * right side's, or -1 when nobody can tell. */
+static int smaller_side(hone_dims_t* dims, hone_dim_t left, hone_dim_t right) {
+  if (hone_dim_is_int(left) && hone_dim_is_int(right)) return left.k <= right.k;
+  if (divides(dims, left, right)) return 1;
+  return divides(dims, right, left) ? 0 : -1;
+}
+
+/* The next group of equal products; false when there is none that is certain. */
+static bool next_group(hone_dims_t* dims, const hone_dim_t* x, int x_rank, const hone_dim_t* y,
+                       int y_rank, group_t* g) {
+  const hone_dim_t* shapes[2] = {x, y};
+  const int ranks[2] = {x_rank, y_rank};
+  hone_dim_t products[2] = {hone_dim_int(1), hone_dim_int(1)};
   g->from[0] = g->to[0];
   g->from[1] = g->to[1];
-  if (g->to[0] < x_rank && g->to[1] < y_rank && hone_dim_same(x[g->to[0]], y[g->to[1]])) {
+  bool same = g->to[0] < x_rank && g->to[1] < y_rank && hone_dim_same(x[g->to[0]], y[g->to[1]]);
+  if (same) {
     g->to[0]++;
     g->to[1]++;
-    return true;
   }
-  int64_t px = 1, py = 1;
-  bool any = false;
-  while (!any || px != py) {
-    bool left = px <= py && g->to[0] < x_rank;
-    if (!left && g->to[1] >= y_rank) left = g->to[0] < x_rank;
-    hone_dim_t d = left ? x[g->to[0]] : g->to[1] < y_rank ? y[g->to[1]] : hone_dim_bad();
-    if (!hone_dim_is_int(d) || d.k < 1 || d.k > INT32_MAX) return false;
-    if (left) {
-      px *= d.k;
-      g->to[0]++;
-    } else {
-      py *= d.k;
-      g->to[1]++;
-    }
-    any = true;
-    if (px > INT32_MAX || py > INT32_MAX) return false;
+  while (!same) {
+    int is_left = smaller_side(dims, products[0], products[1]);
+    int side = is_left > 0 && g->to[0] < x_rank ? 0 : 1;
+    if (is_left < 0 || g->to[side] == ranks[side]) return false;
+    hone_dim_t next = shapes[side][g->to[side]++];
+    products[side] = hone_dim_mul(dims, products[side], next);
+    if (hone_dim_is(next, 0) || hone_dim_is_bad(products[side])) return false;
+    same = hone_dim_same(products[0], products[1]);
   }
   return true;
 }
 
 /* The extents `narrow` of what is expanded to `wide`, carried over to `shape`. */
-static bool carry_extents(const hone_type_t* wide, const hone_dim_t* narrow, int rank,
-                          const hone_dim_t* shape, hone_dim_t* out) {
+static bool carry_extents(hone_dims_t* dims, const hone_type_t* wide, const hone_dim_t* narrow,
+                          int rank, const hone_dim_t* shape, hone_dim_t* out) {
   group_t g = {{0, 0}, {0, 0}};
   while (g.to[0] < wide->rank || g.to[1] < rank) {
-    if (!next_group(wide->dims, wide->rank, shape, rank, &g)) return false;
+    if (!next_group(dims, wide->dims, wide->rank, shape, rank, &g)) return false;
     bool whole = true, ones = true;
     for (int i = g.from[0]; i < g.to[0]; i++) {
       whole = whole && hone_dim_same(narrow[i], wide->dims[i]);
@@ -63,7 +71,7 @@ hone_value_t* hone_move_unreshape(hone_builder_t* b, hone_value_t* x, int rank,
   if (made->prim != HONE_PRIM_EXPAND) return NULL;
   hone_value_t* source = made->inputs[0];
   hone_dim_t narrow[HONE_MAX_RANK];
-  if (!carry_extents(&x->type, source->type.dims, rank, shape, narrow)) return NULL;
+  if (!carry_extents(b->graph->dims, &x->type, source->type.dims, rank, shape, narrow)) return NULL;
   return hone_expand(b, hone_move_reshape(b, source, rank, narrow), rank, shape);
 }
 
@@ -94,11 +102,11 @@ static bool lies_together(const passage_t* p, const group_t* g) {
 }
 
 /* Finds the groups; those that have no axis of the plain to stand at are refused. */
-static bool find_groups(passage_t* p, bool may_gather) {
+static bool find_groups(hone_dims_t* dims, passage_t* p, bool may_gather) {
   group_t g = {{0, 0}, {0, 0}};
   for (int i = 0; i < p->rank; i++) p->group_at[i] = -1;
   while (g.to[0] < p->rank || g.to[1] < p->out_rank) {
-    if (!next_group(p->permuted, p->rank, p->shape, p->out_rank, &g)) return false;
+    if (!next_group(dims, p->permuted, p->rank, p->shape, p->out_rank, &g)) return false;
     int at = last_axis(p, &g);
     if (at < 0 || (!may_gather && !lies_together(p, &g))) return false;
     p->group_at[at] = p->n_groups;
@@ -116,7 +124,7 @@ hone_value_t* hone_move_through_reshape(hone_builder_t* b, hone_value_t* x, int 
                  .axes = permute->axes,
                  .rank = x->type.rank,
                  .out_rank = rank};
-  if (!find_groups(&p, may_gather)) return NULL;
+  if (!find_groups(b->graph->dims, &p, may_gather)) return NULL;
   int64_t order[HONE_MAX_RANK], after[HONE_MAX_RANK];
   hone_dim_t dims[HONE_MAX_RANK];
   int n_order = 0, n = 0;

@@ -43,11 +43,22 @@ static hone_node_t* first_of(const hone_node_t* node, hone_prim_t prim) {
   return NULL;
 }
 
-static hone_value_t* sink_permute(hone_rewriter_t* r, hone_node_t* node) {
+/* The permute of an operand; where there is none, one of what an operand repeats,
+ * which is the case of all operands whose extents only a run can tell apart from 1. */
+static hone_node_t* find_permute(const hone_node_t* node) {
   hone_node_t* permute = NULL;
-  hone_value_t* operands[MAX_OPERANDS];
   for (int k = 0; k < node->n_inputs && !permute; k++)
     permute = hone_move_permute_of(node->inputs[k]);
+  for (int k = 0; k < node->n_inputs && !permute; k++) {
+    const hone_node_t* expand = hone_match_prim(node->inputs[k], HONE_PRIM_EXPAND);
+    if (expand) permute = hone_move_permute_of(expand->inputs[0]);
+  }
+  return permute;
+}
+
+static hone_value_t* sink_permute(hone_rewriter_t* r, hone_node_t* node) {
+  hone_node_t* permute = find_permute(node);
+  hone_value_t* operands[MAX_OPERANDS];
   for (int k = 0; permute && k < node->n_inputs; k++) {
     operands[k] = hone_move_unpermute(r->b, node->inputs[k], permute->axes);
     if (!operands[k]) return NULL;
