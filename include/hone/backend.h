@@ -147,6 +147,13 @@ typedef struct hone_blob {
   size_t size;
 } hone_blob_t;
 
+/* Of a dense tensor. */
+typedef struct hone_extents {
+  hone_dtype_t dtype;
+  int rank;
+  int64_t dims[HONE_MAX_RANK];
+} hone_extents_t;
+
 typedef struct hone_backend {
   size_t struct_size;
   const char* name;    /* "ref"; the part of a device's name before ':' */
@@ -240,6 +247,10 @@ typedef struct hone_backend {
    * `sources` as build takes them; `count` texts, each ended with 0. */
   hone_status_t (*assembly)(hone_device_t* device, int count, const char* const* names,
                             const char* const* sources, hone_blob_t* out_texts);
+  /* Optional, for whole graphs. Writes the bytes that a run takes besides its inputs and
+   * outputs; false: only a run can tell. */
+  bool (*working_bytes)(const hone_program_t* program, int n_inputs, const hone_extents_t* inputs,
+                        uint64_t* out_bytes);
 } hone_backend_t;
 
 /* True for a backend that runs kernels, false for one that takes whole graphs. */

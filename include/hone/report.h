@@ -25,13 +25,14 @@ typedef struct hone_report_memory {
   uint64_t planned;  /* blocks that intermediate values share */
   uint64_t unshared; /* what these would take without reuse */
   uint64_t least;    /* most of them alive at once: no plan takes less */
-  uint64_t heap;     /* most of all other intermediate values at once */
+  uint64_t heap;     /* most at once, beyond the outputs, of all else: other intermediate
+                        values, and what interpreted steps work in */
   uint64_t inputs, outputs;
   uint64_t total; /* weights, copied, planned, heap, inputs and outputs */
   int n_values;   /* that are planned */
   int n_in_place; /* of those: written where one of the step's inputs was */
-  /* More is needed: there are values whose size only a run can tell, or steps that
-   * are interpreted, in memory of their own. */
+  /* More is needed: there are values whose size only a run can tell, or interpreted
+   * steps of which nobody knows what they work in. */
   bool has_unknown;
 } hone_report_memory_t;
 

@@ -1,10 +1,10 @@
 /* NonMaxSuppression: for each batch and class, boxes by falling score, without
  * those that overlap an earlier one too much. How many remain depends on the
  * data at every step, so this runs on the host. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "ops/op.h"
 
 typedef struct box {
@@ -23,7 +23,7 @@ typedef struct search {
   float overlap; /* intersection over union above which a box goes */
   bool has_threshold, centered;
   float threshold;
-  candidate_t* candidates; /* n_boxes */
+  candidate_t* candidates; /* n_boxes, and as many to sort them */
   int64_t* kept;           /* n_boxes: of the class at hand */
   int64_t* rows;           /* result: batch, class, box */
   int64_t n_rows, room;
@@ -79,7 +79,8 @@ static int64_t collect(search_t* s, const float* scores) {
   for (int64_t i = 0; i < s->n_boxes; i++)
     if (!s->has_threshold || scores[i] > s->threshold)
       s->candidates[n++] = (candidate_t){scores[i], i};
-  if (n) qsort(s->candidates, (size_t)n, sizeof *s->candidates, by_score);
+  hone_merge_sort(s->candidates, s->candidates + s->n_boxes, (size_t)n, sizeof *s->candidates,
+                  by_score);
   return n;
 }
 
@@ -137,16 +138,24 @@ static hone_status_t run_non_max_suppression(hone_host_call_t* call) {
   search_t s = {0};
   HONE_TRY(read_inputs(call, &s));
   size_t room = (size_t)s.n_boxes;
-  s.candidates = hone_alloc(call->allocator, (room + 1) * sizeof *s.candidates);
+  s.candidates = hone_alloc(call->allocator, (2 * room + 1) * sizeof *s.candidates);
   s.kept = hone_alloc(call->allocator, (room + 1) * sizeof *s.kept);
   bool ok = s.candidates && s.kept;
   for (int64_t i = 0; ok && i < s.n_batches; i++)
     for (int64_t k = 0; ok && k < s.n_classes; k++) ok = select_class(call, &s, i, k);
   hone_status_t status = ok ? make_result(call, &s) : hone_oom();
-  hone_free(call->allocator, s.candidates, (room + 1) * sizeof *s.candidates);
+  hone_free(call->allocator, s.candidates, (2 * room + 1) * sizeof *s.candidates);
   hone_free(call->allocator, s.kept, (room + 1) * sizeof *s.kept);
   hone_free(call->allocator, s.rows, (size_t)s.room * 3 * sizeof *s.rows);
   return status;
+}
+
+/* Without the list of boxes that are chosen: that is about the result. */
+static uint64_t working_bytes(const hone_onnx_node_t* node, int n_inputs,
+                              const hone_extents_t* inputs) {
+  (void)node;
+  uint64_t room = n_inputs > 0 && inputs[0].rank == 3 ? (uint64_t)inputs[0].dims[1] : 0;
+  return (2 * room + 1) * sizeof(candidate_t) + (room + 1) * sizeof(int64_t);
 }
 
 static void lower_non_max_suppression(hone_lower_t* l) {
@@ -162,6 +171,7 @@ static const hone_op_t ops[] = {
      .max_inputs = 5,
      .attrs = "center_point_box",
      .lower = lower_non_max_suppression,
-     .host = run_non_max_suppression},
+     .host = run_non_max_suppression,
+     .host_bytes = working_bytes},
 };
 HONE_OP_FAMILY(non_max_suppression, ops)

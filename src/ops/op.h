@@ -29,6 +29,7 @@
 #ifndef HONE_OPS_OP_H
 #define HONE_OPS_OP_H
 
+#include "hone/backend.h"
 #include "ir/builder.h"
 #include "ir/model.h"
 
@@ -60,6 +61,9 @@ typedef struct hone_host_call {
   hone_tensor_t** outputs; /* to be set (owned by the caller); NULL where nothing is made */
 } hone_host_call_t;
 
+/* Bytes that the host function takes besides inputs and outputs. */
+typedef uint64_t (*hone_host_bytes_fn)(const hone_onnx_node_t* node, int n_inputs,
+                                       const hone_extents_t* inputs);
 typedef void (*hone_lower_fn)(hone_lower_t* l);
 typedef hone_status_t (*hone_host_fn)(hone_host_call_t* call);
 
@@ -80,6 +84,7 @@ struct hone_op {
   int64_t data;             /* for families: whatever tells the rows apart */
   hone_lower_fn lower;
   hone_host_fn host;
+  hone_host_bytes_fn host_bytes; /* NULL: nobody knows before it runs */
 };
 
 typedef struct hone_op_family {

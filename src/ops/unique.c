@@ -1,11 +1,11 @@
 /* Unique: the different elements of a tensor, or slices along an axis, sorted
  * or by first occurrence. Slices are compared element by element; NaN comes
  * last, and one NaN is as good as another. Runs on the host. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/float_convert.h"
 #include "base/memory.h"
+#include "base/merge_sort.h"
 #include "ops/op.h"
 
 /* The input seen as `count` slices of outer * inner elements each. */
@@ -109,7 +109,7 @@ static void number_groups(entry_t* entries, const slices_t* s, bool sorted, int6
     rename[i] = -1;
   }
   int64_t groups = s->count ? entries[s->count - 1].group + 1 : 0;
-  qsort(entries, (size_t)s->count, sizeof *entries, by_index);
+  hone_merge_sort(entries, entries + s->count, (size_t)s->count, sizeof *entries, by_index);
   r->groups = 0;
   for (int64_t i = 0; i < s->count; i++) {
     int64_t* name = &rename[entries[i].group];
@@ -192,14 +192,14 @@ static hone_status_t run_unique(hone_host_call_t* call) {
                               hone_tensor_rank(x));
   }
   slices_t s = see_as_slices(x, (int)axis);
-  size_t n = (size_t)s.count + 1, entries_size = n * sizeof(entry_t);
+  size_t n = (size_t)s.count + 1, entries_size = 2 * n * sizeof(entry_t);
   entry_t* entries = hone_alloc(call->allocator, entries_size);
   int64_t* lists = hone_alloc(call->allocator, 4 * n * sizeof *lists);
   hone_status_t status = entries && lists ? NULL : hone_oom();
   if (!status) {
     result_t r = {.first = lists, .inverse = lists + n, .counts = lists + 2 * n};
     for (int64_t i = 0; i < s.count; i++) entries[i] = (entry_t){.slices = &s, .index = i};
-    qsort(entries, (size_t)s.count, sizeof *entries, by_content);
+    hone_merge_sort(entries, entries + s.count, (size_t)s.count, sizeof *entries, by_content);
     bool sorted = hone_attr_int(call->node, "sorted", 1) != 0;
     number_groups(entries, &s, sorted, lists + 3 * n, &r);
     status = make_outputs(call, &s, (int)axis, &r);
@@ -207,6 +207,17 @@ static hone_status_t run_unique(hone_host_call_t* call) {
   hone_free(call->allocator, entries, entries_size);
   hone_free(call->allocator, lists, 4 * n * sizeof *lists);
   return status;
+}
+
+static uint64_t working_bytes(const hone_onnx_node_t* node, int n_inputs,
+                              const hone_extents_t* inputs) {
+  if (n_inputs < 1) return 0;
+  uint64_t count = 1;
+  int64_t axis = hone_attr_int(node, "axis", 0);
+  if (axis < 0) axis += inputs[0].rank;
+  for (int i = 0; i < inputs[0].rank; i++)
+    if (!hone_attr_has(node, "axis") || i == axis) count *= (uint64_t)inputs[0].dims[i];
+  return (count + 1) * (2 * sizeof(entry_t) + 4 * sizeof(int64_t));
 }
 
 static void lower_unique(hone_lower_t* l) {
@@ -234,6 +245,7 @@ static const hone_op_t ops[] = {
      .max_inputs = 1,
      .attrs = "axis sorted",
      .lower = lower_unique,
-     .host = run_unique},
+     .host = run_unique,
+     .host_bytes = working_bytes},
 };
 HONE_OP_FAMILY(unique, ops)

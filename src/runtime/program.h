@@ -200,9 +200,9 @@ typedef struct hone_program_memory {
   size_t unshared;           /* what those would be without reuse */
   size_t least;              /* most of their values alive at once: no plan takes less */
   int n_planned, n_in_place; /* values in those blocks; of these: in place of an input */
-  size_t heap; /* most of other values at once: late ones and those of interpreted steps */
+  size_t heap; /* most at once, beyond the outputs: other values, what interpreted steps work in */
   size_t inputs, outputs;
-  bool has_late; /* there are values whose size only a run can tell: more is needed */
+  bool has_late; /* there are values or steps whose size only a run can tell: more is needed */
 } hone_program_memory_t;
 HONE_MUST_USE hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbols,
                                                 hone_program_memory_t* out_memory);

@@ -34,12 +34,79 @@ static bool is_output(const hone_routine_t* routine, int count, int v) {
   return false;
 }
 
+/* What is an input, a weight or an earlier output as well takes nothing more. */
+static bool is_new_output(const hone_routine_t* whole, int index) {
+  int v = base_of(whole, whole->outputs[index]);
+  hone_place_t place = whole->values[v].place;
+  return place != HONE_PLACE_INPUT && place != HONE_PLACE_WEIGHT && !is_output(whole, index, v);
+}
+
 /* The results of the whole count elsewhere. */
 static bool counts_as_heap(const hone_routine_t* routine, int v) {
   const hone_program_value_t* value = &routine->values[v];
   bool on_heap = value->place == HONE_PLACE_HOST || value->place == HONE_PLACE_HEAP;
   return on_heap && value->is_known && !value->is_late && value->first >= 0 &&
          !(routine->index == 0 && is_output(routine, routine->n_outputs, v));
+}
+
+static void add_entry(hone_plan_t* plan, int first, int last, size_t bytes) {
+  plan->values[plan->n_values++] = (hone_plan_value_t){
+      .first = first, .last = last, .bytes = bytes, .view_of = -1, .in_place_of = -1};
+}
+
+/* Inputs of an interpreted step; false where one is of unknown size, or has strings. */
+static bool input_extents(const hone_routine_t* routine, const hone_step_t* step,
+                          const int64_t* symbols, hone_extents_t* out) {
+  for (int i = 0; i < step->n_inputs; i++) {
+    if (step->inputs[i] < 0) continue;
+    const hone_program_value_t* value = &routine->values[step->inputs[i]];
+    if (!value->is_known || value->is_late || value->dtype == HONE_STRING) return false;
+    out[i] = (hone_extents_t){.dtype = value->dtype, .rank = value->rank};
+    for (int k = 0; k < value->rank; k++) out[i].dims[k] = hone_dim_eval(value->dims[k], symbols);
+  }
+  return true;
+}
+
+/* What runs on whole tensors cannot be lent planned memory: it gets copies. */
+static hone_status_t add_copies(const hone_routine_t* routine, const hone_step_t* step, int index,
+                                const int64_t* symbols, hone_plan_t* plan) {
+  for (int i = 0; i < step->n_inputs && !step->gives_tensors; i++) {
+    size_t bytes;
+    if (step->inputs[i] < 0) continue;
+    const hone_program_value_t* value = &routine->values[step->inputs[i]];
+    if (routine->values[base_of(routine, step->inputs[i])].place != HONE_PLACE_ARENA) continue;
+    HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
+    add_entry(plan, index, value->last, bytes);
+  }
+  return NULL;
+}
+
+/* What an interpreted step works in, where that is known before it runs. */
+static hone_status_t list_working(const hone_program_t* program, const hone_routine_t* routine,
+                                  int index, const int64_t* symbols, hone_plan_t* plan,
+                                  bool* has_late) {
+  const hone_step_t* step = &routine->steps[index];
+  const hone_allocator_t* allocator = program->allocator;
+  size_t size = (size_t)step->n_inputs * sizeof(hone_extents_t);
+  hone_extents_t* inputs = hone_alloc(allocator, size);
+  if (!inputs) return hone_oom();
+  uint64_t bytes = 0;
+  bool known =
+      program->properties.shares_host_memory && input_extents(routine, step, symbols, inputs) &&
+      hone_backend_find("ref")->working_bytes(step->interpreted, step->n_inputs, inputs, &bytes);
+  hone_free(allocator, inputs, size);
+  *has_late |= !known;
+  if (!known) return NULL;
+  add_entry(plan, index, index, (size_t)bytes);
+  return add_copies(routine, step, index, symbols, plan);
+}
+
+static hone_status_t list_steps(const hone_program_t* program, const hone_routine_t* routine,
+                                const int64_t* symbols, hone_plan_t* plan, bool* has_late) {
+  for (int s = 0; s < routine->n_steps; s++)
+    if (routine->steps[s].kind == HONE_STEP_INTERPRET)
+      HONE_TRY(list_working(program, routine, s, symbols, plan, has_late));
+  return NULL;
 }
 
 /* Values on the heap whose size is known; a plan of them says how much is alive
@@ -49,22 +116,44 @@ static hone_status_t list_heap(const hone_routine_t* routine, const int64_t* sym
   for (int v = 0; v < routine->n_values; v++) {
     const hone_program_value_t* value = &routine->values[v];
     if (!counts_as_heap(routine, v)) continue;
-    hone_plan_value_t* entry = &plan->values[plan->n_values++];
-    *entry = (hone_plan_value_t){
-        .first = value->first, .last = value->last, .view_of = -1, .in_place_of = -1};
-    HONE_TRY(hone_program_value_bytes(value, symbols, &entry->bytes));
+    size_t bytes;
+    HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
+    add_entry(plan, value->first, value->last, bytes);
+  }
+  return NULL;
+}
+
+/* Room for all values, and for each step what it works in and copies of its inputs. */
+static size_t most_entries(const hone_routine_t* routine) {
+  size_t count = (size_t)routine->n_values + (size_t)routine->n_steps + (size_t)routine->n_outputs;
+  for (int s = 0; s < routine->n_steps; s++) count += (size_t)routine->steps[s].n_inputs;
+  return count;
+}
+
+/* Outputs count by themselves; what else is there at once counts beyond them. */
+static hone_status_t list_outputs(const hone_routine_t* whole, const int64_t* symbols,
+                                  hone_plan_t* plan) {
+  for (int i = 0; i < whole->n_outputs; i++) {
+    int v = base_of(whole, whole->outputs[i]);
+    const hone_program_value_t* value = &whole->values[v];
+    size_t bytes;
+    if (!is_new_output(whole, i) || !value->is_known || value->is_late) continue;
+    HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
+    add_entry(plan, value->first, whole->n_steps, bytes);
   }
   return NULL;
 }
 
 static hone_status_t add_heap(const hone_program_t* program, const hone_routine_t* routine,
                               const int64_t* symbols, hone_program_memory_t* memory) {
-  size_t bytes = (size_t)routine->n_values * sizeof(hone_plan_value_t);
+  size_t bytes = most_entries(routine) * sizeof(hone_plan_value_t);
   hone_plan_t plan = {.alignment = 1, .values = hone_alloc(program->allocator, bytes)};
   if (!plan.values) return hone_oom();
   hone_status_t status = list_heap(routine, symbols, &plan);
+  if (!status) status = list_steps(program, routine, symbols, &plan, &memory->has_late);
+  if (!status && routine->index == 0) status = list_outputs(routine, symbols, &plan);
   if (!status) status = hone_plan_make(&plan, program->allocator);
-  memory->heap += plan.lower_bound;
+  if (!status) memory->heap += plan.lower_bound - (routine->index == 0 ? memory->outputs : 0);
   hone_free(program->allocator, plan.values, bytes);
   return status;
 }
@@ -93,13 +182,11 @@ static hone_status_t add_values(const hone_routine_t* routine, int count, const 
   return NULL;
 }
 
-/* What is an input, a weight or another output as well takes nothing more. */
 static hone_status_t add_outputs(const hone_routine_t* whole, const int64_t* symbols,
                                  hone_program_memory_t* memory) {
   for (int i = 0; i < whole->n_outputs; i++) {
     int v = base_of(whole, whole->outputs[i]);
-    hone_place_t place = whole->values[v].place;
-    if (place == HONE_PLACE_INPUT || place == HONE_PLACE_WEIGHT || is_output(whole, i, v)) continue;
+    if (!is_new_output(whole, i)) continue;
     HONE_TRY(add_values(whole, 1, &v, symbols, &memory->outputs, &memory->has_late));
   }
   return NULL;
@@ -122,16 +209,16 @@ hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbol
     out_memory->weights += weight->tensor->bytes;
     if (weight->is_copy) out_memory->copied += weight->tensor->bytes;
   }
+  const hone_routine_t* whole = program->routines[0];
+  HONE_TRY(add_outputs(whole, symbols, out_memory));
   for (int i = 0; i < program->n_routines; i++) {
     const hone_routine_t* routine = program->routines[i];
     HONE_TRY(with_plan(program, routine, symbols, add_plan, out_memory));
     HONE_TRY(add_heap(program, routine, symbols, out_memory));
     find_late(routine, &out_memory->has_late);
   }
-  const hone_routine_t* whole = program->routines[0];
-  HONE_TRY(add_values(whole, whole->n_inputs, whole->inputs, symbols, &out_memory->inputs,
-                      &out_memory->has_late));
-  return add_outputs(whole, symbols, out_memory);
+  return add_values(whole, whole->n_inputs, whole->inputs, symbols, &out_memory->inputs,
+                    &out_memory->has_late);
 }
 
 /* ---- value by value ---- */

@@ -95,10 +95,6 @@ static hone_status_t fill_memory(hone_report_t* report) {
                                           .n_values = memory.n_planned,
                                           .n_in_place = memory.n_in_place,
                                           .has_unknown = memory.has_late};
-  for (int r = 0; r < report->program->n_routines; r++)
-    for (int s = 0; s < report->program->routines[r]->n_steps; s++)
-      report->memory.has_unknown |=
-          report->program->routines[r]->steps[s].kind == HONE_STEP_INTERPRET;
   report->memory.total = memory.weights + memory.copied + memory.planned + memory.heap +
                          memory.inputs + memory.outputs;
   return NULL;

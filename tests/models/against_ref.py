@@ -33,7 +33,7 @@ import inputs
 LIMIT = 1e-3
 RESULTS = os.path.join(os.path.dirname(fetch.HERE), "conformance")
 KEPT = os.path.join(fetch.CACHE, ".ref")
-COMMAND = os.path.join(fetch.ROOT, "build", "release", "hone")
+COMMAND = os.environ.get("HONE_COMMAND", os.path.join(fetch.ROOT, "build", "release", "hone"))
 # Nodes of a compiled graph that are no interpreted step.
 RUN_OTHERWISE = {"input", "constant", "call", "reshape", "bitcast", "if", "loop", "dims"}
 

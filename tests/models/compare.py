@@ -36,7 +36,7 @@ import nodewise  # noqa: E402
 from exact_products import exact_products  # noqa: E402
 
 LIMIT = 1e-4
-ROUNDING_TRIALS = 8
+ROUNDING_TRIALS = 24
 
 
 def reference_session(path):

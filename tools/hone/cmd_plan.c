@@ -28,7 +28,7 @@ static hone_status_t print_memory(const hone_report_t* report, hone_str_t* line)
   HONE_TRY(print_amount(line, "weights", m->weights, "of the model, as it will be read"));
   HONE_TRY(print_amount(line, "copies", m->copied, "of weights, where the device needs its own"));
   HONE_TRY(print_amount(line, "planned", m->planned, about));
-  HONE_TRY(print_amount(line, "heap", m->heap, "most of all other values at once"));
+  HONE_TRY(print_amount(line, "heap", m->heap, "most of all else at once"));
   HONE_TRY(print_amount(line, "inputs", m->inputs, ""));
   HONE_TRY(print_amount(line, "outputs", m->outputs, ""));
   HONE_TRY(print_amount(line, "total", m->total, "at the peak of a run, beside hone itself"));

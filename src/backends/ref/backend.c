@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "backends/ref/interpreter.h"
+#include "backends/ref/kernels.h"
 #include "base/memory.h"
+#include "ops/lower.h"
 
 struct hone_program {
   const hone_graph_t* graph;
@@ -68,6 +70,33 @@ static hone_status_t run(hone_program_t* program, const hone_run_options_t* opti
   return status;
 }
 
+/* Of one node alone: what an interpreted step of another device is. */
+static bool node_bytes(const hone_node_t* node, int n_inputs, const hone_extents_t* inputs,
+                       uint64_t* out_bytes) {
+  *out_bytes = 0;
+  if (node->prim == HONE_PRIM_HOST) {
+    const hone_host_t* host = node->host;
+    if (host->deferred || !host->op->host_bytes) return false;
+    *out_bytes = host->op->host_bytes(host->node, n_inputs, inputs);
+    return true;
+  }
+  if (node->prim == HONE_PRIM_SORT) *out_bytes = hone_ref_sort_bytes(inputs[0].dims[node->axes[0]]);
+  return hone_prim_info(node->prim)->family != HONE_FAMILY_CONTROL &&
+         node->prim != HONE_PRIM_CONTRACT;
+}
+
+static bool working_bytes(const hone_program_t* program, int n_inputs, const hone_extents_t* inputs,
+                          uint64_t* out_bytes) {
+  const hone_node_t* only = NULL;
+  int count = 0;
+  for (int i = 0; i < program->graph->n_nodes; i++) {
+    if (program->graph->nodes[i]->prim == HONE_PRIM_INPUT) continue;
+    only = program->graph->nodes[i];
+    count++;
+  }
+  return count == 1 && node_bytes(only, n_inputs, inputs, out_bytes);
+}
+
 extern const hone_backend_t hone_backend_ref;
 const hone_backend_t hone_backend_ref = {
     .struct_size = sizeof(hone_backend_t),
@@ -77,4 +106,5 @@ const hone_backend_t hone_backend_ref = {
     .compile = compile,
     .run = run,
     .destroy = destroy,
+    .working_bytes = working_bytes,
 };

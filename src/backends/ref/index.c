@@ -1,10 +1,10 @@
 /* Gather, scatter and sort. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/ref/kernels.h"
 #include "base/memory.h"
+#include "base/merge_sort.h"
 
 /* Element `k` of an index tensor made dense, checked against the extent. */
 static hone_status_t read_index(const ref_call_t* call, const hone_tensor_t* index, int64_t k,
@@ -169,12 +169,15 @@ static void sort_line(const ref_call_t* call, sort_item_t* items, int64_t n, con
     hone_scalar_load(dtype, from + i * stride, stride, 1, &items[i].key);
     items[i].index = i;
   }
-  qsort(items, (size_t)n, sizeof *items, compares[hone_scalar_class(dtype)][down]);
+  hone_merge_sort(items, items + n, (size_t)n, sizeof *items,
+                  compares[hone_scalar_class(dtype)][down]);
   for (int64_t i = 0; i < n; i++) {
     hone_scalar_store(dtype, &items[i].key, 1, values + i * to_stride);
     memcpy(indices + i * to_stride / size * 8, &items[i].index, 8);
   }
 }
+
+uint64_t hone_ref_sort_bytes(int64_t extent) { return 2 * (uint64_t)extent * sizeof(sort_item_t); }
 
 hone_status_t hone_ref_sort(ref_call_t* call) {
   const ref_view_t* x = call->in[0];
@@ -185,7 +188,7 @@ hone_status_t hone_ref_sort(ref_call_t* call) {
   HONE_TRY(hone_ref_make(call->allocator, x->dtype, x->rank, x->dims, &call->out[0]));
   HONE_TRY(hone_ref_make(call->allocator, HONE_I64, x->rank, x->dims, &call->out[1]));
   size_t bytes;
-  if (!hone_size_mul((size_t)n, sizeof(sort_item_t), &bytes)) return hone_oom();
+  if (!hone_size_mul((size_t)n, 2 * sizeof(sort_item_t), &bytes)) return hone_oom();
   sort_item_t* items = hone_alloc(call->allocator, bytes);
   if (!items) return hone_oom();
   ref_view_t from = *x, values = call->out[0], indices = call->out[1];
