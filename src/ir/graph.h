@@ -90,7 +90,9 @@ struct hone_node {
   int64_t seed;
   int n_carried; /* loop: values carried from one round to the next */
   hone_tensor_t* constant;
-  const char* label; /* call: a word of a-z, 0-9 and _ */
+  /* Call: a word of a-z, 0-9 and _. Of another node: that of the outermost call which
+   * it came out of, NULL if of none; it says what the node was recognised as. */
+  const char* label;
   int n_regions;
   hone_graph_t* regions[2];
   const hone_host_t* host;

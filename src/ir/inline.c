@@ -1,5 +1,5 @@
 /* Nodes out of calls. A region's results become the call's outputs (the same
- * values as before), its parameters the call's inputs. */
+ * values as before), its parameters the call's inputs. Nodes keep the label. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -38,6 +38,7 @@ static hone_status_t splice(hone_graph_t* graph, const hone_node_t* call) {
   for (int n = 0; ok && n < region->n_nodes; n++) {
     hone_node_t* node = region->nodes[n];
     if (node->prim == HONE_PRIM_INPUT) continue;
+    if (node->prim != HONE_PRIM_CALL) node->label = call->label;
     for (int i = 0; i < node->n_inputs; i++)
       if (node->inputs[i]) node->inputs[i] = map[node->inputs[i]->id];
     ok = hone_graph_place(graph, node);

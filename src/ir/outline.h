@@ -39,7 +39,7 @@ HONE_MUST_USE hone_status_t hone_graph_outline(hone_graph_t* graph, int n_groups
                                                hone_group_t* groups, const int* group_of);
 
 /* The reverse: puts the nodes of calls with that label (NULL: of all) in the
- * place of the calls, in regions too. */
+ * place of the calls, in regions too. They carry the label from then on. */
 HONE_MUST_USE hone_status_t hone_graph_inline(hone_graph_t* graph, const char* label);
 
 #endif

@@ -98,6 +98,13 @@ static void inlining_is_the_reverse(void** state) {
   assert_same_results(before, opened, 2, 0);
   assert_ok(hone_graph_inline(graph, NULL));
   assert_same_results(before, graph, 2, 0);
+  int n_labelled = 0;
+  for (int n = 0; n < graph->n_nodes; n++) { /* the outermost says what they were */
+    const char* label = graph->nodes[n]->label;
+    if (label) assert_string_equal(label, "outer");
+    n_labelled += label != NULL;
+  }
+  assert_in_range(n_labelled, 3, graph->n_nodes - 1);
   for (int n = 0; n < graph->n_nodes; n++)
     assert_int_not_equal(graph->nodes[n]->prim, HONE_PRIM_CALL);
   hone_graph_destroy(opened);

@@ -1,4 +1,5 @@
-/* Operators are read off origins, which look like "name (OpType)". */
+/* What its nodes were recognised as, then their operators, which are read off
+ * origins: they look like "name (OpType)". */
 #include "runtime/kernel_name.h"
 
 #include <ctype.h>
@@ -22,18 +23,24 @@ static void read_operator(const char* origin, char out[OPERATOR_SIZE]) {
   out[n] = 0;
 }
 
-static void add_operator(operators_t* list, const char* origin) {
-  char name[OPERATOR_SIZE];
-  read_operator(origin, name);
+static void add_name(operators_t* list, const char* name) {
   if (!name[0] || list->count == MOST_OPERATORS) return;
   for (int i = 0; i < list->count; i++)
     if (strcmp(list->names[i], name) == 0) return;
-  memcpy(list->names[list->count++], name, sizeof name);
+  snprintf(list->names[list->count++], OPERATOR_SIZE, "%s", name);
+}
+
+static void add_operator(operators_t* list, const char* origin) {
+  char name[OPERATOR_SIZE];
+  read_operator(origin, name);
+  add_name(list, name);
 }
 
 const char* hone_kernel_name(hone_arena_t* arena, const hone_node_t* call, int number) {
   operators_t list = {0};
   const hone_graph_t* region = call->regions[0];
+  for (int i = 0; i < region->n_nodes; i++)
+    if (region->nodes[i]->label) add_name(&list, region->nodes[i]->label);
   for (int i = 0; i < region->n_nodes; i++) add_operator(&list, region->nodes[i]->origin);
   if (!list.count) add_operator(&list, call->origin);
   char text[MOST_OPERATORS * OPERATOR_SIZE] = "";
