@@ -65,15 +65,15 @@ class Task:
         return [value for value in graph.input if value.name not in weights]
 
     def dims(self):
-        """{name of a size: its extent}"""
+        """{name of a size: its extent}; not of those that one model uses for several."""
         found = {}
         self.proto()
         for value in self.runtime_inputs():
             shape = self.inputs[value.name].shape
             for dim, extent in zip(value.type.tensor_type.shape.dim, shape):
                 if dim.dim_param:
-                    found[dim.dim_param] = extent
-        return found
+                    found.setdefault(dim.dim_param, set()).add(extent)
+        return {name: min(extents) for name, extents in found.items() if len(extents) == 1}
 
     def fixed(self):
         """The model with every input's size written in it, for peers that want that."""
