@@ -30,6 +30,11 @@ void hone_move_to_front(int rank, int64_t axis, int64_t* out_axes) {
   for (int i = 0; i < rank; i++) out_axes[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
 }
 
+void hone_move_back(int rank, int count, int64_t axis, int64_t* out_axes) {
+  for (int i = 0; i < rank; i++)
+    out_axes[i] = i < axis ? count + i : i < axis + count ? i - axis : i;
+}
+
 static bool same_axes(int rank, const int64_t* a, const int64_t* b) {
   return memcmp(a, b, (size_t)rank * sizeof *a) == 0;
 }
@@ -39,10 +44,11 @@ static bool same_axes(int rank, const int64_t* a, const int64_t* b) {
 static bool takes_in_place(const hone_node_t* permute, const hone_node_t* gather) {
   const hone_node_t* front = hone_match_prim(gather->inputs[0], HONE_PRIM_PERMUTE);
   int64_t to[HONE_MAX_RANK], back[HONE_MAX_RANK];
-  if (!front || gather->inputs[1]->type.rank != 1) return false;
+  if (!front) return false;
   hone_move_to_front(front->n_axes, front->axes[0], to);
-  hone_match_invert(front->n_axes, to, back);
-  return same_axes(front->n_axes, front->axes, to) && same_axes(front->n_axes, permute->axes, back);
+  hone_move_back(permute->n_axes, gather->inputs[1]->type.rank, front->axes[0], back);
+  return same_axes(front->n_axes, front->axes, to) &&
+         same_axes(permute->n_axes, permute->axes, back);
 }
 
 bool hone_move_is_pinned(const hone_node_t* permute) {

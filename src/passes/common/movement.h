@@ -26,6 +26,8 @@ hone_node_t* hone_move_permute_of(const hone_value_t* value);
 bool hone_move_channels_last(const hone_node_t* contract, int64_t* out_axes);
 /* The order in which axis `axis` of `rank` comes first. */
 void hone_move_to_front(int rank, int64_t axis, int64_t* out_axes);
+/* The order in which the first `count` axes take the place of that axis again. */
+void hone_move_back(int rank, int count, int64_t axis, int64_t* out_axes);
 
 /* `x` permuted or reshaped, taking into account what x is made by: permutes
  * compose, those that move extents of 1 only are reshapes, a later reshape

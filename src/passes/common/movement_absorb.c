@@ -115,13 +115,16 @@ static hone_value_t* through_concat(hone_rewriter_t* r, hone_node_t* node) {
  * been permuted but for that axis, which is brought to the front and then back. */
 static hone_value_t* gather_in_place(hone_rewriter_t* r, hone_node_t* node,
                                      const hone_node_t* permute) {
-  int64_t front[HONE_MAX_RANK], back[HONE_MAX_RANK], after[HONE_MAX_RANK];
-  int rank = permute->n_axes;
-  hone_move_to_front(rank, permute->axes[0], front);
-  bool is_so = memcmp(front, permute->axes, (size_t)rank * sizeof *front) == 0;
-  if (is_so || node->inputs[1]->type.rank != 1) return NULL;
-  hone_match_invert(rank, front, back);
-  for (int i = 0; i < rank; i++) after[i] = permute->axes[i];
+  int64_t front[HONE_MAX_RANK], back[HONE_MAX_RANK], after[HONE_MAX_RANK], k = permute->axes[0];
+  int rank = permute->n_axes, count = node->inputs[1]->type.rank, total = rank - 1 + count;
+  hone_move_to_front(rank, k, front);
+  if (memcmp(front, permute->axes, (size_t)rank * sizeof *front) == 0 || total > HONE_MAX_RANK)
+    return NULL;
+  hone_move_back(total, count, k, back);
+  for (int i = 0; i < total; i++) {
+    int64_t axis = i < count ? k : permute->axes[i - count + 1];
+    after[i] = i < count ? k + i : axis < k ? axis : axis + count - 1;
+  }
   hone_value_t* rows =
       hone_gather(r->b, hone_permute(r->b, permute->inputs[0], front), node->inputs[1]);
   return hone_permute(r->b, hone_permute(r->b, rows, back), after);

@@ -115,10 +115,25 @@ static bool find_groups(hone_dims_t* dims, passage_t* p, bool may_gather) {
   return true;
 }
 
+/* Of a reshape that puts extents of 1 elsewhere: what is permuted, permuted to that. */
+static hone_value_t* move_ones(hone_builder_t* b, const hone_value_t* x, const hone_node_t* permute,
+                               int rank, const hone_dim_t* shape) {
+  int64_t axes[HONE_MAX_RANK];
+  int next[2] = {0, 0}; /* among the permuted's axes: of those that are not 1, and that are */
+  if (rank != x->type.rank) return NULL;
+  for (int i = 0; i < rank; i++) {
+    bool one = is_one(shape[i]);
+    while (is_one(x->type.dims[next[one]]) != one) next[one]++;
+    axes[i] = permute->axes[next[one]++];
+  }
+  return hone_move_permute(b, permute->inputs[0], axes);
+}
+
 hone_value_t* hone_move_through_reshape(hone_builder_t* b, hone_value_t* x, int rank,
                                         const hone_dim_t* shape, bool may_gather) {
   const hone_node_t* permute = hone_move_permute_of(x);
-  if (!permute || hone_move_same_but_ones(&x->type, rank, shape)) return NULL;
+  if (!permute) return NULL;
+  if (hone_move_same_but_ones(&x->type, rank, shape)) return move_ones(b, x, permute, rank, shape);
   passage_t p = {.permuted = x->type.dims,
                  .shape = shape,
                  .axes = permute->axes,
