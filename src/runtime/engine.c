@@ -8,6 +8,7 @@
 #include "hone/version.h"
 #include "ir/model.h"
 #include "ops/lower.h"
+#include "runtime/device.h"
 #include "runtime/engine_impl.h"
 #include "runtime/engine_program.h"
 #include "runtime/precision.h"
@@ -16,19 +17,13 @@
 
 static hone_status_t open_device(hone_engine_t* engine, const char* name, const char* target,
                                  const hone_engine_options_t* options) {
-  engine->backend = hone_backend_find(name);
-  if (!engine->backend)
-    return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", name);
-  if (!hone_backend_runs_kernels(engine->backend))
-    return hone_status_make(HONE_UNSUPPORTED,
-                            "device '%s' takes whole graphs, and no engine: use a session", name);
   const hone_open_options_t open = {.struct_size = sizeof open,
                                     .allocator = engine->allocator,
                                     .target = target,
                                     .threads = options->threads,
                                     .deterministic = options->deterministic,
                                     .guard = options->guard};
-  return engine->backend->open(hone_device_index(name), &open, &engine->device);
+  return hone_device_open(name, &open, &engine->backend, &engine->device);
 }
 
 static hone_status_t create(const hone_engine_options_t* options, hone_engine_t** out_engine) {

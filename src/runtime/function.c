@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "loop/interpret.h"
 #include "loop/verify.h"
+#include "runtime/device.h"
 #include "runtime/packing.h"
 #include "runtime/routine.h"
 
@@ -39,8 +40,7 @@ struct hone_function {
 
 static hone_status_t find_backend(const char* device, const hone_backend_t** out, int* out_index) {
   *out_index = hone_device_index(device);
-  *out = hone_backend_find(device);
-  if (!*out) return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'", device);
+  HONE_TRY(hone_device_backend(device, out));
   if (strcmp((*out)->name, "ref") == 0) *out = NULL;
   if (*out && !hone_backend_runs_kernels(*out))
     return hone_status_make(HONE_UNSUPPORTED, "device '%s' takes whole models, no kernels", device);

@@ -14,6 +14,7 @@
 #include "ir/type_text.h"
 #include "ir/verify.h"
 #include "ops/lower.h"
+#include "runtime/device.h"
 #include "runtime/engine_impl.h"
 #include "runtime/precision.h"
 #include "runtime/session_graph.h"
@@ -45,12 +46,6 @@ struct hone_session {
 };
 
 /* ---- making ---- */
-
-static hone_status_t find_backend(const char* device, const hone_backend_t** out_backend) {
-  *out_backend = hone_backend_find(device);
-  if (*out_backend) return NULL;
-  return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", device);
-}
 
 static hone_status_t lower(const hone_session_t* session, bool loose, hone_graph_t** out_graph) {
   const hone_session_options_t* options = &session->options;
@@ -114,7 +109,7 @@ static hone_status_t open_device(hone_session_t* session, const hone_session_opt
                               .threads = options->threads,
                               .deterministic = options->deterministic,
                               .guard = options->guard};
-  return session->backend->open(hone_device_index(options->device), &open, &session->device);
+  return hone_device_open(options->device, &open, &session->backend, &session->device);
 }
 
 static hone_status_t copy_text(const hone_session_t* session, const char* text, const char** out) {
@@ -169,7 +164,7 @@ static hone_status_t create(const hone_model_t* model, hone_graph_t* graph,
   const hone_allocator_t* allocator =
       options->allocator ? options->allocator : hone_allocator_system();
   const hone_backend_t* backend;
-  hone_status_t status = find_backend(options->device ? options->device : "ref", &backend);
+  hone_status_t status = hone_device_backend(options->device ? options->device : "ref", &backend);
   hone_session_t* session = status ? NULL : hone_alloc(allocator, sizeof *session);
   if (!session) {
     hone_graph_destroy(graph);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "loop/verify.h"
 #include "runtime/chooser.h"
+#include "runtime/device.h"
 #include "runtime/tune_model.h"
 
 /* ---- the tactic ---- */
@@ -114,13 +115,8 @@ static void close_builder(builder_t* b) {
 
 static hone_status_t open_builder(builder_t* b, const char* name,
                                   const hone_chooser_options_t* options) {
-  b->backend = hone_backend_find(name);
-  if (!b->backend)
-    return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", name);
-  if (!hone_backend_runs_kernels(b->backend))
-    return hone_status_make(HONE_UNSUPPORTED, "device '%s' runs no kernels", name);
   const hone_open_options_t open = {.struct_size = sizeof open, .allocator = b->allocator};
-  HONE_TRY(b->backend->open(hone_device_index(name), &open, &b->device));
+  HONE_TRY(hone_device_open(name, &open, &b->backend, &b->device));
   return hone_chooser_create(b->allocator, b->backend, b->device, options, &b->chooser);
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "runtime/device.h"
 
 /* Bytes of data that kernels are tried on. */
 static const size_t data_room = (size_t)1 << 30;
@@ -16,17 +17,11 @@ static const size_t data_room = (size_t)1 << 30;
 
 static hone_status_t open_device(hone_tuning_t* t) {
   const char* name = t->options.device ? t->options.device : "cpu";
-  t->backend = hone_backend_find(name);
-  if (!t->backend)
-    return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", name);
-  if (!hone_backend_runs_kernels(t->backend))
-    return hone_status_make(HONE_UNSUPPORTED,
-                            "device '%s' runs no kernels: there is nothing to tune", name);
   const hone_open_options_t open = {.struct_size = sizeof open,
                                     .allocator = t->allocator,
                                     .threads = t->options.threads,
                                     .deterministic = t->options.deterministic};
-  HONE_TRY(t->backend->open(hone_device_index(name), &open, &t->device));
+  HONE_TRY(hone_device_open(name, &open, &t->backend, &t->device));
   HONE_TRY(t->backend->stream_create(t->device, &t->shared.stream));
   t->backend->properties(t->device, &t->properties);
   t->shared = (hone_rig_shared_t){.allocator = t->allocator,

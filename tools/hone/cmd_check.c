@@ -8,6 +8,7 @@
 #include "ir/verify.h"
 #include "json.h"
 #include "ops/lower.h"
+#include "runtime/device.h"
 
 /* What was found out about one model. */
 typedef struct findings {
@@ -141,8 +142,8 @@ static hone_status_t find(hone_cli_t* cli, hone_model_t** out_model, findings_t*
   const hone_allocator_t* allocator;
   hone_onnx_options_t options = {.no_check = true};
   const char* device = hone_cli_text(cli, "device", "ref");
-  if (!hone_backend_find(device))
-    return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'", device);
+  const hone_backend_t* backend;
+  HONE_TRY(hone_device_backend(device, &backend));
   HONE_TRY(hone_cli_allocator(cli, &allocator));
   HONE_TRY(hone_onnx_load_file(allocator, hone_cli_argument(cli, 0), &options, out_model));
   HONE_TRY(examine(cli, *out_model, allocator, out));

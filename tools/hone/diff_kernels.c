@@ -13,6 +13,7 @@
 #include "line.h"
 #include "ops/lower.h"
 #include "runtime/compile.h"
+#include "runtime/device.h"
 #include "runtime/watch.h"
 
 /* The first kernel that departs. */
@@ -97,17 +98,8 @@ static hone_status_t make_graph(job_t* job) {
 }
 
 static hone_status_t open_device(job_t* job) {
-  job->backend = hone_backend_find(job->device_name);
-  if (!job->backend)
-    return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`",
-                            job->device_name);
-  if (!hone_backend_runs_kernels(job->backend))
-    return hone_status_make(HONE_UNSUPPORTED,
-                            "device '%s' takes whole graphs and has no kernels; name another with "
-                            "--device",
-                            job->device_name);
   hone_open_options_t options = {.struct_size = sizeof options, .allocator = job->run.allocator};
-  return job->backend->open(hone_device_index(job->device_name), &options, &job->device);
+  return hone_device_open(job->device_name, &options, &job->backend, &job->device);
 }
 
 static hone_status_t compile(job_t* job) {

@@ -1,4 +1,6 @@
 /* The device under test: graphs in, tensors out. */
+#include "runtime/device.h"
+
 #include <stdio.h>
 
 #include "runtime/compile.h"
@@ -17,16 +19,15 @@ static hone_status_t describe(hone_verify_device_t* device) {
 
 hone_status_t hone_verify_device_open(const char* name, int threads, bool guard,
                                       hone_verify_device_t* out_device) {
-  *out_device = (hone_verify_device_t){.name = name, .backend = hone_backend_find(name)};
-  if (!out_device->backend)
-    return hone_status_make(HONE_NOT_FOUND, "there is no device '%s'; see `hone devices`", name);
+  *out_device = (hone_verify_device_t){.name = name};
+  HONE_TRY(hone_device_backend(name, &out_device->backend));
   HONE_TRY(describe(out_device));
   if (!hone_backend_runs_kernels(out_device->backend)) return NULL;
   hone_open_options_t options = {.struct_size = sizeof options,
                                  .allocator = hone_allocator_system(),
                                  .threads = threads,
                                  .guard = guard};
-  return out_device->backend->open(hone_device_index(name), &options, &out_device->device);
+  return hone_device_open(name, &options, &out_device->backend, &out_device->device);
 }
 
 void hone_verify_device_close(hone_verify_device_t* device) {
