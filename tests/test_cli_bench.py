@@ -3,7 +3,6 @@ How long things take is nobody's business here: only that the numbers fit each o
 
 import json
 import os
-import pathlib
 import pty
 import subprocess
 
@@ -12,14 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
-HONE = BUILD / "hone"
-
-
-def hone(*args, **settings):
-    return subprocess.run([HONE, *map(str, args)], capture_output=True, text=True, timeout=120,
-                          **settings)
+from command import HONE, hone
 
 
 def bench(*args):

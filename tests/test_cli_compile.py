@@ -3,18 +3,12 @@
 import json
 import os
 import re
-import subprocess
 
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HONE = os.path.join(os.environ.get("HONE_BUILD_DIR", os.path.join(ROOT, "build", "release")), "hone")
-
-
-def hone(*args):
-    return subprocess.run([HONE, *map(str, args)], capture_output=True, text=True, timeout=120)
+from command import hone
 
 
 @pytest.fixture

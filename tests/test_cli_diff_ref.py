@@ -3,25 +3,18 @@
 Kernels are made wrong by a compiler that changes what it is given."""
 
 import json
-import os
-import pathlib
 import stat
-import subprocess
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
-HONE = BUILD / "hone"
+import command
 
 
 def hone(folder, *words, code=0, env=None):
-    done = subprocess.run([HONE, *map(str, words)], cwd=folder, capture_output=True, text=True,
-                          timeout=300, env={**os.environ, **(env or {})})
-    assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
+    done = command.hone(*words, code=code, cwd=folder, env=env)
     return done.stdout if done.stdout else done.stderr
 
 

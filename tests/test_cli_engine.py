@@ -2,10 +2,7 @@
 or ONNX; and --precision, --threads and --deterministic of models and engines."""
 
 import json
-import os
-import pathlib
 import shutil
-import subprocess
 
 import numpy as np
 import onnx
@@ -13,14 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
-HONE = BUILD / "hone"
-
-
-def hone(*args, **settings):
-    return subprocess.run([HONE, *map(str, args)], capture_output=True, text=True, timeout=300,
-                          **settings)
+from command import hone
 
 
 def run(*args, **settings):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import subprocess
 
 import numpy as np
@@ -11,14 +10,11 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
-HONE = BUILD / "hone"
+from command import HONE, ROOT, hone
 
 
 def run_hone(folder, *words, code=0):
-    done = subprocess.run([HONE, *map(str, words)], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == code, done.stdout + done.stderr
+    done = hone(*words, code=code, cwd=folder)
     assert all(len(line) <= 100 for line in done.stdout.splitlines()) or "--json" in words
     return done.stdout if code < 2 and not done.stderr else done.stderr
 

@@ -1,19 +1,12 @@
 """hone dump with passes: which run, what they leave, and what they say they did."""
 
-import os
-import pathlib
-import subprocess
+from command import ROOT, hone
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
-HONE = BUILD / "hone"
 CASES = ROOT / "tests" / "passes"
 
 
 def dump(*words, code=0):
-    done = subprocess.run([HONE, "dump", *map(str, words)], capture_output=True, text=True)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+    return hone("dump", *words, code=code)
 
 
 def test_one_pass_makes_its_golden_file():

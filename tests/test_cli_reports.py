@@ -11,21 +11,19 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.append(os.path.join(ROOT, "tests", "models"))
+import command
+from command import BUILD, HONE, ROOT
+
+sys.path.append(str(ROOT / "tests" / "models"))
 import fetch  # noqa: E402
 
-BUILD = os.environ.get("HONE_BUILD_DIR", os.path.join(ROOT, "build", "release"))
-HONE = os.path.join(BUILD, "hone")
 PEAK = os.path.join(BUILD, "tests", "tests_tools_peak_memory")
 FLOAT = TensorProto.FLOAT
 random = np.random.default_rng(1)
 
 
 def hone(*args, code=0):
-    done = subprocess.run([HONE, *map(str, args)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == code, done.stderr + done.stdout
-    return done
+    return command.hone(*args, code=code)
 
 
 def document(*args, code=0):

@@ -16,28 +16,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import command
+from command import HONE, ROOT
+
 sys.path.insert(0, str(ROOT / "tests" / "models"))
 import fetch  # noqa: E402
 
 
-def find_command():
-    """build/*/hone, newest first, or the one of the build that is under test."""
-    if os.environ.get("HONE_BUILD_DIR"):
-        return pathlib.Path(os.environ["HONE_BUILD_DIR"]) / "hone"
-    found = [path for path in ROOT.glob("build/*/hone") if path.is_file()]
-    assert found, "no build/*/hone: build first (make)"
-    return max(found, key=lambda path: path.stat().st_mtime)
-
-
-HONE = find_command()
-
-
 def hone(*args, **settings):
-    done = subprocess.run([HONE, "run", *map(str, args)], capture_output=True, text=True,
-                          errors="replace", timeout=300, **settings)
-    assert done.returncode >= 0, f"died of {signal.Signals(-done.returncode).name}: {done.stderr}"
-    return done
+    return command.hone("run", *args, **settings)
 
 
 def run(*args, **settings):

@@ -1,22 +1,15 @@
 """`hone tune` on databases: listing, exchange, and what is wrong with files."""
 
 import json
-import os
-import pathlib
 import sqlite3
-import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
-HONE = BUILD / "hone"
+from command import hone
 
 
 def tune(*words, code=0, env=None):
-    done = subprocess.run([HONE, "tune", *map(str, words)], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, **(env or {})})
-    assert done.returncode == code, done.stdout + done.stderr
+    done = hone("tune", *words, code=code, env=env)
     return done.stdout if code == 0 else done.stderr
 
 

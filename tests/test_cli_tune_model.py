@@ -1,8 +1,6 @@
 """`hone tune MODEL`: what it keeps, that compiling uses it, kills, and what it refuses."""
 
 import json
-import os
-import pathlib
 import signal
 import sqlite3
 import subprocess
@@ -13,14 +11,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
-HONE = BUILD / "hone"
+import command
+from command import HONE
 
 
 def hone(*words, code=0):
-    done = subprocess.run([HONE, *map(str, words)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == code, done.stdout + done.stderr
+    done = command.hone(*words, code=code)
     return done.stdout if code == 0 else done.stderr
 
 

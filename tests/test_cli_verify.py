@@ -2,24 +2,18 @@
 device is wrong."""
 
 import json
-import os
-import pathlib
 import re
 import stat
-import subprocess
 
 import numpy as np
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release"))
-HONE = BUILD / "hone"
+import command
+from command import ROOT
 
 
 def hone(folder, *words, code=0, env=None):
-    done = subprocess.run([HONE, *map(str, words)], cwd=folder, capture_output=True, text=True,
-                          timeout=600, env={**os.environ, **(env or {})})
-    assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
+    done = command.hone(*words, code=code, cwd=folder, env=env, timeout=600)
     return done.stdout if code < 2 else done.stderr
 
 
