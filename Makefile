@@ -1,7 +1,7 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models conformance support-matrix random-graphs soak bench bench-import bench-models bench-page peers fuzz coverage clean verify faults
+.PHONY: help demo test check build setup models conformance explain-share support-matrix random-graphs soak bench bench-import bench-models bench-page peers fuzz coverage clean verify faults
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ verify: build ## all of the conformance program on cpu and opencl, with reports 
 
 conformance: build ## the onnx backend tests and the models on ref, cpu and opencl: an hour on two cores
 	@scripts/conformance
+
+explain-share: build ## the share of each model's time that hone explain accounts for; goes on where it ended
+	@for d in cpu opencl; do HONE_LIBRARY=$$PWD/build/release/libhone.so .venv/bin/python -W ignore tests/models/explain_share.py --device $$d --missing; done
 
 support-matrix: ## docs/support.md from the results that make conformance keeps
 	@scripts/support_matrix.py

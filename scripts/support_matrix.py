@@ -16,6 +16,7 @@ DATA = os.path.join(ROOT, "tests", "conformance")
 PAGE = os.path.join(ROOT, "docs", "support.md")
 DEVICES = ["ref", "cpu", "opencl"]
 GOALS = {"cpu": 99, "opencl": 97}  # percent of what passes on ref
+SHARE = 0.95  # of a run's time, that named kernels should account for
 
 
 def read(kind, device):
@@ -115,6 +116,32 @@ def model_rows(models):
                  [1 + len(models)])
 
 
+def explained_summary(explained):
+    rows = []
+    for device, results in explained.items():
+        entries = [e for e in results["models"].values() if "error" not in e]
+        rows.append([f"`{device}`", sum(e["kernels"] >= SHARE for e in entries),
+                     sum(1 - e["between"] >= SHARE for e in entries), len(entries)])
+    return table(["backend", "in named kernels", "in named steps of any kind", "models"], rows,
+                 range(1, 4))
+
+
+def explained_rows(explained):
+    rows = []
+    for name in sorted(set().union(*(results["models"] for results in explained.values()))):
+        row = [plain(name)]
+        for results in explained.values():
+            e = results["models"].get(name, {"error": "not run"})
+            if "error" in e:
+                row += ["", "", plain(e["error"], 60)]
+            else:
+                row += [f"{100 * e['kernels']:.1f} %", f"{100 * (1 - e['between']):.1f} %",
+                        f"{e['run_us']:.0f}"]
+        rows.append(row)
+    head = [f"`{d}`: {what}" for d in explained for what in ("kernels", "steps", "us")]
+    return table(["model"] + head, rows, range(1, 1 + len(head)))
+
+
 # ---- the page ----
 
 HEAD = """# What works where
@@ -135,6 +162,13 @@ than twice what moving weights and inputs by one unit in the last place changes.
 steps are what no kernel expresses: `ref` runs them."""
 
 
+EXPLAINED = """## What `hone explain` accounts for
+
+Of the same models: how many have 95 % of a run's time in named kernels, and in steps that have a
+name (kernels, interpreted steps, loops with what they take themselves). Below, the shares of each,
+and the microseconds of a run; the rest lies between steps. `make explain-share` measures them."""
+
+
 def page():
     onnx = {d: r for d in DEVICES if (r := read("onnx", d))}
     cases = read("onnx", "cases")
@@ -144,6 +178,10 @@ def page():
     lines += ["", "### What passes on `ref` and not elsewhere"] + differences(onnx)
     if models:
         lines += ["", MODELS, ""] + model_summary(models) + [""] + model_rows(models)
+    explained = {d: r for d in DEVICES if (r := read("explain", d))}
+    if explained:
+        lines += ["", EXPLAINED, ""] + explained_summary(explained)
+        lines += [""] + explained_rows(explained)
     lines += ["", "## Operators", "",
               "Cases that pass, of those there are; bold where some do not.", ""] + operators(onnx, cases)
     return "\n".join(lines) + "\n"
