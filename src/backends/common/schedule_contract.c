@@ -536,14 +536,58 @@ static bool is_tileable(const hone_recipe_t* r, const contraction_t* c, tile_t t
          (factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1);
 }
 
+/* Weights in the order in which the sums go around, the other axes in front. */
+static bool pack_along_sums(hone_recipe_t* r, const contraction_t* c, const hone_term_t* weights) {
+  char words[HONE_MAX_RANK][24];
+  const char* layout[HONE_MAX_RANK];
+  bool is_sum[HONE_MAX_RANK] = {false};
+  int n = 0, rank = weights->buffer->rank, of_sum[MAX_LOOPS];
+  if (rank > HONE_MAX_RANK) return false;
+  for (int k = 0; k < c->n_sums; k++) {
+    of_sum[k] = axis_of(weights, c->sums[k].var);
+    if (of_sum[k] < 0 || is_sum[of_sum[k]]) return false;
+    is_sum[of_sum[k]] = true;
+  }
+  for (int i = 0; i < rank; i++)
+    if (!is_sum[i]) snprintf(words[n++], sizeof *words, "%d", i);
+  for (int k = 0; k < c->n_sums; k++) snprintf(words[n++], sizeof *words, "%d", of_sum[k]);
+  for (int i = 0; i < n; i++) layout[i] = words[i];
+  return hone_recipe_did(r, hone_sched_pack(r->kernel, weights->buffer->name, n, layout));
+}
+
+/* Where no tile can be made, as in a last layer with one output or three: the sum
+ * whose steps are consecutive in the data gets lanes instead (by schedule_rows.c),
+ * together with the one around it where both are one run. */
+static void prepare_dots(hone_recipe_t* r, contraction_t* c) {
+  const hone_term_t *weights = c->a->buffer->is_constant ? c->a : c->b, *data = c->a;
+  if (weights == c->a) data = c->b;
+  if (!weights->buffer->is_constant || data->buffer->is_constant) return;
+  c->a = data;
+  c->b = weights;
+  int best = find_innermost(r->kernel, c);
+  int64_t step, outer;
+  if (!hone_dim_is_int(c->sums[best].extent) || c->sums[best].extent.k < 2 * r->shape->lanes ||
+      !factor_of(r->kernel, data->buffer, data->index, c->sums[best].var, &step) || step != 1)
+    return;
+  order_sums(r, c);
+  if (!pack_along_sums(r, c, weights) || c->n_sums < 2) return;
+  const axis_t *last = &c->sums[c->n_sums - 1], *around = &c->sums[c->n_sums - 2];
+  if (factor_of(r->kernel, data->buffer, data->index, around->var, &outer) &&
+      outer == last->extent.k)
+    hone_recipe_did(r, hone_sched_fuse(r->kernel, around->name, last->name));
+}
+
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   contraction_t c;
   char inner[NAME], rows_inner[NAME];
   if (!recognise(r->kernel, &c, nest, r->choice->lanes_of_weights)) return false;
   tile_t tile = find_tile(r, &c);
   int64_t block = (int64_t)r->shape->lanes * tile.vectors;
-  if (hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block) return false;
-  if (!lay_out(r, &c, block)) return r->status != NULL;
+  bool is_narrow = hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block;
+  if (is_narrow || !lay_out(r, &c, block)) {
+    prepare_dots(r, &c);
+    return r->status != NULL;
+  }
   if (!cut_lanes(r, &c, block, tile.rows, inner, rows_inner)) return true;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, inner);
   if (loop) schedule_block(r, loop, c.rows ? c.rows->name : NULL, tile.rows);

@@ -276,6 +276,24 @@ static void weights_are_packed(void** state) {
   hone_str_free(&lines);
 }
 
+static void few_outputs_are_summed_in_lanes(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines,
+                  "  %0 \"x\" = input : f32[5, 9, 32]\n"
+                  "  %1 = window %0 axes=[1] shape=[3] hi=[1] step=[1] : f32[5, 7, 32, 3]\n"
+                  "  %2 = constant {");
+  for (int i = 0; i < 96; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_append(&lines,
+                  "} : f32[1, 32, 3]\n"
+                  "  %3 = contract %1 %2 dtype=f32 axes=[2, 1, 3, 2] batch=0 : f32[5, 7, 1]\n"
+                  "  return %3 \"y\"\n");
+  char* text = scheduled("", hone_str_text(&lines));
+  expect_lines(text, 4, (const char* const[]){"vector", "rfactor", "pack in1 0 2 1", "fuse k"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 static void a_row_is_summed_in_lanes(void** state) {
   char* text = scheduled("symbol \"n\" input 0 64\n",
                          "  %0 \"x\" <0 dim 0> = input : f32[n, 40]\n"
@@ -364,6 +382,7 @@ int main(void) {
       cmocka_unit_test(any_choice_keeps_results),
       cmocka_unit_test(a_product_is_tiled),
       cmocka_unit_test(weights_are_packed),
+      cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(a_row_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
       cmocka_unit_test(long_sums_are_added_by_parts),
