@@ -135,10 +135,10 @@ static void add_terms(test_t* t, hone_dim_t a, hone_dim_t b, axes_t* axes) {
   }
 }
 
-/* All pairs of axes one of which is a remainder: n * other + remainder. */
-static void add_joined(test_t* t, axes_t* axes) {
+/* All pairs of axes one of which is a remainder: n * other + remainder; so many rounds of it. */
+static void add_joined(test_t* t, int rounds, axes_t* axes) {
   int done = 0, count = axes->count;
-  for (int round = 0; round < 3; round++, done = count, count = axes->count)
+  for (int round = 0; round < rounds; round++, done = count, count = axes->count)
     for (int i = 0; i < count; i++) {
       hone_dim_t n = hone_dim_modulus(axes->first[i]);
       if (!hone_dim_same(n, hone_dim_modulus(axes->second[i])) || hone_dim_is(n, 0)) continue;
@@ -151,7 +151,14 @@ static void add_joined(test_t* t, axes_t* axes) {
 }
 
 /* Where axes come from, from what costs least to what costs most. */
-typedef enum axes_kind { AXES_OF_BUFFER, AXES_OF_TERMS, AXES_JOINED, AXES_KINDS } axes_kind_t;
+typedef enum axes_kind {
+  AXES_OF_BUFFER,
+  AXES_OF_TERMS,
+  AXES_JOINED, /* once */
+  AXES_JOINED_TWICE,
+  AXES_JOINED_THRICE,
+  AXES_KINDS
+} axes_kind_t;
 
 /* Axes of all kinds up to that one. */
 static void set_axes(test_t* t, const hone_access_t* a, const hone_access_t* b, axes_kind_t last,
@@ -162,7 +169,7 @@ static void set_axes(test_t* t, const hone_access_t* a, const hone_access_t* b, 
     add_axis(axes, in_first(t, a->index[i]), in_second(t, b->index[i]));
   for (int i = 0; i < rank && last >= AXES_OF_TERMS; i++)
     add_terms(t, a->index[i], b->index[i], axes);
-  if (last >= AXES_JOINED) add_joined(t, axes);
+  if (last >= AXES_JOINED) add_joined(t, (int)(last - AXES_JOINED) + 1, axes);
 }
 
 /* Whether equal elements along this axis mean equal x and y. */
