@@ -302,7 +302,7 @@ static bool is_output(const hone_fusion_t* f, const search_t* s, int group) {
 }
 
 typedef struct contents {
-  bool only_views, has_costly, has_choice;
+  bool only_views, has_costly, has_choice, has_stack;
   int n;
 } contents_t;
 
@@ -314,6 +314,7 @@ static contents_t contents_of(const hone_fusion_t* f, int group) {
     c.n++;
     c.only_views &= hone_fusion_is_view(node);
     c.has_costly |= hone_prim_is_transcendental(node->prim) || node->prim == HONE_PRIM_GATHER;
+    c.has_stack |= is_stack(node);
     c.has_choice |= node->prim == HONE_PRIM_PAD || node->prim == HONE_PRIM_CONCAT;
   }
   return c;
@@ -348,7 +349,8 @@ static bool may_precede(const hone_fusion_t* f, const search_t* s, int group, in
   if (map->kind != KIND_MAP) return false;
   contents_t c = contents_of(f, group);
   if (c.only_views) return is_only;
-  if (to->kind == KIND_CONTRACT) return false;
+  /* In the loops of a reduction what is on a stack could not be told apart. */
+  if (to->kind == KIND_CONTRACT || (c.has_stack && to->kind == KIND_REDUCE)) return false;
   if (!is_only) return to->kind == KIND_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;
   if (is_read_once(f, map, to) || is_stacked(f, s, group, reader)) return true;
   return !c.has_costly && !c.has_choice && c.n <= 4;
