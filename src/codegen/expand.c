@@ -40,17 +40,10 @@ hone_status_t hone_kernel_expand_unrolled(hone_kernel_t* kernel) {
 
 /* ---- scopes ---- */
 
-static bool term_reads(const hone_term_t* term, const hone_buffer_t* buffer) {
-  if (term->buffer == buffer) return true;
-  for (int i = 0; i < term->n_args; i++)
-    if (term_reads(term->args[i], buffer)) return true;
-  return false;
-}
-
 /* The only child that uses the buffer, the statement itself when it does or
  * when several children do. */
 static const hone_stmt_t* find_scope(const hone_stmt_t* stmt, const hone_buffer_t* buffer) {
-  if (stmt->buffer == buffer || (stmt->value && term_reads(stmt->value, buffer))) return stmt;
+  if (stmt->buffer == buffer || (stmt->value && hone_term_reads(stmt->value, buffer))) return stmt;
   const hone_stmt_t* found = NULL;
   for (int i = 0; i < stmt->n_body; i++) {
     const hone_stmt_t* inside = find_scope(stmt->body[i], buffer);

@@ -292,6 +292,8 @@ bool hone_index_replace(hone_kernel_t* kernel, const hone_buffer_t** buffer,
 const hone_dim_t* hone_index_copy(hone_kernel_t* kernel, int rank, const hone_dim_t* index);
 /* Whether the term mentions the symbol. */
 bool hone_term_uses(const hone_term_t* term, hone_dim_t symbol);
+/* Whether the term loads from the buffer. */
+bool hone_term_reads(const hone_term_t* term, const hone_buffer_t* buffer);
 /* Offset in elements of buffer[index]. */
 hone_dim_t hone_buffer_offset(hone_kernel_t* kernel, const hone_buffer_t* buffer,
                               const hone_dim_t* index);

@@ -277,6 +277,13 @@ const hone_term_t* hone_term_neutral(hone_kernel_t* kernel, hone_combine_t combi
 
 /* Only terms that have the symbol's bit are looked into: a shared one that has
  * it ends the search at once. */
+bool hone_term_reads(const hone_term_t* term, const hone_buffer_t* buffer) {
+  if (term->buffer == buffer) return true;
+  for (int i = 0; i < term->n_args; i++)
+    if (hone_term_reads(term->args[i], buffer)) return true;
+  return false;
+}
+
 bool hone_term_uses(const hone_term_t* term, hone_dim_t symbol) {
   if (!(term->symbols >> (hone_dim_as_symbol(symbol)->id % 64) & 1)) return false;
   if (term->kind == HONE_TERM_INDEX) return hone_dim_uses(term->dim, symbol);

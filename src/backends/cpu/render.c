@@ -126,8 +126,24 @@ static void render_stmt(hone_renderer_t* r, const hone_stmt_t* stmt) {
   hone_map_free(&done);
 }
 
+/* Stores that stand together; gives how many. */
+static int render_stores(hone_renderer_t* r, const hone_stmt_t* stmt, int first) {
+  const hone_stmt_t* const* stores = (const hone_stmt_t* const*)stmt->body + first;
+  hone_map_t done;
+  int n = 0;
+  hone_map_init(&done, r->kernel->allocator);
+  while (first + n < stmt->n_body && hone_render_may_follow(stores, n, stores[n]))
+    hone_render_store(r, stores[n++], &done);
+  hone_map_free(&done);
+  return n;
+}
+
 static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt) {
-  for (int i = 0; i < stmt->n_body; i++) render_stmt(r, stmt->body[i]);
+  for (int i = 0; i < stmt->n_body;) {
+    int together = render_stores(r, stmt, i);
+    if (together == 0) render_stmt(r, stmt->body[i]);
+    i += together ? together : 1;
+  }
 }
 
 /* ---- the function ---- */
@@ -228,6 +244,7 @@ hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int
   HONE_TRY(hone_kernel_clone(kernel, &r.kernel));
   hone_status_t status = hone_render_fit_vectors(r.kernel, lanes);
   if (!status) status = hone_kernel_expand_unrolled(r.kernel);
+  if (!status) status = hone_render_join_vectors(r.kernel);
   size_t n = (size_t)r.kernel->n_buffers;
   r.storage = hone_arena_array(r.kernel->arena, n, sizeof *r.storage);
   r.scopes = hone_arena_array(r.kernel->arena, n, sizeof *r.scopes);

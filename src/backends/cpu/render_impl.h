@@ -38,6 +38,11 @@ const char* hone_cpu_storage_type(hone_dtype_t dtype);
 
 /* render_fit.c: makes every vector loop as long as vectors are. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_render_fit_vectors(hone_kernel_t* kernel, int lanes);
+/* render_together.c: vector loops that stand together become one. Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_render_join_vectors(hone_kernel_t* kernel);
+/* Whether a store may share temporaries with the `n` before it: all give values to
+ * buffers of the kernel, and it reads none that they write. */
+bool hone_render_may_follow(const hone_stmt_t* const* stores, int n, const hone_stmt_t* next);
 /* render_term.c: writes what computes the term before the statement. */
 hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done);
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */

@@ -1,0 +1,112 @@
+/* Whole kernels: tests/kernels/cpu/CASE.kernel as C must be CASE.want
+ * (HONE_UPDATE_GOLDEN=1 in the environment writes it), and must compute here what
+ * the interpreter of kernels computes. */
+#include "backends/cpu/render.h"
+
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/testing/test.h"
+#include "hone/function.h"
+#include "loop/interpret.h"
+#include "loop/text.h"
+
+enum { LANES = 8, MOST_BUFFERS = 8, TEXT = 1 << 16 };
+
+/* Terminated, to be freed; NULL when there is no such file. */
+static char* read_text(const char* path) {
+  FILE* file = fopen(path, "rb");
+  if (!file) return NULL;
+  char* text = calloc(1, TEXT);
+  assert_non_null(text);
+  text[fread(text, 1, TEXT - 1, file)] = 0;
+  fclose(file);
+  return text;
+}
+
+static hone_kernel_t* read_kernel(const char* path) {
+  hone_kernel_t* kernel;
+  char* text = read_text(path);
+  assert_non_null(text);
+  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  free(text);
+  return kernel;
+}
+
+static void check_source(const char* path, const hone_kernel_t* kernel) {
+  char golden_path[512];
+  hone_target_t target;
+  hone_str_t source;
+  hone_str_init(&source, NULL);
+  assert_ok(hone_target_parse("x86-64-v3", &target));
+  assert_ok(hone_cpu_render(kernel, kernel->name, LANES, &target, &source));
+  snprintf(golden_path, sizeof golden_path, "%.*s.want", (int)(strrchr(path, '.') - path), path);
+  const char* text = hone_str_text(&source);
+  if (getenv("HONE_UPDATE_GOLDEN")) assert_ok(hone_file_write(golden_path, text, strlen(text)));
+  char* golden = read_text(golden_path);
+  if (!golden) fail_msg("%s is not there; HONE_UPDATE_GOLDEN=1 writes it", golden_path);
+  assert_string_equal(text, golden);
+  free(golden);
+  hone_str_free(&source);
+}
+
+/* Tensors of f32 for the kernel's parameters, all sizes of which are numbers. */
+static int make_tensors(const hone_kernel_t* kernel, hone_tensor_t** out) {
+  int n = 0;
+  for (; n < kernel->n_buffers && kernel->buffers[n]->space == HONE_SPACE_GLOBAL; n++) {
+    const hone_buffer_t* buffer = kernel->buffers[n];
+    int64_t dims[HONE_MAX_RANK];
+    assert_true(n < MOST_BUFFERS && buffer->dtype == HONE_F32);
+    for (int i = 0; i < buffer->rank; i++) dims[i] = buffer->dims[i].k;
+    assert_ok(hone_tensor_create(NULL, HONE_F32, buffer->rank, dims, &out[n]));
+    float* element = hone_tensor_data(out[n]);
+    for (int64_t i = 0; i < hone_tensor_count(out[n]); i++)
+      element[i] = (float)(hone_random_u32((uint64_t)n, (uint64_t)i) % 2001) / 1000.0f - 1;
+  }
+  return n;
+}
+
+static void check_run(hone_kernel_t* kernel) {
+  hone_tensor_t *got[MOST_BUFFERS], *want[MOST_BUFFERS];
+  void* data[MOST_BUFFERS];
+  hone_function_t* function;
+  int n = make_tensors(kernel, got);
+  assert_int_equal(make_tensors(kernel, want), n);
+  for (int i = 0; i < n; i++) data[i] = hone_tensor_data(want[i]);
+  assert_ok(hone_kernel_interpret(kernel, NULL, data));
+  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
+  assert_ok(hone_function_run(function, 0, NULL, n, got));
+  for (int i = 0; i < n; i++) {
+    const float *x = hone_tensor_data(got[i]), *y = data[i];
+    for (int64_t k = 0; k < hone_tensor_count(got[i]); k++)
+      if (fabsf(x[k] - y[k]) > 1e-5f * (1 + fabsf(y[k])))
+        fail_msg("%s: %s[%lld] is %g, not %g", kernel->name, kernel->buffers[i]->name, (long long)k,
+                 (double)x[k], (double)y[k]);
+    hone_tensor_release(got[i]);
+    hone_tensor_release(want[i]);
+  }
+  hone_function_destroy(function);
+}
+
+static void sources_are_as_wanted_and_right(void** state) {
+  glob_t cases;
+  assert_int_equal(glob("tests/kernels/cpu/*.kernel", 0, NULL, &cases), 0);
+  for (size_t i = 0; i < cases.gl_pathc; i++) {
+    hone_kernel_t* kernel = read_kernel(cases.gl_pathv[i]);
+    check_source(cases.gl_pathv[i], kernel);
+    check_run(kernel);
+    hone_kernel_destroy(kernel);
+  }
+  globfree(&cases);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sources_are_as_wanted_and_right)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

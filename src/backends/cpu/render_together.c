@@ -1,0 +1,57 @@
+/* Stores that are written out one behind the other have much in common: what a tile
+ * loads, and sums of that. Vectors over the same lanes become one loop with all of
+ * their stores, and stores that stand together share their temporaries, which
+ * leaves the C compiler a small part of the text. */
+#include "backends/cpu/render_impl.h"
+#include "base/memory.h"
+
+enum { MOST_TOGETHER = 64 };
+
+static bool is_plain_store(const hone_stmt_t* stmt) {
+  return stmt->kind == HONE_STMT_STORE && stmt->combine == HONE_COMBINE_SET &&
+         stmt->buffer->space == HONE_SPACE_GLOBAL;
+}
+
+bool hone_render_may_follow(const hone_stmt_t* const* stores, int n, const hone_stmt_t* next) {
+  if (!is_plain_store(next) || n >= MOST_TOGETHER) return false;
+  for (int i = 0; i < n; i++)
+    if (!is_plain_store(stores[i]) || hone_term_reads(next->value, stores[i]->buffer)) return false;
+  return true;
+}
+
+static bool is_vector(const hone_stmt_t* stmt) {
+  return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_VECTOR && !stmt->intrinsic;
+}
+
+static bool may_join(const hone_stmt_t* loop, const hone_stmt_t* next) {
+  if (!is_vector(next) || !hone_dim_same(loop->extent, next->extent) ||
+      loop->n_body + next->n_body > MOST_TOGETHER)
+    return false;
+  for (int i = 0; i < next->n_body; i++)
+    if (!hone_render_may_follow((const hone_stmt_t* const*)loop->body, loop->n_body, next->body[i]))
+      return false;
+  return true;
+}
+
+/* Moves the stores of the next loop behind those of this one. */
+static bool join(hone_kernel_t* kernel, hone_stmt_t* loop, hone_stmt_t* next) {
+  hone_stmt_remove(next);
+  for (int i = 0; i < next->n_body; i++)
+    if (!hone_stmt_replace_var(kernel, next->body[i], next->var, loop->var) ||
+        !hone_stmt_insert(kernel, loop, -1, next->body[i]))
+      return false;
+  return true;
+}
+
+static bool join_in(void* self, hone_stmt_t* stmt) {
+  hone_kernel_t* kernel = self;
+  for (int i = 0; i < stmt->n_body; i++)
+    while (is_vector(stmt->body[i]) && i + 1 < stmt->n_body &&
+           may_join(stmt->body[i], stmt->body[i + 1]))
+      if (!join(kernel, stmt->body[i], stmt->body[i + 1])) return false;
+  return true;
+}
+
+hone_status_t hone_render_join_vectors(hone_kernel_t* kernel) {
+  return hone_stmt_walk(kernel->root, join_in, kernel) ? NULL : hone_oom();
+}
