@@ -260,8 +260,38 @@ static const hone_made_t* make(hone_lowering_t* l, const hone_value_t* value, ho
   return made;
 }
 
+/* Products that nothing is summed over need no loops, and no place to be summed in. Added
+ * to 0 all the same, as sums are: -0 becomes 0. */
+static const hone_term_t* lower_product(hone_lowering_t* l, const hone_value_t* value,
+                                        const hone_place_t* at) {
+  const hone_node_t* node = value->node;
+  hone_dtype_t dtype = accumulator(value->type.dtype);
+  hone_place_t from[2][HONE_MAX_RANK];
+  const hone_term_t* factors[2];
+  if (!contract_places(l, value, at, from)) return NULL;
+  for (int side = 0; side < 2; side++) {
+    factors[side] = hone_lower_element(l, node->inputs[side], from[side]);
+    if (!factors[side]) return NULL;
+    factors[side] = cast(l, cast(l, factors[side], node->dtype), dtype);
+  }
+  if (!factors[0] || !factors[1]) return NULL;
+  const hone_term_t* product = hone_term_binary(l->kernel, HONE_PRIM_MUL, factors[0], factors[1]);
+  const hone_term_t* zero = hone_term_number(l->kernel, dtype, 0);
+  if (!product || !zero) return NULL;
+  const hone_term_t* sum = hone_term_binary(l->kernel, HONE_PRIM_ADD, product, zero);
+  return sum ? cast(l, sum, value->type.dtype) : NULL;
+}
+
+static bool is_product(const hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CONTRACT) return false;
+  for (int64_t i = 2 * node->n_batch; i < node->n_axes; i += 2)
+    if (!hone_dim_is(node->inputs[0]->type.dims[node->axes[i]], 1)) return false;
+  return true;
+}
+
 const hone_term_t* hone_lower_anchor(hone_lowering_t* l, const hone_value_t* value,
                                      const hone_place_t* at) {
+  if (is_product(value->node)) return lower_product(l, value, at);
   hone_lowering_note_rows(l, value, at);
   uint64_t rows = row_axes(l, value);
   if (!rows && is_map(value)) return hone_lower_map(l, value, at);

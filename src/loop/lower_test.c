@@ -74,6 +74,22 @@ static void pads_are_borders_around_their_operand(void** state) {
       "}\n");
 }
 
+/* Neither batches alone nor an axis of extent 1 make a sum. */
+static void products_need_no_place_of_their_own(void** state) {
+  (void)state;
+  expect_body(
+      "  %0 = input : f32[4, 1, 5]\n"
+      "  %1 = input : f32[4, 1]\n"
+      "  %2 = contract %0 %1 dtype=f32 axes=[0, 0, 1, 1] batch=1 : f32[4, 5]\n"
+      "  return %2\n",
+      "  for i in 4 {\n"
+      "    for i1 in 5 {\n"
+      "      out0[i, i1] = add(mul(in0[i, 0, i1], in1[i, 0]), f32(0))\n"
+      "    }\n"
+      "  }\n"
+      "}\n");
+}
+
 /* Sides of the same extent are stored by the same loops, corners once. */
 static void parts_and_pads_nest(void** state) {
   (void)state;
@@ -111,6 +127,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters_come_before_scratch),
       cmocka_unit_test(pads_are_borders_around_their_operand),
+      cmocka_unit_test(products_need_no_place_of_their_own),
       cmocka_unit_test(parts_and_pads_nest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

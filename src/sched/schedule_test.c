@@ -196,6 +196,8 @@ static void kinds_are_checked(void** state) {
   assert_refused("concat", "", "vectorize j", "2, 4, 8");
   assert_refused("matmul", "split k 4", "vectorize k.i", "rfactor");
   assert_refused("matmul", "", "vectorize j", "more than stores");
+  assert_refused("outer", "", "vectorize j", "each lane needs acc");
+  assert_same("outer", "distribute j\nvectorize j.0\nvectorize j.1\nvectorize j.2");
   assert_refused("concat", "", "parallel j", "outermost");
   assert_refused("sum_all", "", "parallel i", "same element of out");
   assert_refused("sum_all", "", "unroll i", "known");

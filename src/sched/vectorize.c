@@ -1,9 +1,24 @@
 /* vectorize: the rounds of an innermost loop become lanes of vectors. */
 #include "base/memory.h"
+#include "loop/access.h"
 #include "sched/common/depend.h"
 #include "sched/common/edit.h"
 
 enum { MAX_LANES = 64 };
+
+/* What each round has for itself would be one thing for all lanes. */
+static hone_status_t check_scratch(hone_kernel_t* kernel, const hone_stmt_t* loop) {
+  size_t bytes = (size_t)kernel->n_buffers * sizeof(hone_stmt_t*);
+  hone_stmt_t** owners = hone_alloc(kernel->allocator, bytes);
+  hone_status_t status = owners ? hone_access_owners(kernel, owners) : hone_oom();
+  for (int i = 0; i < kernel->n_buffers && !status; i++)
+    if (kernel->buffers[i]->role == HONE_ROLE_SCRATCH && owners[i] &&
+        hone_stmt_is_inside(owners[i], loop))
+      status = hone_sched_refuse("vectorize %s: each lane needs %s for itself; distribute it first",
+                                 loop->name, kernel->buffers[i]->name);
+  hone_free(kernel->allocator, owners, bytes);
+  return status;
+}
 
 static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
   int64_t n = loop->extent.k;
@@ -15,6 +30,7 @@ static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
       return hone_sched_refuse("vectorize %s: there is more than stores in it", loop->name);
   }
   const hone_buffer_t* buffer;
+  HONE_TRY(check_scratch(kernel, loop));
   HONE_TRY(hone_depend_rounds(kernel, loop, false, &buffer));
   if (buffer && loop->is_reduction)
     return hone_sched_refuse("vectorize %s: its rounds add to one element of %s; rfactor it first",

@@ -113,7 +113,8 @@ class Engine:
 
 
 def compile(model, device="cpu", dims=None, precision="fp32", threads=0, deterministic=False,
-            target=None, passes_off=(), mem_limit=None, explain=False, tuned=True, exact=False):
+            target=None, passes_off=(), mem_limit=None, explain=False, tuned=True, exact=False,
+            guard=False):
     """Compiles a model (a Model, or what Model takes) to an Engine.
 
     `precision`: "fp32"; "bf16" or "fp16" for weights and operands of convolutions and matrix
@@ -121,7 +122,8 @@ def compile(model, device="cpu", dims=None, precision="fp32", threads=0, determi
     this one ("x86-64-v3", "aarch64"). `passes_off`: names of graph passes not to run. `explain`: keep
     what is made on the way (Engine.texts, Engine.passes). `tuned`: whether to ask what `hone.tune`
     found, or the path of a database of it. `exact`: nothing that loses precision for speed, such as
-    convolutions by tiles with fewer products."""
+    convolutions by tiles with fewer products. `guard`: kernels that access memory outside of their
+    buffers are found and named, wherever the engine runs; slow."""
     start = time.perf_counter()
     loaded = model if isinstance(model, Model) else Model(model)
     load_ms = (time.perf_counter() - start) * 1e3
@@ -129,7 +131,7 @@ def compile(model, device="cpu", dims=None, precision="fp32", threads=0, determi
     options = keep.hold(ffi.new("hone_engine_options_t*"))
     options.struct_size = ffi.sizeof("hone_engine_options_t")
     options.device, options.target = keep.text(device), keep.text(target)
-    options.precision, options.exact = keep.text(precision), exact
+    options.precision, options.exact, options.guard = keep.text(precision), exact, guard
     options.no_tuned, options.tuned_database = keep.tuned(tuned)
     options.threads, options.deterministic = threads, deterministic
     options.n_dims, options.dims = keep.dims(dims or {})

@@ -72,6 +72,25 @@ def test_an_engine_is_run_and_saved_and_loaded(engine, x, right, tmp_path):
     np.testing.assert_array_equal(loaded.run_list([x])[0], engine.run_list([x])[0])
 
 
+def test_convolutions_by_tiles_and_exact_ones():
+    random = np.random.default_rng(2)
+    w = random.standard_normal((32, 32, 3, 3)).astype(np.float32)
+    model = model_of([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
+                     [("x", TensorProto.FLOAT, ["n", 32, 38, 40])],
+                     [("y", TensorProto.FLOAT, ["n", 32, 38, 40])], [("w", w)])
+    x = random.standard_normal((2, 32, 38, 40)).astype(np.float32)
+    right = hone.run(model, [x])["y"]
+    tiles = hone.compile(model, explain=True)
+    exact = hone.compile(model, explain=True, exact=True)
+    rewrites = [{p["pass"]: p["rewrites"] for p in engine.passes}.get("winograd", 0)
+                for engine in (tiles, exact)]
+    assert rewrites == [1, 0]
+    assert error(tiles(x), right) < 1e-5 and error(exact(x), right) < 1e-5
+    assert error(hone.Session(model, device="cpu", exact=True).run([x])["y"], right) < 1e-5
+    guarded = hone.compile(model, guard=True)
+    assert error(guarded(x), right) < 1e-5
+
+
 def test_sessions_outlive_names(network, x, right):
     session = hone.compile(network).session()
     gc.collect()

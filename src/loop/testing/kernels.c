@@ -108,6 +108,22 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {0}},
+    /* A product in a place of its own for each element. */
+    {"outer",
+     "kernel outer {\n"
+     "  input x: f32[6] = 0\n"
+     "  input y: f32[8] = 1\n"
+     "  output out: f32[6, 8] = 0\n"
+     "  local acc: f32[]\n"
+     "  for i in 6 {\n"
+     "    for j in 8 {\n"
+     "      acc[] = f32(0)\n"
+     "      acc[] += mul(x[i], y[j])\n"
+     "      out[i, j] = acc[]\n"
+     "    }\n"
+     "  }\n"
+     "}\n",
+     {0}},
     {"border",
      "kernel border {\n"
      "  size n 0..50\n"
