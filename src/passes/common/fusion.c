@@ -7,7 +7,9 @@
 #include "ir/outline.h"
 #include "passes/common/match.h"
 
-enum { MAX_ROW = 16 << 10, MAX_STACK = 8 };
+/* MAX_TREE: how often a node may be reached from one below it in its group. Who looks at
+ * what a kernel computes goes every way there is; chains of x * f(x) double them. */
+enum { MAX_ROW = 16 << 10, MAX_STACK = 8, MAX_TREE = 10000 };
 
 typedef enum kind {
   KIND_MAP,      /* elementwise and movement */
@@ -153,6 +155,7 @@ typedef struct search {
   int* uses;           /* by value: readers, and outputs of the graph */
   int* seen;           /* by node: the number of the last search that came by */
   int number;
+  int* tree; /* by node: how many nodes of its group are above it, each counted for every way */
 } search_t;
 
 /* Whether the group is among the ancestors of the node, through others. A group
@@ -188,6 +191,39 @@ static bool is_cut(search_t* s, int from, int to) {
     }
   }
   return false;
+}
+
+/* Counts the ways above a node as if `one` and `other` were one group. What has loops of
+ * its own is computed once, and asked of no further. */
+static int count_tree(const search_t* s, int index, int one, int other) {
+  const hone_node_t* node = s->f->graph->nodes[index];
+  int64_t count = 1;
+  if (kind_of(node) != KIND_MAP) return 1;
+  for (int i = 0; i < node->n_inputs; i++) {
+    int input = node->inputs[i] ? s->index_of[node->inputs[i]->id] : -1;
+    int g = input < 0 ? -1 : group_at(s->f, input);
+    if (g >= 0 && (g == one || g == other)) count += s->tree[input];
+  }
+  return count > MAX_TREE ? MAX_TREE + 1 : (int)count;
+}
+
+/* Whether all would be looked at too often in one group. */
+static bool grows_too_large(const search_t* s, int one, int other) {
+  const hone_fusion_group_t *a = &s->f->groups[one], *b = &s->f->groups[other];
+  int first = a->first < b->first ? a->first : b->first;
+  int last = a->last > b->last ? a->last : b->last;
+  bool is_large = false;
+  for (int i = first; i <= last; i++) {
+    int g = group_at(s->f, i);
+    if (g < 0 || (g != one && g != other)) continue;
+    s->tree[i] = count_tree(s, i, one, other);
+    is_large |= s->tree[i] > MAX_TREE;
+  }
+  for (int i = first; i <= last && is_large; i++) { /* as they were */
+    int g = group_at(s->f, i);
+    if (g >= 0 && (g == one || g == other)) s->tree[i] = count_tree(s, i, g, g);
+  }
+  return is_large;
 }
 
 static void merge(hone_fusion_t* f, int from, int into) {
@@ -272,7 +308,8 @@ static void join_forwards(hone_fusion_t* f, search_t* s, int index) {
         (f->groups[g].kind == f->groups[best].kind && f->groups[g].last > f->groups[best].last);
     if (better && !is_cut(s, g, own)) best = g;
   }
-  if (best >= 0) merge(f, own, best);
+  s->tree[index] = 1;
+  if (best >= 0 && !grows_too_large(s, own, best)) merge(f, own, best);
 }
 
 /* ---- backwards ---- */
@@ -362,7 +399,8 @@ static bool join_backwards(hone_fusion_t* f, search_t* s, int group) {
   bool is_only;
   int reader = only_reader(f, s, group, &is_only);
   if (is_output(f, s, group)) is_only = false;
-  if (reader < 0 || !may_precede(f, s, group, reader, is_only) || is_cut(s, group, reader))
+  if (reader < 0 || !may_precede(f, s, group, reader, is_only) || is_cut(s, group, reader) ||
+      grows_too_large(s, group, reader))
     return false;
   merge(f, group, reader);
   return true;
@@ -409,9 +447,9 @@ static void count_uses(const hone_graph_t* graph, int* uses) {
   for (int i = 0; i < graph->n_outputs; i++) uses[graph->outputs[i]->id]++;
 }
 
-static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen) {
+static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen, int* tree) {
   const hone_graph_t* graph = f->graph;
-  search_t s = {.f = f, .index_of = index_of, .uses = uses, .seen = seen};
+  search_t s = {.f = f, .index_of = index_of, .uses = uses, .seen = seen, .tree = tree};
   count_uses(graph, uses);
   for (int i = 0; i < graph->n_nodes; i++) {
     f->group_of[i] = -1;
@@ -437,11 +475,13 @@ hone_status_t hone_fusion_plan(const hone_graph_t* graph, hone_fusion_t* out_fus
   int* index_of = hone_alloc(allocator, values * sizeof *index_of);
   int* uses = hone_alloc(allocator, values * sizeof *uses);
   int* seen = hone_alloc(allocator, nodes * sizeof *seen);
-  bool ok = out_fusion->group_of && out_fusion->groups && index_of && uses && seen;
-  hone_status_t status = ok ? plan(out_fusion, index_of, uses, seen) : hone_oom();
+  int* tree = hone_alloc(allocator, nodes * sizeof *tree);
+  bool ok = out_fusion->group_of && out_fusion->groups && index_of && uses && seen && tree;
+  hone_status_t status = ok ? plan(out_fusion, index_of, uses, seen, tree) : hone_oom();
   hone_free(allocator, uses, values * sizeof *uses);
   hone_free(allocator, index_of, values * sizeof *index_of);
   hone_free(allocator, seen, nodes * sizeof *seen);
+  hone_free(allocator, tree, nodes * sizeof *tree);
   if (status) hone_fusion_free(out_fusion);
   return status;
 }
