@@ -97,7 +97,7 @@ static bool recognise(const hone_node_t* node, conv_t* c) {
 /* Both ways as the multiply-adds that they take the time of, for one pair of a
  * channel and a filter. Transformed weights have four times the bytes, most of
  * which come from memory in each run; patches and results are written and
- * read again in a far cache. Measured on x86 with AVX2 and AVX-512. */
+ * read again in a far cache. Fitted on x86 with AVX2. */
 static bool pays(const conv_t* c) {
   enum { LEAST_CHANNELS = 24 };
   const double weight_bytes = (PLACES - WINDOW * WINDOW) * 4, per_byte = 2.5, per_far_byte = 3;
