@@ -172,6 +172,19 @@ static bool contract_places(hone_lowering_t* l, const hone_value_t* value, const
   return true;
 }
 
+/* The product of the operands' elements at these places; NULL when that fails. */
+static const hone_term_t* product_of(hone_lowering_t* l, const hone_node_t* node,
+                                     hone_dtype_t dtype, hone_place_t (*from)[HONE_MAX_RANK]) {
+  const hone_term_t* factors[2];
+  for (int side = 0; side < 2; side++) {
+    factors[side] = hone_lower_element(l, node->inputs[side], from[side]);
+    if (!factors[side]) return NULL;
+    factors[side] = cast(l, cast(l, factors[side], node->dtype), dtype);
+    if (!factors[side]) return NULL;
+  }
+  return hone_term_binary(l->kernel, HONE_PRIM_MUL, factors[0], factors[1]);
+}
+
 static bool build_contract(hone_lowering_t* l, const hone_value_t* value, const hone_place_t* at,
                            const hone_buffer_t* buffer, const hone_dim_t* index) {
   const hone_node_t* node = value->node;
@@ -179,15 +192,7 @@ static bool build_contract(hone_lowering_t* l, const hone_value_t* value, const 
   hone_place_t from[2][HONE_MAX_RANK];
   if (!store(l, buffer, index, HONE_COMBINE_SET, zero) || !contract_places(l, value, at, from))
     return false;
-  const hone_term_t* factors[2];
-  for (int side = 0; side < 2; side++) {
-    factors[side] = hone_lower_element(l, node->inputs[side], from[side]);
-    if (!factors[side]) return false;
-    factors[side] = cast(l, cast(l, factors[side], node->dtype), buffer->dtype);
-    if (!factors[side]) return false;
-  }
-  const hone_term_t* product = hone_term_binary(l->kernel, HONE_PRIM_MUL, factors[0], factors[1]);
-  return store(l, buffer, index, HONE_COMBINE_ADD, product);
+  return store(l, buffer, index, HONE_COMBINE_ADD, product_of(l, node, buffer->dtype, from));
 }
 
 static bool build(hone_lowering_t* l, const hone_value_t* value, const hone_place_t* at,
@@ -267,15 +272,8 @@ static const hone_term_t* lower_product(hone_lowering_t* l, const hone_value_t* 
   const hone_node_t* node = value->node;
   hone_dtype_t dtype = accumulator(value->type.dtype);
   hone_place_t from[2][HONE_MAX_RANK];
-  const hone_term_t* factors[2];
   if (!contract_places(l, value, at, from)) return NULL;
-  for (int side = 0; side < 2; side++) {
-    factors[side] = hone_lower_element(l, node->inputs[side], from[side]);
-    if (!factors[side]) return NULL;
-    factors[side] = cast(l, cast(l, factors[side], node->dtype), dtype);
-  }
-  if (!factors[0] || !factors[1]) return NULL;
-  const hone_term_t* product = hone_term_binary(l->kernel, HONE_PRIM_MUL, factors[0], factors[1]);
+  const hone_term_t* product = product_of(l, node, dtype, from);
   const hone_term_t* zero = hone_term_number(l->kernel, dtype, 0);
   if (!product || !zero) return NULL;
   const hone_term_t* sum = hone_term_binary(l->kernel, HONE_PRIM_ADD, product, zero);

@@ -158,13 +158,18 @@ def save(results, kind="models"):
     os.replace(path + ".part", path)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def arguments(description):
+    """What this program and its twins over the same models are told."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("sets", nargs="*", default=["ci", "more"])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--only", default="")
     parser.add_argument("--missing", action="store_true")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    args = arguments(__doc__)
     rows, errors = fetch.fetch(args.sets)
     errors += fetch.fetch(["pictures"])[1]
     counts = collections.Counter(failed=len(errors))

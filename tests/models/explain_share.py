@@ -10,7 +10,6 @@ those that are there, so that a run that was ended goes on.
 usage: explain_share.py [ci] [more] --device cpu [--only REGEX] [--missing]
 """
 
-import argparse
 import json
 import os
 import re
@@ -70,12 +69,7 @@ def shares(entry):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=["ci", "more"])
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--missing", action="store_true")
-    args = parser.parse_args()
+    args = against_ref.arguments(__doc__)
     rows, _ = fetch.fetch(args.sets)
     fetch.fetch(["pictures"])
     results = against_ref.load(args.device, "explain")

@@ -41,8 +41,8 @@ static void look_at_term(nest_t* nest, const hone_term_t* term, bool in_conditio
     look_at_term(nest, term->args[i], in_condition || (is_choice && i == 0));
 }
 
-/* Of a chain of choices the conditions are looked at, and the operands of the
- * last: one operand of each may be as large as all. */
+/* The nest that begins at `top`, and which of its loops decide; false where there is
+ * more in it than serial loops around stores. */
 static bool look(hone_kernel_t* kernel, hone_stmt_t* top, nest_t* nest) {
   *nest = (nest_t){.kernel = kernel};
   for (hone_stmt_t* loop = top; loop; loop = hone_only_loop(loop)) {

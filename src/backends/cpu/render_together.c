@@ -14,8 +14,11 @@ static bool is_plain_store(const hone_stmt_t* stmt) {
 
 bool hone_render_may_follow(const hone_stmt_t* const* stores, int n, const hone_stmt_t* next) {
   if (!is_plain_store(next) || n >= MOST_TOGETHER) return false;
-  for (int i = 0; i < n; i++)
-    if (!is_plain_store(stores[i]) || hone_term_reads(next->value, stores[i]->buffer)) return false;
+  for (int i = 0; i < n; i++) {
+    if (!is_plain_store(stores[i])) return false;
+    bool is_asked = i > 0 && stores[i]->buffer == stores[i - 1]->buffer;
+    if (!is_asked && hone_term_reads(next->value, stores[i]->buffer)) return false;
+  }
   return true;
 }
 

@@ -308,8 +308,11 @@ static void join_forwards(hone_fusion_t* f, search_t* s, int index) {
         (f->groups[g].kind == f->groups[best].kind && f->groups[g].last > f->groups[best].last);
     if (better && !is_cut(s, g, own)) best = g;
   }
-  s->tree[index] = 1;
-  if (best >= 0 && !grows_too_large(s, own, best)) merge(f, own, best);
+  s->tree[index] = best < 0 ? 1 : count_tree(s, index, best, best);
+  if (s->tree[index] > MAX_TREE)
+    s->tree[index] = 1;
+  else if (best >= 0)
+    merge(f, own, best);
 }
 
 /* ---- backwards ---- */
