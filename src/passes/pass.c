@@ -76,7 +76,7 @@ static void print_lines(const hone_pass_line_t* line, const char* indent, hone_s
 
 void hone_pass_report_print(const hone_pass_report_t* report, hone_str_t* out) {
   for (const hone_pass_result_t* r = report->first; r; r = r->next) {
-    if (!r->count) continue;
+    if (!r->count && !r->lines) continue;
     hone_str_appendf(out, "%-14s %6lld rewrites, %lld -> %lld nodes, %.1f ms\n", r->pass,
                      (long long)r->count, (long long)r->nodes_before, (long long)r->nodes_after,
                      (double)r->duration_ns / 1e6);

@@ -40,6 +40,7 @@ typedef struct hone_pass_options {
   bool fast_math;                  /* rewrites that change rounding are welcome */
   bool exact;                      /* no rewrites that lose precision for speed */
   hone_dtype_t precision;          /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
+  bool widens;                     /* products of `precision` are slower than of f32 here */
   bool details;                    /* report each rewrite, not only each pass */
   bool verify;                     /* run the verifier after each pass, as debug builds do */
   double fold_growth;              /* constants may grow this much by folding; 0: 4 */
@@ -115,7 +116,7 @@ HONE_MUST_USE hone_status_t hone_passes_run(hone_graph_t* graph, const hone_pass
 HONE_MUST_USE hone_status_t hone_pass_report_create(const hone_allocator_t* allocator,
                                                     hone_pass_report_t* out_report);
 void hone_pass_report_destroy(hone_pass_report_t* report);
-/* Text for people: passes that changed something, what each did. */
+/* Text for people: passes that changed or noted something, what each did. */
 void hone_pass_report_print(const hone_pass_report_t* report, hone_str_t* out);
 
 /* A JSON array with an object for each pass that ran: pass, phase, rewrites,

@@ -5,7 +5,10 @@
  * f32: softmax, normalization, reductions, and inputs and outputs of the model.
  *
  * Runs only where options->precision asks for it. Weights that an f16 cannot hold
- * keep their contraction in f32. */
+ * keep their contraction in f32. Where the device has no fast products of narrow
+ * numbers (options->widens), widening them costs more than their bytes save, but
+ * for weights that are used so few times that reading them is what takes the time:
+ * all other contractions stay in f32 there. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -18,7 +21,8 @@ enum { MAX_MOVES = 24, ROW = 1024 };
 
 typedef struct narrowing {
   hone_dtype_t dtype;
-  int64_t bytes; /* of weights, as they are now */
+  int64_t bytes;  /* of weights, as they are now */
+  int64_t stayed; /* contractions left in f32, which are faster so */
 } narrowing_t;
 
 /* ---- weights ---- */
@@ -39,9 +43,13 @@ static bool only_moves(const hone_node_t* node) {
          node->prim == HONE_PRIM_WINDOW;
 }
 
-static bool weights_fit(const hone_value_t* value, hone_dtype_t dtype) {
+static const hone_value_t* before_moves(const hone_value_t* value) {
   while (only_moves(value->node)) value = value->node->inputs[0];
-  const hone_tensor_t* weights = hone_match_constant(value);
+  return value;
+}
+
+static bool weights_fit(const hone_value_t* value, hone_dtype_t dtype) {
+  const hone_tensor_t* weights = hone_match_constant(before_moves(value));
   return !weights || fits(dtype, hone_tensor_data(weights), hone_tensor_count(weights));
 }
 
@@ -86,14 +94,41 @@ static hone_value_t* narrow(hone_rewriter_t* r, hone_value_t* value, int depth) 
   return hone_rewrite_copy(r, node, inputs);
 }
 
+/* ---- whether it pays ---- */
+
+/* How many products each number of operand `side` takes part in; INT64_MAX: not known. */
+static int64_t uses(const hone_node_t* contract, int side) {
+  const hone_type_t* type = &contract->inputs[side]->type;
+  int64_t results = hone_match_count(&contract->outputs[0]->type), own = hone_match_count(type);
+  if (results <= 0 || own <= 0) return INT64_MAX;
+  double summed = 1;
+  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2)
+    summed *= (double)type->dims[contract->axes[i + side]].k;
+  return (int64_t)((double)results * summed / (double)own);
+}
+
+/* Whether narrow weights are faster even where each of them is widened for its products. */
+static bool waits_for_weights(const hone_node_t* contract) {
+  enum { FEW_USES = 4 };
+  for (int side = 0; side < 2; side++)
+    if (hone_match_constant(before_moves(contract->inputs[side])) &&
+        uses(contract, side) <= FEW_USES)
+      return true;
+  return false;
+}
+
 static bool is_f32(const hone_value_t* value) {
   return value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
-  const narrowing_t* self = r->self;
+  narrowing_t* self = r->self;
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
   if (!is_f32(node->inputs[0]) || !is_f32(node->inputs[1])) return NULL;
+  if (r->context->options->widens && !waits_for_weights(node)) {
+    self->stayed++;
+    return NULL;
+  }
   if (!weights_fit(node->inputs[0], self->dtype) || !weights_fit(node->inputs[1], self->dtype))
     return NULL;
   hone_value_t* inputs[2];
@@ -124,6 +159,9 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   if (context->count)
     hone_pass_note(context, "%" PRId64 " contractions in %s, weights %.1f kB", context->count,
                    hone_dtype_name(self.dtype), (double)self.bytes / 1e3);
+  if (self.stayed)
+    hone_pass_note(context, "%" PRId64 " contractions stay in f32, which is faster on this device",
+                   self.stayed);
   return NULL;
 }
 

@@ -114,15 +114,22 @@ def test_sessions_of_one_engine_at_once(engine, x, right):
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_precision(network, engine, x, right, precision):
+def test_precision(network, x, right, precision):
     narrow = hone.compile(network, precision=precision)
     assert narrow.info.precision == precision
-    assert narrow.info.weight_bytes < 0.6 * engine.info.weight_bytes
     got = narrow(x)
-    assert got.dtype == np.float32 and 0 < error(got, right) < 2e-2
+    assert got.dtype == np.float32 and error(got, right) < 2e-2
     for device in ("cpu", "ref"):
         session = hone.Session(network, device=device, precision=precision)
-        assert 0 < error(session.run([x])["y"], right) < 2e-2
+        assert error(session.run([x])["y"], right) < 2e-2
+
+
+def test_narrow_weights_where_reading_them_takes_the_time():
+    product = model_of([helper.make_node("MatMul", ["x", "w"], ["y"])],
+                       [("x", TensorProto.FLOAT, [1, 64])], [("y", TensorProto.FLOAT, [1, 48])],
+                       [("w", np.ones((64, 48), np.float32))])
+    sizes = {p: hone.compile(product, precision=p).info.weight_bytes for p in ("fp32", "bf16", "fp16")}
+    assert sizes["bf16"] == sizes["fp16"] < 0.6 * sizes["fp32"]
 
 
 def test_optimize(network, x, right):
