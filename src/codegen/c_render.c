@@ -458,6 +458,7 @@ static hone_status_t prepare(hone_c_render_t* render) {
   hone_kernel_t* kernel = render->kernel;
   hone_stmt_walk(kernel->root, keep_large, NULL);
   HONE_TRY(hone_kernel_expand_unrolled(kernel));
+  HONE_TRY(hone_kernel_name_sizes(kernel));
   render->n_symbols = hone_dims_symbol_count(kernel->dims);
   size_t n = (size_t)render->n_symbols + 1;
   render->to = hone_arena_array(kernel->arena, n, sizeof *render->to);

@@ -21,6 +21,10 @@ void hone_c_indent(hone_str_t* out, int depth);
  * in there are numbers. */
 HONE_MUST_USE hone_status_t hone_kernel_expand_unrolled(hone_kernel_t* kernel);
 
+/* Long expressions of the kernel's sizes alone become integers that are bound at its top, each
+ * once: written out at every access they would make sources that no compiler gets through. */
+HONE_MUST_USE hone_status_t hone_kernel_name_sizes(hone_kernel_t* kernel);
+
 /* The innermost body that holds all uses of a buffer that is no parameter:
  * where it is declared. NULL when nobody uses it. */
 const hone_stmt_t* hone_buffer_scope(const hone_kernel_t* kernel, const hone_buffer_t* buffer);

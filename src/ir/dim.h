@@ -107,6 +107,11 @@ bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol);
  * zero gives zero, as it does at run time. */
 hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_dim_t* to,
                             const bool* is_mapped);
+/* `d` with expressions other than sums, symbols and numbers replaced by what `rename` gives for
+ * them; it is asked from the outside in, and gives `part` itself for what is to stay, into which
+ * it is asked further. */
+hone_dim_t hone_dim_rename(hone_dims_t* dims, hone_dim_t d,
+                           hone_dim_t (*rename)(void* self, hone_dim_t part), void* self);
 /* When d is base + factor * symbol with a base free of the symbol, gives the
  * factor (0 where it does not occur); false otherwise. */
 bool hone_dim_factor(hone_dim_t d, hone_dim_t symbol, int64_t* out_factor);

@@ -16,6 +16,8 @@ typedef struct replacing {
   int n;
   const hone_dim_t* to;
   const bool* is_mapped;
+  hone_dim_t (*rename)(void* self, hone_dim_t part); /* NULL: symbols only are replaced */
+  void* self;
 } replacing_t;
 
 static hone_dim_t replace(const replacing_t* by, hone_dim_t d);
@@ -63,12 +65,22 @@ static hone_dim_t replace(const replacing_t* by, hone_dim_t d) {
   if (!d.expr || hone_dim_is_bad(d)) return d;
   if (d.expr->kind == HONE_EXPR_SYMBOL) return replace_symbol(by, d);
   if (d.expr->kind == HONE_EXPR_LINEAR) return replace_linear(by, d.expr);
+  if (by->rename) {
+    hone_dim_t named = by->rename(by->self, d);
+    if (!hone_dim_same(named, d)) return named;
+  }
   return replace_atom(by, d.expr);
 }
 
 hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_dim_t* to,
                             const bool* is_mapped) {
-  replacing_t by = {dims, n, to, is_mapped};
+  replacing_t by = {.dims = dims, .n = n, .to = to, .is_mapped = is_mapped};
+  return replace(&by, d);
+}
+
+hone_dim_t hone_dim_rename(hone_dims_t* dims, hone_dim_t d,
+                           hone_dim_t (*rename)(void* self, hone_dim_t part), void* self) {
+  replacing_t by = {.dims = dims, .rename = rename, .self = self};
   return replace(&by, d);
 }
 

@@ -246,8 +246,12 @@ typedef struct hone_substitution {
   const hone_buffer_t* from;
   const hone_buffer_t* into;
   void (*reindex)(void* self, hone_kernel_t* kernel, const hone_dim_t* old, hone_dim_t* out);
+  /* Instead of symbols: what stands for an expression (see hone_dim_rename); NULL: none. */
+  hone_dim_t (*rename)(void* self, hone_dim_t part);
   void* self;
 } hone_substitution_t;
+hone_dim_t hone_substitution_dim(hone_kernel_t* kernel, hone_dim_t d,
+                                 const hone_substitution_t* by);
 /* The term with everything replaced, simplified anew. */
 const hone_term_t* hone_term_replace(hone_kernel_t* kernel, const hone_term_t* term,
                                      const hone_substitution_t* by);

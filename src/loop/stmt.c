@@ -148,8 +148,7 @@ hone_stmt_t* hone_kernel_find_loop(const hone_kernel_t* kernel, const char* name
 /* ---- replacing ---- */
 
 static bool replace_here(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_substitution_t* by) {
-  if (stmt->kind == HONE_STMT_LOOP)
-    stmt->extent = hone_dim_replace(kernel->dims, stmt->extent, by->n, by->to, by->is_mapped);
+  if (stmt->kind == HONE_STMT_LOOP) stmt->extent = hone_substitution_dim(kernel, stmt->extent, by);
   if (stmt->value) {
     stmt->value = hone_term_replace(kernel, stmt->value, by);
     if (!stmt->value) return false;

@@ -294,13 +294,18 @@ bool hone_term_uses(const hone_term_t* term, hone_dim_t symbol) {
   return false;
 }
 
+hone_dim_t hone_substitution_dim(hone_kernel_t* kernel, hone_dim_t d,
+                                 const hone_substitution_t* by) {
+  if (by->rename) return hone_dim_rename(kernel->dims, d, by->rename, by->self);
+  return hone_dim_replace(kernel->dims, d, by->n, by->to, by->is_mapped);
+}
+
 /* Buffer and index after the substitution; the index is written to `out`. */
 static const hone_buffer_t* replace_access(hone_kernel_t* kernel, const hone_buffer_t* buffer,
                                            const hone_dim_t* index, const hone_substitution_t* by,
                                            hone_dim_t out[HONE_MAX_BUFFER_RANK]) {
   hone_dim_t moved[HONE_MAX_BUFFER_RANK];
-  for (int i = 0; i < buffer->rank; i++)
-    moved[i] = hone_dim_replace(kernel->dims, index[i], by->n, by->to, by->is_mapped);
+  for (int i = 0; i < buffer->rank; i++) moved[i] = hone_substitution_dim(kernel, index[i], by);
   if (by->from == buffer) {
     by->reindex(by->self, kernel, moved, out);
     return by->into;
@@ -324,8 +329,7 @@ static const hone_term_t* replace(hone_kernel_t* kernel, const hone_term_t* term
   if (term->kind == HONE_TERM_CONST) {
     out = hone_term_const(kernel, term->dtype, term->bits);
   } else if (term->kind == HONE_TERM_INDEX) {
-    out = hone_term_index(kernel,
-                          hone_dim_replace(kernel->dims, term->dim, by->n, by->to, by->is_mapped));
+    out = hone_term_index(kernel, hone_substitution_dim(kernel, term->dim, by));
   } else if (term->kind == HONE_TERM_LOAD) {
     const hone_buffer_t* buffer = replace_access(kernel, term->buffer, term->index, by, index);
     out = hone_term_load(kernel, buffer, index);

@@ -255,9 +255,11 @@ static hone_status_t fill(hone_report_t* report, const hone_session_parts_t* par
 hone_status_t hone_report_create(hone_session_t* session, const hone_report_options_t* options,
                                  hone_report_t** out_report) {
   static const hone_report_options_t defaults = {0};
-  hone_session_parts_t parts = hone_session_parts(session);
+  hone_session_parts_t parts;
   hone_arena_t* arena;
   *out_report = NULL;
+  if (!options) options = &defaults;
+  HONE_TRY(hone_session_parts(session, options->n_inputs, options->inputs, &parts));
   HONE_TRY(hone_arena_create(parts.allocator, &arena));
   hone_report_t* report = hone_arena_alloc(arena, sizeof *report);
   if (!report) {
@@ -270,7 +272,7 @@ hone_status_t hone_report_create(hone_session_t* session, const hone_report_opti
   report->program = parts.program;
   hone_map_init_arena(&report->by_step, arena);
   hone_map_init_arena(&report->by_name, arena);
-  hone_status_t status = fill(report, &parts, options ? options : &defaults);
+  hone_status_t status = fill(report, &parts, options);
   if (status)
     hone_report_destroy(report);
   else

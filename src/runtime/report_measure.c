@@ -20,7 +20,8 @@ typedef struct measuring {
   /* By depth: what has been told of steps inside of a step that has not ended. */
   double inner[MOST_DEPTH + 1];
   bool out_of_memory;
-  bool tells; /* the caller wants to know */
+  bool is_foreign; /* steps ran that the report does not know */
+  bool tells;      /* the caller wants to know */
   hone_profile_fn profile;
   void* profile_self;
 } measuring_t;
@@ -84,6 +85,7 @@ static double own_time(measuring_t* m, const hone_profile_event_t* event) {
 static void add_event(measuring_t* m, const hone_profile_event_t* event) {
   double own = own_time(m, event);
   hone_report_row_t* row = find_row(m, event);
+  m->is_foreign |= !row && event->step;
   if (!row || !make_samples(m, row)) {
     m->out_of_memory |= !row || !row->seconds || !row->device_seconds;
     return;
@@ -155,6 +157,9 @@ static hone_status_t run_both(measuring_t* m, int n_inputs, hone_tensor_t* const
   begin_run(m);
   HONE_TRY(run(m, &timed, n_inputs, inputs, &seconds));
   end_run(m, seconds);
+  if (m->is_foreign)
+    return hone_status_make(HONE_INVALID_ARGUMENT,
+                            "the report was made for inputs of other sizes than these");
   return m->out_of_memory ? hone_oom() : NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "base/testing/fault.h"
 #include "base/testing/folder.h"
 #include "hone/engine.h"
+#include "import/testing/sample.h"
 #include "runtime/session_impl.h"
 #include "runtime/testing/rich_model.h"
 
@@ -240,6 +241,34 @@ static void engines_are_reported_too(void** state) {
   hone_engine_destroy(engine);
 }
 
+/* Inputs whose equal names stand for two sizes run in another program than others. */
+static void names_of_two_sizes_are_reported(void** state) {
+  (void)state;
+  const char* const nodes[] = {"- MatMul a,b > y", NULL};
+  const hone_onnx_dim_t dims[] = {{-1, "n"}, {3}, {0}};
+  hone_tensor_t* apart[] = {make(HONE_F32, 2, (int64_t[]){2, 3}),
+                            make(HONE_F32, 2, (int64_t[]){3, 3})};
+  hone_tensor_t* alike[] = {apart[1], apart[1]};
+  const hone_session_options_t how = {.device = "cpu", .explain = true};
+  hone_model_t* model;
+  hone_session_t* session;
+  hone_report_t* report;
+  assert_ok(hone_sample_model(NULL, "a b", "y", nodes, &model));
+  for (int i = 0; i < 2; i++) test_declare(model, &model->graph->inputs[i], HONE_F32, 2, dims);
+  assert_ok(hone_session_create(model, &how, &session));
+  hone_report_options_t options = {.n_inputs = 2, .inputs = apart};
+  assert_ok(hone_report_create(session, &options, &report));
+  assert_ok(hone_report_measure(report, 2, 2, apart, NULL, NULL));
+  assert_times_add_up(report);
+  assert_true(hone_report_times(report)->kernels > 0);
+  assert_true(hone_report_node(report, 0)->step >= 0);
+  assert_code(hone_report_measure(report, 2, 2, alike, NULL, NULL), HONE_INVALID_ARGUMENT);
+  hone_report_destroy(report);
+  hone_session_destroy(session);
+  hone_model_destroy(model);
+  for (int i = 0; i < 2; i++) hone_tensor_release(apart[i]);
+}
+
 static hone_status_t report_and_measure(const hone_allocator_t* allocator, void* context) {
   const fixture_t* f = context;
   const hone_engine_options_t options = {.allocator = allocator, .threads = 1};
@@ -269,6 +298,7 @@ int main(void) {
       cmocka_unit_test(other_devices_have_times_of_nodes),
       cmocka_unit_test(the_device_is_measured_once),
       cmocka_unit_test(engines_are_reported_too),
+      cmocka_unit_test(names_of_two_sizes_are_reported),
       cmocka_unit_test(memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

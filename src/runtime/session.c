@@ -24,6 +24,7 @@
 typedef struct variant {
   hone_graph_t* graph;
   hone_program_t* program;
+  hone_pass_report_t notes; /* no arena where none are kept */
 } variant_t;
 
 struct hone_session {
@@ -35,9 +36,8 @@ struct hone_session {
   hone_session_options_t options; /* dims and what is said of tuning, copied */
   hone_dtype_t precision;         /* for the pass of that name */
   const char* precision_name;
-  hone_pass_report_t notes; /* of strict; no arena where none are kept */
-  int n_dims_room;          /* entries that they were made for */
-  variant_t strict;         /* equal names are equal sizes */
+  int n_dims_room;  /* entries that they were made for */
+  variant_t strict; /* equal names are equal sizes */
   /* Equal names of different inputs may differ, as models in the wild have it;
    * made when a run first asks for it. */
   variant_t loose;
@@ -61,6 +61,7 @@ static void drop_variant(const hone_session_t* session, variant_t* variant) {
   else if (variant->program)
     session->backend->destroy(variant->program);
   hone_graph_destroy(variant->graph);
+  hone_pass_report_destroy(&variant->notes);
   *variant = (variant_t){0};
 }
 
@@ -74,14 +75,17 @@ static hone_status_t narrow(const hone_session_t* session, hone_graph_t* graph) 
 
 static hone_status_t compile(hone_session_t* session, variant_t* variant) {
   if (session->device) {
-    bool has_notes = session->notes.arena && variant == &session->strict;
+    bool has_notes = session->options.explain;
     const hone_pass_options_t passes = {
         .precision = session->precision, .exact = session->options.exact, .details = has_notes};
     hone_compile_settings_t settings = {.allocator = session->allocator,
                                         .passes = &passes,
                                         .no_tuned = session->options.no_tuned,
                                         .tuned_database = session->options.tuned_database};
-    if (has_notes) settings.pass_report = &session->notes;
+    if (has_notes) {
+      HONE_TRY(hone_pass_report_create(session->allocator, &variant->notes));
+      settings.pass_report = &variant->notes;
+    }
     return hone_compile(variant->graph, session->backend, session->device, &settings, NULL,
                         &variant->program);
   }
@@ -143,6 +147,7 @@ static hone_status_t copy_dims(hone_session_t* session, const hone_session_optio
 static hone_status_t copy_tuning(hone_session_t* session, const hone_session_options_t* from) {
   session->options.no_tuned = from->no_tuned;
   session->options.exact = from->exact;
+  session->options.explain = from->explain;
   if (!from->tuned_database) return NULL;
   return copy_text(session, from->tuned_database, &session->options.tuned_database);
 }
@@ -181,8 +186,6 @@ static hone_status_t create(const hone_model_t* model, hone_graph_t* graph,
   if (!status) status = copy_dims(session, options);
   if (!status) status = copy_tuning(session, options);
   if (!status) status = open_device(session, options);
-  if (!status && options->explain)
-    status = hone_pass_report_create(session->allocator, &session->notes);
   if (!status) status = build(session, false, &session->strict);
   if (status)
     hone_session_destroy(session);
@@ -210,7 +213,6 @@ void hone_session_destroy(hone_session_t* session) {
   drop_variant(session, &session->loose);
   if (session->device && !session->engine) session->backend->close(session->device);
   drop_options(session, session->n_dims_room);
-  hone_pass_report_destroy(&session->notes);
   pthread_mutex_destroy(&session->loose_lock);
   hone_free(session->allocator, session, sizeof *session);
 }
@@ -227,7 +229,7 @@ hone_status_t hone_session_create_from_engine(hone_engine_t* engine, hone_sessio
   session->backend = engine->backend;
   session->device = engine->device;
   session->engine = engine;
-  session->strict = (variant_t){engine->graph, engine->program};
+  session->strict = (variant_t){.graph = engine->graph, .program = engine->program};
   session->precision_name = engine->precision;
   pthread_mutex_init(&session->loose_lock, NULL);
   *out_session = session;
@@ -235,15 +237,6 @@ hone_status_t hone_session_create_from_engine(hone_engine_t* engine, hone_sessio
 }
 
 /* ---- looking ---- */
-
-hone_session_parts_t hone_session_parts(const hone_session_t* session) {
-  return (hone_session_parts_t){.allocator = session->allocator,
-                                .backend = session->backend,
-                                .device = session->device,
-                                .program = session->device ? session->strict.program : NULL,
-                                .model = session->model,
-                                .notes = session->notes.arena ? &session->notes : NULL};
-}
 
 void hone_session_describe(const hone_session_t* session, hone_session_info_t* out_info) {
   *out_info = (hone_session_info_t){
@@ -399,15 +392,40 @@ static hone_status_t check_inputs(const hone_session_t* session, int n_inputs,
 }
 
 /* The loose reading, made by whoever comes first. */
-static hone_status_t loose_program(hone_session_t* session, hone_program_t** out_program) {
+static hone_status_t make_loose(hone_session_t* session) {
   if (!session->model)
     return hone_status_make(HONE_INVALID_ARGUMENT, "what runs was compiled for equal sizes");
   pthread_mutex_lock(&session->loose_lock);
   hone_status_t status = NULL;
   if (!session->loose.program) status = build(session, true, &session->loose);
-  *out_program = session->loose.program;
   pthread_mutex_unlock(&session->loose_lock);
   return status;
+}
+
+/* The reading that the inputs call for, with what is odd about them. */
+static hone_status_t find_variant(hone_session_t* session, int n_inputs,
+                                  hone_tensor_t* const* inputs, char out_conflict[CONFLICT_SIZE],
+                                  const variant_t** out_variant) {
+  *out_variant = &session->strict;
+  *out_conflict = 0;
+  HONE_TRY(check_inputs(session, n_inputs, inputs, out_conflict));
+  if (!*out_conflict) return NULL;
+  *out_variant = &session->loose;
+  return hone_status_annotate(make_loose(session), "%s", out_conflict);
+}
+
+hone_status_t hone_session_parts(hone_session_t* session, int n_inputs,
+                                 hone_tensor_t* const* inputs, hone_session_parts_t* out_parts) {
+  const variant_t* variant = &session->strict;
+  char conflict[CONFLICT_SIZE];
+  if (n_inputs) HONE_TRY(find_variant(session, n_inputs, inputs, conflict, &variant));
+  *out_parts = (hone_session_parts_t){.allocator = session->allocator,
+                                      .backend = session->backend,
+                                      .device = session->device,
+                                      .program = session->device ? variant->program : NULL,
+                                      .model = session->model,
+                                      .notes = variant->notes.arena ? &variant->notes : NULL};
+  return NULL;
 }
 
 hone_status_t hone_session_run(hone_session_t* session, const hone_run_options_t* options,
@@ -420,11 +438,10 @@ hone_status_t hone_session_run(hone_session_t* session, const hone_run_options_t
   if (n_outputs != session->strict.graph->n_outputs)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%d outputs wanted; the model has %d", n_outputs,
                             session->strict.graph->n_outputs);
-  char conflict[CONFLICT_SIZE] = "";
-  hone_program_t* program = session->strict.program;
-  HONE_TRY(check_inputs(session, n_inputs, inputs, conflict));
-  if (conflict[0]) HONE_TRY(hone_status_annotate(loose_program(session, &program), "%s", conflict));
+  char conflict[CONFLICT_SIZE];
+  const variant_t* variant;
+  HONE_TRY(find_variant(session, n_inputs, inputs, conflict, &variant));
   hone_status_t status = (session->device ? hone_program_run : session->backend->run)(
-      program, &full, n_inputs, inputs, n_outputs, out_outputs);
+      variant->program, &full, n_inputs, inputs, n_outputs, out_outputs);
   return conflict[0] ? hone_status_annotate(status, "%s", conflict) : status;
 }

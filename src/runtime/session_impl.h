@@ -15,6 +15,10 @@ typedef struct hone_session_parts {
   const hone_pass_report_t* notes; /* NULL: none were kept */
 } hone_session_parts_t;
 
-hone_session_parts_t hone_session_parts(const hone_session_t* session);
+/* What runs such inputs; without inputs what the session was made with. Errors: as running
+ * them has, the model may have to be compiled for them. */
+HONE_MUST_USE hone_status_t hone_session_parts(hone_session_t* session, int n_inputs,
+                                               hone_tensor_t* const* inputs,
+                                               hone_session_parts_t* out_parts);
 
 #endif

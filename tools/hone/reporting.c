@@ -33,8 +33,8 @@ hone_status_t hone_reporting_open(hone_cli_t* cli, hone_reporting_t* out) {
   return make_report(out, false);
 }
 
-/* Extents that nobody gave are those of the report's sizes. */
-static void fill_shapes(hone_reporting_t* r) {
+/* Extents that nobody gave are those of the report's sizes; says of which inputs. */
+static void fill_shapes(hone_reporting_t* r, bool* out_guessed) {
   for (int i = 0; i < r->run.n_inputs; i++) {
     hone_value_want_t* want = &r->run.wants[i];
     int64_t dims[HONE_MAX_RANK];
@@ -42,15 +42,19 @@ static void fill_shapes(hone_reporting_t* r) {
     for (int k = 0; rank == want->rank && k < rank; k++) {
       if (want->dims[k] >= 0) continue;
       want->dims[k] = dims[k];
-      r->guesses |= !hone_cli_has(r->run.cli, "dim");
+      out_guessed[i] = !hone_cli_has(r->run.cli, "dim");
     }
   }
 }
 
 hone_status_t hone_reporting_add_inputs(hone_reporting_t* r, bool limits) {
   HONE_TRY(hone_run_plan_inputs(&r->run));
-  fill_shapes(r);
+  bool* guessed = hone_arena_array(r->run.arena, (size_t)r->run.n_inputs, sizeof *guessed);
+  if (!guessed) return hone_oom();
+  fill_shapes(r, guessed);
   HONE_TRY(hone_run_read_inputs(&r->run));
+  for (int i = 0; i < r->run.n_inputs; i++)
+    r->guesses |= guessed[i] && hone_run_made_up(&r->run, i);
   return make_report(r, limits);
 }
 

@@ -49,6 +49,8 @@ typedef struct hone_run {
 HONE_MUST_USE hone_status_t hone_run_plan_inputs(hone_run_t* run);
 /* Reads every input that is not there from the files of the command line, or makes it up. */
 HONE_MUST_USE hone_status_t hone_run_read_inputs(hone_run_t* run);
+/* Whether that input came from no file. */
+bool hone_run_made_up(const hone_run_t* run, int index);
 
 /* Decides where each output goes, so that a wrong name shows before the model runs. */
 HONE_MUST_USE hone_status_t hone_run_plan_outputs(hone_run_t* run);

@@ -238,6 +238,10 @@ static hone_status_t find_limit(hone_run_t* run, int index, uint32_t* out_limit)
   return NULL;
 }
 
+static const char made_up[] = "random"; /* the source of an input without a file */
+
+bool hone_run_made_up(const hone_run_t* run, int index) { return run->sources[index] == made_up; }
+
 static hone_status_t random_input(hone_run_t* run, int index) {
   const hone_value_want_t* want = &run->wants[index];
   uint64_t seed = (uint64_t)hone_cli_int(run->cli, "seed", 0) + ((uint64_t)index << 32);
@@ -246,7 +250,7 @@ static hone_status_t random_input(hone_run_t* run, int index) {
   uint32_t limit;
   HONE_TRY(find_limit(run, index, &limit));
   HONE_TRY(hone_value_create(run->allocator, want, -1, &run->inputs[index]));
-  run->sources[index] = "random";
+  run->sources[index] = made_up;
   hone_tensor_t* tensor = run->inputs[index];
   char* element = hone_tensor_data(tensor);
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++) {

@@ -245,6 +245,7 @@ hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int
   hone_status_t status = hone_render_fit_vectors(r.kernel, lanes);
   if (!status) status = hone_kernel_expand_unrolled(r.kernel);
   if (!status) status = hone_render_join_vectors(r.kernel);
+  if (!status) status = hone_kernel_name_sizes(r.kernel);
   size_t n = (size_t)r.kernel->n_buffers;
   r.storage = hone_arena_array(r.kernel->arena, n, sizeof *r.storage);
   r.scopes = hone_arena_array(r.kernel->arena, n, sizeof *r.scopes);

@@ -17,7 +17,7 @@
 #include "loop/interpret.h"
 #include "loop/text.h"
 
-enum { LANES = 8, MOST_BUFFERS = 8, TEXT = 1 << 16 };
+enum { LANES = 8, MOST_BUFFERS = 8, MOST_SIZES = 4, SIZE = 21, TEXT = 1 << 16 };
 
 /* Terminated, to be freed; NULL when there is no such file. */
 static char* read_text(const char* path) {
@@ -56,14 +56,17 @@ static void check_source(const char* path, const hone_kernel_t* kernel) {
   hone_str_free(&source);
 }
 
-/* Tensors of f32 for the kernel's parameters, all sizes of which are numbers. */
+/* Tensors of f32 for the kernel's parameters, with SIZE for each size that is open. */
 static int make_tensors(const hone_kernel_t* kernel, hone_tensor_t** out) {
   int n = 0;
+  int64_t values[64];
+  assert_true(hone_dims_symbol_count(kernel->dims) <= 64);
+  for (int i = 0; i < 64; i++) values[i] = SIZE;
   for (; n < kernel->n_buffers && kernel->buffers[n]->space == HONE_SPACE_GLOBAL; n++) {
     const hone_buffer_t* buffer = kernel->buffers[n];
     int64_t dims[HONE_MAX_RANK];
     assert_true(n < MOST_BUFFERS && buffer->dtype == HONE_F32);
-    for (int i = 0; i < buffer->rank; i++) dims[i] = buffer->dims[i].k;
+    for (int i = 0; i < buffer->rank; i++) dims[i] = hone_dim_eval(buffer->dims[i], values);
     assert_ok(hone_tensor_create(NULL, HONE_F32, buffer->rank, dims, &out[n]));
     float* element = hone_tensor_data(out[n]);
     for (int64_t i = 0; i < hone_tensor_count(out[n]); i++)
@@ -75,13 +78,15 @@ static int make_tensors(const hone_kernel_t* kernel, hone_tensor_t** out) {
 static void check_run(hone_kernel_t* kernel) {
   hone_tensor_t *got[MOST_BUFFERS], *want[MOST_BUFFERS];
   void* data[MOST_BUFFERS];
+  const int64_t sizes[MOST_SIZES] = {SIZE, SIZE, SIZE, SIZE};
   hone_function_t* function;
+  assert_true(kernel->n_sizes <= MOST_SIZES);
   int n = make_tensors(kernel, got);
   assert_int_equal(make_tensors(kernel, want), n);
   for (int i = 0; i < n; i++) data[i] = hone_tensor_data(want[i]);
-  assert_ok(hone_kernel_interpret(kernel, NULL, data));
+  assert_ok(hone_kernel_interpret(kernel, sizes, data));
   assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, n, got));
+  assert_ok(hone_function_run(function, kernel->n_sizes, sizes, n, got));
   for (int i = 0; i < n; i++) {
     const float *x = hone_tensor_data(got[i]), *y = data[i];
     for (int64_t k = 0; k < hone_tensor_count(got[i]); k++)
