@@ -104,6 +104,7 @@ typedef struct hone_device_properties {
   bool watches_ends;                    /* guard: accesses behind the end of a block fail */
   char model[HONE_DEVICE_TEXT_SIZE]; /* what times depend on beside the target: "AMD EPYC 7B13" */
   bool fast_bf16, fast_f16;          /* products of these, summed in f32, are faster than of f32 */
+  bool has_dot4; /* intrinsics dot4_…: sums of products of four bytes for each lane of a vector */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

@@ -211,18 +211,17 @@ bool hone_target_has(const hone_target_t* target, const char* feature) {
   static const struct {
     const char* name;
     hone_arch_t arch;
-    int vector_bytes;
+    int vector_bytes; /* 0: any */
     bool needs_vnni, needs_bf16;
   } features[] = {
-      {"avx512vnni", HONE_ARCH_X86_64, 64, true, false},
-      {"avxvnni", HONE_ARCH_X86_64, 32, true, false},
+      {"dot4", HONE_ARCH_X86_64, 0, false, false},
+      {"dot4", HONE_ARCH_AARCH64, 16, true, false},
       {"avx512bf16", HONE_ARCH_X86_64, 64, false, true},
-      {"dotprod", HONE_ARCH_AARCH64, 16, true, false},
       {"bf16", HONE_ARCH_AARCH64, 16, false, true},
   };
   for (size_t i = 0; i < sizeof features / sizeof *features; i++)
-    if (strcmp(features[i].name, feature) == 0)
-      return target->arch == features[i].arch && target->vector_bytes == features[i].vector_bytes &&
+    if (strcmp(features[i].name, feature) == 0 && target->arch == features[i].arch)
+      return (!features[i].vector_bytes || target->vector_bytes == features[i].vector_bytes) &&
              (!features[i].needs_vnni || target->has_vnni) &&
              (!features[i].needs_bf16 || target->has_bf16);
   return false;

@@ -12,25 +12,28 @@
   " { for k in " count " reduction {\n    c[lane] += mul(cast." c_type "(a[k]), cast." c_type \
   "(b[lane, k]))\n  } }\n}\n"
 
+/* Bytes in fours: cpu_dot.inc of the prelude has them for all vectors of x86, with VNNI or
+ * without, and for Arm's dotprod. */
+#define DOT4(a_type, b_type, lanes)                                                     \
+  {                                                                                     \
+    "dot4_" a_type "_" b_type "_x" lanes,                                               \
+        DOT("dot4_" a_type "_" b_type "_x" lanes, lanes, "4", a_type, b_type, "i32"), { \
+      { "cpu", "dot4", "hone_dot4_" a_type "_" b_type "v($2, $0, $1)" }                 \
+    }                                                                                   \
+  }
+#define DOT4_OF_ALL(lanes) \
+  DOT4("u8", "i8", lanes), DOT4("i8", "i8", lanes), DOT4("u8", "u8", lanes), DOT4("i8", "u8", lanes)
+
 static const hone_intrinsic_t intrinsics[] = {
-    {"dot4_u8_i8_x16",
-     DOT("dot4_u8_i8_x16", "16", "4", "u8", "i8", "i32"),
-     {{"cpu", "avx512vnni", "hone_dot4_u8_i8_x16($2, $0, $1)"}}},
-    {"dot4_u8_i8_x8",
-     DOT("dot4_u8_i8_x8", "8", "4", "u8", "i8", "i32"),
-     {{"cpu", "avxvnni", "hone_dot4_u8_i8_x8($2, $0, $1)"}}},
+    DOT4_OF_ALL("4"),
+    DOT4_OF_ALL("8"),
+    DOT4_OF_ALL("16"),
     {"dot2_bf16_x16",
      DOT("dot2_bf16_x16", "16", "2", "bf16", "bf16", "f32"),
-     {{"cpu", "avx512bf16", "hone_dot2_bf16_x16($2, $0, $1)"}}},
-    {"dot4_i8_i8_x4",
-     DOT("dot4_i8_i8_x4", "4", "4", "i8", "i8", "i32"),
-     {{"cpu", "dotprod", "hone_dot4_i8_i8_x4($2, $0, $1)"}}},
-    {"dot4_u8_u8_x4",
-     DOT("dot4_u8_u8_x4", "4", "4", "u8", "u8", "i32"),
-     {{"cpu", "dotprod", "hone_dot4_u8_u8_x4($2, $0, $1)"}}},
+     {{"cpu", "avx512bf16", "hone_dot2_bf16v($2, $0, $1)"}}},
     {"dot2_bf16_x4",
      DOT("dot2_bf16_x4", "4", "2", "bf16", "bf16", "f32"),
-     {{"cpu", "bf16", "hone_dot2_bf16_x4($2, $0, $1)"}}},
+     {{"cpu", "bf16", "hone_dot2_bf16v($2, $0, $1)"}}},
     {"dot4_i8",
      "kernel dot4_i8 {\n"
      "  input a: i8[4] = 0\n"

@@ -346,5 +346,6 @@ hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
                                                   : lanes,
                             .registers = properties->vector_registers,
                             .first_cache = (int64_t)properties->cache_bytes[0],
-                            .second_cache = (int64_t)properties->cache_bytes[1]};
+                            .second_cache = (int64_t)properties->cache_bytes[1],
+                            .has_dot4 = properties->has_dot4};
 }

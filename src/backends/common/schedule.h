@@ -10,6 +10,7 @@ typedef struct hone_cpu_shape {
   int registers;       /* vectors that fit in registers */
   int64_t first_cache; /* bytes of a core's first and second caches; 0: not known */
   int64_t second_cache;
+  bool has_dot4; /* the intrinsics dot4_… for vectors of its lanes */
 } hone_cpu_shape_t;
 
 /* Where the blocks of a contraction's lanes stand among the loops of the output. */
@@ -56,6 +57,7 @@ typedef struct hone_contraction_facts {
   bool has_weight_lanes;       /* lanes could go along weights too */
   bool untiled;                /* lanes along the output make no tile */
   int tile_rows, tile_vectors; /* untuned; 0: it is no tile */
+  int group;                   /* products that one instruction adds up; 1: one */
   double a_bytes, b_bytes;
   int64_t row_bytes; /* between rows of the first operand; 0: not known */
 } hone_contraction_facts_t;

@@ -7,7 +7,7 @@
 #include "backends/common/schedule_impl.h"
 #include "tune/cost.h"
 
-enum { MAX_LOOPS = 24, NAME = 128 };
+enum { MAX_LOOPS = 24, NAME = 128, DOT = 4 /* bytes that a dot4 adds up */ };
 
 /* A loop as it was found. Schedule primitives move what a loop is from one
  * statement to another, but its name and variable stay until it is split. */
@@ -26,6 +26,7 @@ typedef struct contraction {
   const axis_t *lanes, *rows;       /* among outs; rows may be NULL */
   int64_t row_bytes;                /* from one row to the next in a; 0: not known */
   double sum_count;                 /* products in each sum */
+  int group;                        /* of them that one instruction adds up; 1: one */
 } contraction_t;
 
 /* ---- recognising ---- */
@@ -134,18 +135,18 @@ static bool find_weight_lanes(contraction_t* c) {
   return false;
 }
 
-static bool recognise(hone_kernel_t* kernel, contraction_t* c, hone_stmt_t* nest, bool by_weights) {
-  *c = (contraction_t){0};
-  if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
-      !(by_weights ? find_weight_lanes(c) : find_lanes(kernel, c)))
-    return false;
-  find_rows(kernel, c);
-  c->sum_count = 1;
-  for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
-  return true;
+/* The sum whose steps are consecutive in a, else the last. */
+static int find_innermost(hone_kernel_t* kernel, const contraction_t* c) {
+  int best = c->n_sums - 1;
+  for (int i = 0; i < c->n_sums - 1; i++) {
+    int64_t factor;
+    if (factor_of(kernel, c->a->buffer, c->a->index, c->sums[i].var, &factor) && factor == 1)
+      best = i;
+  }
+  return best;
 }
 
-/* ---- laying out ---- */
+/* ---- what could be laid out ---- */
 
 static bool uses_axis_alone(const contraction_t* c, const hone_term_t* b, int axis) {
   if (hone_dim_is(b->index[axis], 0)) return true;
@@ -156,12 +157,64 @@ static bool uses_axis_alone(const contraction_t* c, const hone_term_t* b, int ax
   return false;
 }
 
-/* Weights as [block, the axes in the order of the sums, in the block]. */
+/* Whether b's elements along the lanes are, or can be laid out, side by side. */
+static bool could_pack(const contraction_t* c) {
+  if (!c->b->buffer->is_constant || !hone_dim_is_int(c->lanes->extent) ||
+      axis_of(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
+    return false;
+  for (int i = 0; i < c->b->buffer->rank; i++)
+    if (!uses_axis_alone(c, c->b, i)) return false;
+  return true;
+}
+
+/* ---- bytes in fours ---- */
+
+/* The intrinsic for products of a and b; NULL: there is none. */
+static const hone_intrinsic_t* find_dot(const hone_cpu_shape_t* shape, const contraction_t* c) {
+  char name[64];
+  if (!shape->has_dot4 || c->update->value->dtype != HONE_I32) return NULL;
+  snprintf(name, sizeof name, "dot4_%s_%s_x%d", hone_dtype_name(c->a->buffer->dtype),
+           hone_dtype_name(c->b->buffer->dtype), shape->lanes);
+  return hone_intrinsic_find(name);
+}
+
+/* Whether sums can be taken in fours: weights that can be laid out so, and whole fours that
+ * lie side by side in the other operand. */
+static bool is_grouped(const hone_recipe_t* r, const contraction_t* c, int innermost) {
+  const axis_t* sum = &c->sums[innermost];
+  int64_t factor;
+  return !r->choice->no_pack && could_pack(c) && c->b->buffer->rank + 2 <= HONE_MAX_RANK &&
+         axis_of(c->b, sum->var) >= 0 && hone_dim_is_int(sum->extent) && sum->extent.k % DOT == 0 &&
+         factor_of(r->kernel, c->a->buffer, c->a->index, sum->var, &factor) && factor == 1 &&
+         find_dot(r->shape, c);
+}
+
+static int chosen_innermost(const hone_recipe_t* r, const contraction_t* c) {
+  int chosen = r->choice->innermost;
+  return chosen >= 1 && chosen <= c->n_sums ? chosen - 1 : find_innermost(r->kernel, c);
+}
+
+static bool recognise(const hone_recipe_t* r, contraction_t* c, hone_stmt_t* nest,
+                      bool by_weights) {
+  *c = (contraction_t){.group = 1};
+  if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
+      !(by_weights ? find_weight_lanes(c) : find_lanes(r->kernel, c)))
+    return false;
+  find_rows(r->kernel, c);
+  if (is_grouped(r, c, chosen_innermost(r, c))) c->group = DOT;
+  c->sum_count = 1;
+  for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
+  return true;
+}
+
+/* ---- laying out ---- */
+
+/* Weights as [block, the axes in the order of the sums, in the block, in the group]. */
 static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block) {
-  char words[HONE_MAX_RANK][24];
-  const char* layout[HONE_MAX_RANK];
+  char words[HONE_MAX_RANK + 1][24];
+  const char* layout[HONE_MAX_RANK + 1];
   bool used[HONE_MAX_RANK] = {false};
-  int n = 0, lanes = axis_of(c->b, c->lanes->var), rank = c->b->buffer->rank;
+  int n = 0, group = -1, lanes = axis_of(c->b, c->lanes->var), rank = c->b->buffer->rank;
   if (!c->b->buffer->is_constant || lanes < 0 || rank + 1 > HONE_MAX_RANK) return false;
   for (int i = 0; i < rank; i++)
     if (!uses_axis_alone(c, c->b, i)) return false;
@@ -178,28 +231,18 @@ static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block
     int axis = axis_of(c->b, c->sums[k].var);
     if (axis < 0 || used[axis]) continue;
     used[axis] = true;
-    snprintf(words[n++], sizeof *words, "%d", axis);
+    if (k == c->n_sums - 1 && c->group > 1) group = axis;
+    snprintf(words[n++], sizeof *words, group == axis ? "%d/%d" : "%d", axis, c->group);
   }
   snprintf(words[n++], sizeof *words, "%d%%%lld", lanes, (long long)block);
+  if (group >= 0) snprintf(words[n++], sizeof *words, "%d%%%d", group, c->group);
   for (int i = 0; i < n; i++) layout[i] = words[i];
   return hone_recipe_did(r, hone_sched_pack(r->kernel, c->b->buffer->name, n, layout));
 }
 
-/* The sum whose steps are consecutive in a, else the last. */
-static int find_innermost(hone_kernel_t* kernel, const contraction_t* c) {
-  int best = c->n_sums - 1;
-  for (int i = 0; i < c->n_sums - 1; i++) {
-    int64_t factor;
-    if (factor_of(kernel, c->a->buffer, c->a->index, c->sums[i].var, &factor) && factor == 1)
-      best = i;
-  }
-  return best;
-}
-
-/* That sum, or the one chosen, goes innermost. */
+/* The sum whose steps are consecutive in a, or the one chosen, goes innermost. */
 static void order_sums(hone_recipe_t* r, contraction_t* c) {
-  int best = find_innermost(r->kernel, c), chosen = r->choice->innermost;
-  if (chosen >= 1 && chosen <= c->n_sums) best = chosen - 1;
+  int best = chosen_innermost(r, c);
   if (best == c->n_sums - 1) return;
   const char* names[MAX_LOOPS];
   axis_t order[MAX_LOOPS];
@@ -231,26 +274,37 @@ static bool evicts_itself(const hone_cpu_shape_t* shape, int64_t row_bytes, int 
   return rows > sets * (ways - 2);
 }
 
+/* A vector of weights is as long as one of floats, whatever it holds. */
+static double element_bytes(const contraction_t* c) { return (double)sizeof(float) / c->group; }
+
 /* Cycles that a vector of weights takes to arrive: more, where those of a block
  * of lanes, read again for each tile of rows, find no room in the second cache. */
 static double vector_cycles(const hone_cpu_shape_t* shape, double sums, int vectors) {
   enum { USUAL_ROOM = 1 << 20, NEAR = 32, FAR = 4 }; /* lanes a cycle */
-  double bytes = sums * vectors * shape->lanes * (double)sizeof(float);
+  double bytes = sums * vectors * shape->lanes;
   double room = shape->second_cache > 0 ? (double)shape->second_cache : USUAL_ROOM;
   return (double)shape->lanes / (bytes > 0.75 * room ? FAR : NEAR);
 }
 
-/* Cycles for one step of the sum over a tile, with two multiply-adds and two
+/* Cycles of arithmetic for one step of the sum: two multiply-adds a cycle; of bytes in fours,
+ * two products and two additions, and what makes numbers of 16 bits of them. */
+static double step_arithmetic(const contraction_t* c, int rows, int vectors) {
+  if (c->group == 1) return rows * vectors / 2.0;
+  return rows * vectors + 0.5 * rows + 0.75 * vectors;
+}
+
+/* Cycles for one step of the sum over a tile, with two
  * loads a cycle, and four cycles until a result can be added to again. Vectors
  * of weights come from the second cache, so that what they take shows a little
  * even where arithmetic is the limit: of tiles that are equally fast else, the
  * one with more rows for each vector is better. */
 static double step_cycles(const hone_cpu_shape_t* shape, const contraction_t* c, int rows,
                           int vectors) {
-  double arithmetic = rows * vectors / 2.0;
+  double arithmetic = step_arithmetic(c, rows, vectors);
   double loads = (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors) / 2.0;
   double cycles = arithmetic > loads ? arithmetic : loads;
-  return (cycles > 4 ? cycles : 4) + vectors * vector_cycles(shape, c->sum_count, vectors);
+  return (cycles > 4 ? cycles : 4) +
+         vectors * vector_cycles(shape, c->sum_count * element_bytes(c), vectors);
 }
 
 /* What is taken for rows or vectors whose number only a run knows. */
@@ -312,17 +366,23 @@ static bool copy_name(char out[NAME], const char* name, const char* suffix) {
   return n > 0 && n < NAME;
 }
 
+/* A vector's lanes, or what an instruction does for each of them. */
+static void make_vector(hone_recipe_t* r, const char* name, const hone_intrinsic_t* dot) {
+  hone_recipe_did(r, dot ? hone_sched_tensorize(r->kernel, name, dot->name)
+                         : hone_sched_vectorize(r->kernel, name));
+}
+
 /* Cuts the loop over lanes of one part of the tile into vectors. */
-static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop) {
+static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrinsic_t* dot) {
   char name[NAME], part[NAME];
   if (!copy_name(name, loop->name, "")) return;
   if (hone_dim_is(loop->extent, r->shape->lanes)) {
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+    make_vector(r, name, dot);
     return;
   }
   if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_EXACT)))
     return;
-  if (copy_name(part, name, ".i")) hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
+  if (copy_name(part, name, ".i")) make_vector(r, part, dot);
   if (copy_name(part, name, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
 }
 
@@ -342,7 +402,7 @@ static void unroll_sum(hone_recipe_t* r, const char* sum) {
 }
 
 /* One of the loop nests that a tile falls into: rows { lanes { sums { … } } },
- * with the sums moved outside. */
+ * with the sums moved outside, except for what an instruction adds up. */
 static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   const char* names[MAX_LOOPS];
   hone_stmt_t *rows = has_rows ? part : NULL, *lanes = has_rows ? hone_only_loop(part) : part;
@@ -355,12 +415,14 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
        sum = hone_only_loop(sum))
     names[n++] = sum->name;
   bool has_sums = n > 0;
-  if (has_sums && !copy_name(sum_name, names[n - 1], "")) return;
+  const char* group = has_sums && r->dot ? names[--n] : NULL;
+  if (n > 0 && !copy_name(sum_name, names[n - 1], "")) return;
   if (rows) names[n++] = rows_name;
   names[n++] = lanes_name;
+  if (group) names[n++] = group;
   if (has_sums && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes_name);
-  if (loop) make_vectors(r, loop);
+  if (loop) make_vectors(r, loop, group ? r->dot : NULL);
   if (rows) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
   if (has_sums) unroll_sum(r, sum_name);
 }
@@ -502,12 +564,26 @@ static bool cut_lanes(hone_recipe_t* r, contraction_t* c, int64_t block, int64_t
   return hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
 }
 
+/* Cuts the innermost sum into what an instruction adds up, and the steps around that. */
+static void cut_groups(hone_recipe_t* r, contraction_t* c, char steps[NAME]) {
+  axis_t* sum = &c->sums[c->n_sums - 1];
+  if (c->group == 1 || !copy_name(steps, sum->name, ".o")) return;
+  const hone_intrinsic_t* dot = find_dot(r->shape, c);
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, c->group, HONE_TAIL_EXACT)))
+    return;
+  r->dot = dot;
+  sum->name = steps;
+}
+
 /* Whether b's elements along the lanes are consecutive, if need be after packing. */
-static bool lay_out(hone_recipe_t* r, contraction_t* c, int64_t block) {
+static bool lay_out(hone_recipe_t* r, contraction_t* c, int64_t block, char grouped[NAME]) {
   int64_t stride;
   order_sums(r, c);
-  if (!r->choice->no_pack && hone_dim_is_int(c->lanes->extent) && pack_weights(r, c, block))
+  if (c->group > 1 && !is_grouped(r, c, c->n_sums - 1)) c->group = 1;
+  if (!r->choice->no_pack && hone_dim_is_int(c->lanes->extent) && pack_weights(r, c, block)) {
+    cut_groups(r, c, grouped);
     return true;
+  }
   return factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1;
 }
 
@@ -517,16 +593,6 @@ static tile_t find_tile(const hone_recipe_t* r, const contraction_t* c) {
   if (tile.rows < 1 || tile.vectors < 1) return choose_tile(r, c);
   if (!c->rows) tile.rows = 1;
   return tile;
-}
-
-/* Whether b's elements along the lanes are, or can be laid out, side by side. */
-static bool could_pack(const contraction_t* c) {
-  if (!c->b->buffer->is_constant || !hone_dim_is_int(c->lanes->extent) ||
-      axis_of(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
-    return false;
-  for (int i = 0; i < c->b->buffer->rank; i++)
-    if (!uses_axis_alone(c, c->b, i)) return false;
-  return true;
 }
 
 static bool is_tileable(const hone_recipe_t* r, const contraction_t* c, tile_t tile) {
@@ -579,12 +645,13 @@ static void prepare_dots(hone_recipe_t* r, contraction_t* c) {
 
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   contraction_t c;
-  char inner[NAME], rows_inner[NAME];
-  if (!recognise(r->kernel, &c, nest, r->choice->lanes_of_weights)) return false;
+  char inner[NAME], rows_inner[NAME], grouped[NAME];
+  r->dot = NULL;
+  if (!recognise(r, &c, nest, r->choice->lanes_of_weights)) return false;
   tile_t tile = find_tile(r, &c);
   int64_t block = (int64_t)r->shape->lanes * tile.vectors;
   bool is_narrow = hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block;
-  if (is_narrow || !lay_out(r, &c, block)) {
+  if (is_narrow || !lay_out(r, &c, block, grouped)) {
     prepare_dots(r, &c);
     return r->status != NULL;
   }
@@ -616,6 +683,7 @@ static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
                                     .n_sums = c->n_sums,
                                     .innermost = find_innermost(kernel, c),
                                     .can_pack = could_pack(c),
+                                    .group = c->group,
                                     .lanes_first = weights_are_larger(kernel, c),
                                     .row_bytes = c->row_bytes,
                                     .a_bytes = bytes_of(c->a->buffer),
@@ -634,21 +702,23 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
   axis_t lanes = {.extent = f->lanes ? hone_dim_int(f->lanes)
                                      : hone_dim_int(HONE_COST_EXTENT * (int64_t)shape->lanes)};
   axis_t row = {.extent = hone_dim_int(f->rows ? f->rows : HONE_COST_EXTENT)};
-  contraction_t c = {
-      .lanes = &lanes, .rows = &row, .row_bytes = f->row_bytes, .sum_count = f->sums};
+  contraction_t c = {.lanes = &lanes,
+                     .rows = &row,
+                     .row_bytes = f->row_bytes,
+                     .sum_count = f->sums,
+                     .group = f->group};
   const hone_recipe_t r = {.shape = shape};
   double cycles = cost_of(&r, &c, (tile_t){rows, vectors});
   double scalar = (double)(lanes.extent.k % shape->lanes) * (double)row.extent.k;
-  return (cycles + scalar) * f->others * f->sums;
+  return (cycles + scalar) * f->others * f->sums / f->group;
 }
 
 /* Untuned, lanes go along the output. Where that makes no tile, but lanes along
  * weights do, the numbers are of those. */
 static bool look_at_nest(const hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_facts_t* out) {
   contraction_t c, other;
-  bool has_output = recognise(r->kernel, &c, nest, false);
-  bool has_weights = recognise(r->kernel, &other, nest, true) &&
-                     is_tileable(r, &other, (tile_t){1, 1}) &&
+  bool has_output = recognise(r, &c, nest, false);
+  bool has_weights = recognise(r, &other, nest, true) && is_tileable(r, &other, (tile_t){1, 1}) &&
                      !(has_output && hone_dim_same(other.lanes->var, c.lanes->var));
   if (!has_output) return false;
   fill_facts(r, &c, out);
@@ -679,9 +749,12 @@ bool hone_contraction_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
 }
 
 bool hone_contraction_any(hone_kernel_t* kernel) {
+  static const hone_cpu_shape_t shape = {0};
+  static const hone_cpu_choice_t none = {0};
+  const hone_recipe_t r = {.kernel = kernel, .shape = &shape, .choice = &none};
   for (int i = 0; i < kernel->root->n_body; i++) {
     contraction_t c;
-    if (recognise(kernel, &c, kernel->root->body[i], false)) return true;
+    if (recognise(&r, &c, kernel->root->body[i], false)) return true;
   }
   return false;
 }

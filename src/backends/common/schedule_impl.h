@@ -4,11 +4,14 @@
 
 #include "backends/common/schedule.h"
 #include "hone/schedule.h"
+#include "loop/intrinsic.h"
 
 typedef struct hone_recipe {
   hone_kernel_t* kernel;
   const hone_cpu_shape_t* shape;
   const hone_cpu_choice_t* choice;
+  /* Of the contraction that is being scheduled: what adds up the innermost sum; NULL: a loop. */
+  const hone_intrinsic_t* dot;
   hone_status_t status; /* out of memory: nothing more is done */
 } hone_recipe_t;
 

@@ -1,6 +1,7 @@
 /* Tactics: any candidate computes what the kernel computes, on machines of several
  * shapes, and defaults are what the recipes do by themselves. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/common/schedule.h"
@@ -32,7 +33,8 @@ static hone_device_properties_t machine(int number) {
                                     .compute_units = 2 + number,
                                     .vector_bytes = bytes[number % 4],
                                     .vector_registers = registers[number % 4],
-                                    .max_group_size = 256};
+                                    .max_group_size = 256,
+                                    .has_dot4 = number % 2 == 1};
 }
 
 static hone_tactic_set_t* make_set(hone_kernel_t* kernel, int number) {
@@ -205,6 +207,18 @@ static void products_are_tiled_and_maps_are_rows(void** state) {
                       "rows");
 }
 
+/* Sums of products of bytes, in fours where the machine adds them up so. */
+static void bytes_are_multiplied_in_fours(void** state) {
+  static const hone_cpu_choice_t by_itself = {0};
+  for (int number = 0; number < 4; number++) {
+    char* text = built_as(&by_itself, hone_test_kernel("matmul_bytes"), number);
+    char line[64];
+    snprintf(line, sizeof line, "as dot4_u8_i8_x%d", machine(number).vector_bytes / 4);
+    assert_int_equal(strstr(text, line) != NULL, machine(number).has_dot4);
+    free_text(text);
+  }
+}
+
 /* Of a product, a tile costs less than one sum after the other, and more threads
  * less than one. */
 static void cost_knows_what_is_better(void** state) {
@@ -254,6 +268,7 @@ int main(void) {
       cmocka_unit_test(all_candidates_are_right),
       cmocka_unit_test(defaults_are_the_recipes),
       cmocka_unit_test(products_are_tiled_and_maps_are_rows),
+      cmocka_unit_test(bytes_are_multiplied_in_fours),
       cmocka_unit_test(cost_knows_what_is_better),
       cmocka_unit_test(threads_are_woken_for_work_that_lasts),
   };

@@ -27,6 +27,7 @@ static void find_properties(hone_device_t* device) {
   p->compute_units = device->threads;
   p->vector_bytes = target->vector_bytes;
   p->vector_registers = target->vector_registers;
+  p->has_dot4 = hone_target_has(target, "dot4");
   p->max_group_size = 1;
   p->cache_bytes[0] = (size_t)target->l1_bytes;
   p->cache_bytes[1] = (size_t)target->l2_bytes;

@@ -29,6 +29,23 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {0}},
+    {"matmul_bytes",
+     "kernel matmul_bytes {\n"
+     "  input a: u8[12, 20] = 0\n"
+     "  input b: i8[40, 20] = 1 constant\n"
+     "  output out: f32[12, 40] = 0\n"
+     "  local acc: i32[]\n"
+     "  for i in 12 {\n"
+     "    for j in 40 {\n"
+     "      acc[] = i32(0)\n"
+     "      for k in 20 reduction {\n"
+     "        acc[] += mul(cast.i32(a[i, k]), cast.i32(b[j, k]))\n"
+     "      }\n"
+     "      out[i, j] = cast.f32(acc[])\n"
+     "    }\n"
+     "  }\n"
+     "}\n",
+     {0}},
     {"matmul_sizes",
      "kernel matmul_sizes {\n"
      "  size m 1..100\n"

@@ -106,7 +106,7 @@ static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_propert
   *shape = hone_cpu_shape(properties);
   HONE_TRY(hone_kernel_clone(kernel, &copy));
   if (!hone_contraction_look(copy, shape, &facts->contraction))
-    facts->contraction = (hone_contraction_facts_t){.n_sums = 1};
+    facts->contraction = (hone_contraction_facts_t){.n_sums = 1, .group = 1};
   hone_kernel_destroy(copy);
   facts->whole = hone_cost_look(kernel);
   HONE_TRY(define(&facts->contraction, space, &first));
@@ -168,7 +168,7 @@ static double traffic(const hone_contraction_facts_t* f, const hone_device_prope
                                                       : choice->order == HONE_LANES_ORDER_FIRST;
   double lane_blocks = fmax(1, lanes / (shape->lanes * vectors));
   double row_blocks = choice->block > 0 ? all_rows / choice->block : 1;
-  double row_tiles = fmax(1, all_rows / rows), element = 4;
+  double row_tiles = fmax(1, all_rows / rows), element = 4.0 / f->group;
   /* No operand is read more often than the tiles load it. */
   double a_loads = element * f->others * f->sums * all_rows * lane_blocks;
   double b_loads = element * f->others * f->sums * lanes * row_tiles;
