@@ -39,6 +39,9 @@ bench-models: build ## ResNet-50, MobileNetV2 and BERT-base beside ONNX Runtime,
 bench-page: ## build/bench.html from the figures in bench/results
 	@python3 bench/page.py
 
+bench-symbolic: build ## what engines for a range of sizes cost beside engines for the exact size
+	@.venv/bin/python bench/symbolic.py --save
+
 bench-import: build ## time and memory from a 438 MB file to a verified graph
 	@scripts/bench_import
 

@@ -454,15 +454,22 @@ static bool move_lanes_out(hone_recipe_t* r, const contraction_t* c) {
 static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
                            int64_t rows);
 
+/* The next smaller tile: of few rows one row less, so that what is left over is one
+ * tile, since a tile of one or two rows takes hardly less time than one of four:
+ * its few sums wait for one another. */
+static int64_t smaller(int64_t rows) {
+  enum { FEW = 6 };
+  return rows > FEW ? (rows + 1) / 2 : rows - 1;
+}
+
 /* The rows that tiles of `rows` leave over: a tile of their own, or, where only a
- * run knows how many there are, smaller ones and then single rows. */
+ * run knows how many there are, smaller and smaller ones. */
 static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
-  enum { SMALLER = 4 };
   char name[NAME];
   if (hone_dim_is_int(tail->extent) || rows < 2 || !copy_name(name, tail->name, ""))
     schedule_tile(r, tail, deepest(tail));
   else
-    schedule_block(r, deepest(tail), name, rows > SMALLER ? SMALLER : 1);
+    schedule_block(r, deepest(tail), name, smaller(rows));
 }
 
 /* Splits the rows inside a block of lanes and schedules both parts. `block` is

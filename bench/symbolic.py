@@ -1,0 +1,108 @@
+"""What symbolic sizes cost: one engine for a range beside engines for the exact size, by turns.
+
+usage: symbolic.py [--sizes N] [--seed S] [--threads N] [--seconds S] [--save] [NETWORK ...]
+
+For each of N sizes of the range (ten without it; drawn evenly over their logarithm) both engines run
+on the same inputs in one `hone bench`. COST is the symbolic engine's median time by the exact one's:
+1.10 is 10 % slower. --save keeps the figures in bench/results/symbolic.json.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import subprocess
+import tempfile
+import typing
+
+import numpy as np
+
+import results
+import workloads
+from models import HONE
+
+RESULT = results.FOLDER / "symbolic.json"
+
+
+class Range(typing.NamedTuple):
+    """The size that is open, how far, what the others are, and what makes inputs of a size."""
+    dim: str
+    most: int
+    fixed: list
+    feeds: typing.Callable
+
+
+def sentence(random, length):
+    return {"input_ids": random.integers(0, 30522, (1, length)),
+            "attention_mask": np.ones((1, length), np.int64),
+            "token_type_ids": np.zeros((1, length), np.int64),
+            "position_ids": np.arange(length)[None]}
+
+
+RANGES = {
+    "mobilenet_v2": Range("batch", 64, [], workloads.image),
+    "resnet50": Range("batch", 64, [], workloads.image),
+    "bert_base": Range("length", 512, ["--dim", "batch=1"], sentence),
+}
+
+
+def compiled(folder, model, name, *dims):
+    engine = pathlib.Path(folder) / name
+    subprocess.run([HONE, "compile", model, "-o", engine, *dims], check=True, capture_output=True)
+    return engine
+
+
+def medians(engines, inputs, args):
+    done = subprocess.run([HONE, "bench", *engines, "--input", inputs, "--threads", str(args.threads),
+                           "--seconds", str(args.seconds), "--json"],
+                          check=True, capture_output=True, text=True)
+    return [row["median_ms"] for row in json.loads(done.stdout)["results"]]
+
+
+def sizes_of(most, args):
+    random = np.random.default_rng(args.seed)
+    return sorted({round(math.exp(x)) for x in random.uniform(0, math.log(most), args.sizes)})
+
+
+def measure(network, args):
+    about, model = RANGES[network], workloads.network_path(network)
+    with tempfile.TemporaryDirectory() as folder:
+        open_dim = f"{about.dim}=1..{about.most}"
+        symbolic = compiled(folder, model, "symbolic.hone", "--dim", open_dim, *about.fixed)
+        for size in sizes_of(about.most, args):
+            exact = compiled(folder, model, "exact.hone", "--dim", f"{about.dim}={size}", *about.fixed)
+            inputs = pathlib.Path(folder) / "inputs.npz"
+            np.savez(inputs, **about.feeds(np.random.default_rng(1), size))
+            times = medians((symbolic, exact), inputs, args)
+            yield {"model": network, "dim": about.dim, "size": size, "threads": args.threads,
+                   "symbolic_ms": times[0], "exact_ms": times[1], "cost": round(times[0] / times[1], 3)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", choices=[[], *RANGES], default=[], metavar="NETWORK")
+    parser.add_argument("--sizes", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--save", action="store_true")
+    args = parser.parse_args()
+    print(f"{'MODEL':<16}{'SIZE':>18}{'SYMBOLIC ms':>13}{'EXACT ms':>10}{'COST':>7}")
+    rows = []
+    for network in args.networks or RANGES:
+        for row in measure(network, args):
+            rows.append(row)
+            size = f"{row['dim']} = {row['size']}"
+            print(f"{network:<16}{size:>18}{row['symbolic_ms']:>13.2f}{row['exact_ms']:>10.2f}"
+                  f"{row['cost']:>7.3f}", flush=True)
+    worst = max(rows, key=lambda row: row["cost"])
+    print(f"worst: {worst['cost']:.3f}, {worst['model']} at {worst['dim']} = {worst['size']}")
+    if args.save:
+        about = {"machine": results.machine(), "date": results.TODAY, "commit": results.commit(),
+                 "rows": rows}
+        RESULT.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
