@@ -21,6 +21,8 @@ typedef struct hone_lower_options {
   /* A dimension's name holds within one input only: for models that give one
    * name to sizes that differ. */
   bool names_are_per_input;
+  /* Not NULL: the inputs of a run, in order; all extents are theirs. */
+  hone_tensor_t* const* inputs;
   /* Not NULL: nodes that cannot be lowered are listed here, last first (in
    * `gap_arena`), instead of stopping at the first; the graph is then good for
    * nothing else. */

@@ -214,15 +214,17 @@ static void the_device_is_measured_once(void** state) {
   }
 }
 
-/* Engines do not carry their model. */
+/* Engines do not carry their model: they serve all sizes alike. */
 static void engines_are_reported_too(void** state) {
   const fixture_t* f = *state;
   hone_engine_t* engine;
   hone_session_t* session;
-  hone_report_t *report, *other = report_of(f);
+  hone_report_t *report, *other;
+  const hone_dim_option_t dims[] = {{"n", 2, 2}, {"m", 2, 2}, {"k", 2, 2}};
+  const hone_report_options_t options = {.n_dims = 3, .dims = dims};
+  assert_ok(hone_report_create(f->session, &options, &other));
   assert_ok(hone_engine_load(f->path, NULL, &engine));
   assert_ok(hone_session_create_from_engine(engine, &session));
-  const hone_report_options_t options = {.n_inputs = 3, .inputs = f->inputs};
   assert_ok(hone_report_create(session, &options, &report));
   assert_int_equal(hone_report_node_count(report), 0);
   assert_int_equal(hone_report_step_count(report), hone_report_step_count(other));
@@ -269,6 +271,37 @@ static void names_of_two_sizes_are_reported(void** state) {
   for (int i = 0; i < 2; i++) hone_tensor_release(apart[i]);
 }
 
+/* Squeeze leaves a rank that only the size tells: each size has a program of its own, as long as
+ * there are few. */
+static void nodes_that_wait_for_sizes_become_kernels(void** state) {
+  (void)state;
+  const char* const nodes[] = {"- Squeeze x > s", "- Relu s > y", NULL};
+  const hone_onnx_dim_t dims[] = {{-1, "n"}, {3}, {0}};
+  const hone_session_options_t how = {.device = "cpu", .explain = true};
+  hone_model_t* model;
+  hone_session_t* session;
+  assert_ok(hone_sample_model(NULL, "x", "y", nodes, &model));
+  test_declare(model, &model->graph->inputs[0], HONE_F32, 2, dims);
+  assert_ok(hone_session_create(model, &how, &session));
+  for (int64_t n = 1; n <= 8; n++) {
+    hone_tensor_t *x = make(HONE_F32, 2, (int64_t[]){n, 3}), *y;
+    ((float*)hone_tensor_data(x))[3 * n - 1] = 7;
+    hone_report_options_t options = {.n_inputs = 1, .inputs = &x};
+    hone_report_t* report;
+    assert_ok(hone_report_create(session, &options, &report));
+    assert_ok(hone_report_measure(report, 1, 1, &x, NULL, NULL));
+    assert_int_equal(hone_report_times(report)->interpreted > 0, n > 4);
+    assert_ok(hone_session_run(session, NULL, 1, &x, 1, &y));
+    assert_int_equal(hone_tensor_rank(y), n == 1 ? 1 : 2);
+    assert_float_equal(((float*)hone_tensor_data(y))[3 * n - 1], 7, 0);
+    hone_tensor_release(x);
+    hone_tensor_release(y);
+    hone_report_destroy(report);
+  }
+  hone_session_destroy(session);
+  hone_model_destroy(model);
+}
+
 static hone_status_t report_and_measure(const hone_allocator_t* allocator, void* context) {
   const fixture_t* f = context;
   const hone_engine_options_t options = {.allocator = allocator, .threads = 1};
@@ -299,6 +332,7 @@ int main(void) {
       cmocka_unit_test(the_device_is_measured_once),
       cmocka_unit_test(engines_are_reported_too),
       cmocka_unit_test(names_of_two_sizes_are_reported),
+      cmocka_unit_test(nodes_that_wait_for_sizes_become_kernels),
       cmocka_unit_test(memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -25,7 +25,11 @@ typedef struct variant {
   hone_graph_t* graph;
   hone_program_t* program;
   hone_pass_report_t notes; /* no arena where none are kept */
+  int n_deferred;           /* nodes that wait for a run, and are interpreted */
 } variant_t;
+
+/* Sizes of which each gets a variant of its own, where that pays. */
+enum { MOST_EXACT = 4 };
 
 struct hone_session {
   const hone_allocator_t* allocator;
@@ -41,16 +45,29 @@ struct hone_session {
   /* Equal names of different inputs may differ, as models in the wild have it;
    * made when a run first asks for it. */
   variant_t loose;
-  pthread_mutex_t loose_lock;
-  atomic_uint_fast64_t runs; /* so far; each draws other random numbers */
+  /* Of either, for sizes as runs had them: made where nodes waited for the sizes. */
+  variant_t exact[MOST_EXACT];
+  int n_exact;
+  bool exact_is_vain;            /* what waits does so for more than sizes */
+  pthread_mutex_t variants_lock; /* of loose and exact */
+  atomic_uint_fast64_t runs;     /* so far; each draws other random numbers */
 };
 
 /* ---- making ---- */
 
-static hone_status_t lower(const hone_session_t* session, bool loose, hone_graph_t** out_graph) {
+/* How names of dimensions are read. */
+typedef struct reading {
+  bool loose;
+  hone_tensor_t* const* inputs; /* of exactly these sizes; NULL: of any */
+} reading_t;
+
+static hone_status_t lower(const hone_session_t* session, const reading_t* reading,
+                           hone_graph_t** out_graph) {
   const hone_session_options_t* options = &session->options;
-  hone_lower_options_t lowering = {
-      .n_dims = options->n_dims, .dims = options->dims, .names_are_per_input = loose};
+  hone_lower_options_t lowering = {.n_dims = options->n_dims,
+                                   .dims = options->dims,
+                                   .names_are_per_input = reading->loose,
+                                   .inputs = reading->inputs};
   return hone_lower_model(session->model, &lowering, session->allocator, out_graph);
 }
 
@@ -94,14 +111,25 @@ static hone_status_t compile(hone_session_t* session, variant_t* variant) {
   return session->backend->compile(variant->graph, &options, &variant->program);
 }
 
+static int count_deferred(const hone_graph_t* graph) {
+  int count = 0;
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const hone_node_t* node = graph->nodes[i];
+    count += node->host && node->host->deferred;
+    for (int r = 0; r < node->n_regions; r++) count += count_deferred(node->regions[r]);
+  }
+  return count;
+}
+
 /* The graph is lowered from the model where there is one; otherwise it is there. */
-static hone_status_t build(hone_session_t* session, bool loose, variant_t* out) {
-  if (session->model) HONE_TRY(lower(session, loose, &out->graph));
+static hone_status_t build(hone_session_t* session, const reading_t* reading, variant_t* out) {
+  if (session->model) HONE_TRY(lower(session, reading, &out->graph));
 #ifndef NDEBUG
   HONE_TRY(hone_graph_verify(out->graph));
 #endif
   hone_status_t status = compile(session, out);
   if (status) drop_variant(session, out);
+  out->n_deferred = status ? 0 : count_deferred(out->graph);
   return status;
 }
 
@@ -180,13 +208,13 @@ static hone_status_t create(const hone_model_t* model, hone_graph_t* graph,
   session->model = model;
   session->strict.graph = graph;
   session->n_dims_room = options->n_dims;
-  pthread_mutex_init(&session->loose_lock, NULL);
+  pthread_mutex_init(&session->variants_lock, NULL);
   session->precision_name = hone_precision_name(options->precision);
   status = hone_precision_parse(options->precision, model, &session->precision);
   if (!status) status = copy_dims(session, options);
   if (!status) status = copy_tuning(session, options);
   if (!status) status = open_device(session, options);
-  if (!status) status = build(session, false, &session->strict);
+  if (!status) status = build(session, &(reading_t){0}, &session->strict);
   if (status)
     hone_session_destroy(session);
   else
@@ -211,9 +239,10 @@ void hone_session_destroy(hone_session_t* session) {
   if (!session) return;
   drop_variant(session, &session->strict);
   drop_variant(session, &session->loose);
+  for (int i = 0; i < session->n_exact; i++) drop_variant(session, &session->exact[i]);
   if (session->device && !session->engine) session->backend->close(session->device);
   drop_options(session, session->n_dims_room);
-  pthread_mutex_destroy(&session->loose_lock);
+  pthread_mutex_destroy(&session->variants_lock);
   hone_free(session->allocator, session, sizeof *session);
 }
 
@@ -231,7 +260,7 @@ hone_status_t hone_session_create_from_engine(hone_engine_t* engine, hone_sessio
   session->engine = engine;
   session->strict = (variant_t){.graph = engine->graph, .program = engine->program};
   session->precision_name = engine->precision;
-  pthread_mutex_init(&session->loose_lock, NULL);
+  pthread_mutex_init(&session->variants_lock, NULL);
   *out_session = session;
   return NULL;
 }
@@ -395,11 +424,47 @@ static hone_status_t check_inputs(const hone_session_t* session, int n_inputs,
 static hone_status_t make_loose(hone_session_t* session) {
   if (!session->model)
     return hone_status_make(HONE_INVALID_ARGUMENT, "what runs was compiled for equal sizes");
-  pthread_mutex_lock(&session->loose_lock);
+  pthread_mutex_lock(&session->variants_lock);
   hone_status_t status = NULL;
-  if (!session->loose.program) status = build(session, true, &session->loose);
-  pthread_mutex_unlock(&session->loose_lock);
+  if (!session->loose.program)
+    status = build(session, &(reading_t){.loose = true}, &session->loose);
+  pthread_mutex_unlock(&session->variants_lock);
   return status;
+}
+
+static bool has_sizes(const variant_t* exact, int n_inputs, hone_tensor_t* const* inputs) {
+  for (int i = 0; i < n_inputs; i++) {
+    const hone_type_t* type = &exact->graph->inputs[i]->type;
+    for (int k = 0; k < type->rank; k++)
+      if (!hone_dim_is(type->dims[k], hone_tensor_dims(inputs[i])[k])) return false;
+  }
+  return true;
+}
+
+/* Where most nodes wait for more than sizes, and where it cannot be made, the one for all sizes
+ * stays in use. */
+static const variant_t* make_exact(hone_session_t* session, int n_deferred,
+                                   hone_tensor_t* const* inputs) {
+  variant_t* made = &session->exact[session->n_exact];
+  hone_status_t status = build(session, &(reading_t){.inputs = inputs}, made);
+  if (!status && 2 * made->n_deferred < n_deferred) return &session->exact[session->n_exact++];
+  session->exact_is_vain = true;
+  hone_status_free(status);
+  drop_variant(session, made);
+  return NULL;
+}
+
+/* The variant for just these sizes; NULL: there is none. */
+static const variant_t* find_exact(hone_session_t* session, int n_deferred, int n_inputs,
+                                   hone_tensor_t* const* inputs) {
+  const variant_t* found = NULL;
+  pthread_mutex_lock(&session->variants_lock);
+  for (int i = 0; i < session->n_exact && !found; i++)
+    if (has_sizes(&session->exact[i], n_inputs, inputs)) found = &session->exact[i];
+  if (!found && !session->exact_is_vain && session->n_exact < MOST_EXACT)
+    found = make_exact(session, n_deferred, inputs);
+  pthread_mutex_unlock(&session->variants_lock);
+  return found;
 }
 
 /* The reading that the inputs call for, with what is odd about them. */
@@ -409,9 +474,14 @@ static hone_status_t find_variant(hone_session_t* session, int n_inputs,
   *out_variant = &session->strict;
   *out_conflict = 0;
   HONE_TRY(check_inputs(session, n_inputs, inputs, out_conflict));
-  if (!*out_conflict) return NULL;
-  *out_variant = &session->loose;
-  return hone_status_annotate(make_loose(session), "%s", out_conflict);
+  if (*out_conflict) {
+    *out_variant = &session->loose;
+    HONE_TRY(hone_status_annotate(make_loose(session), "%s", out_conflict));
+  }
+  int n_deferred = session->device && session->model ? (*out_variant)->n_deferred : 0;
+  const variant_t* exact = n_deferred ? find_exact(session, n_deferred, n_inputs, inputs) : NULL;
+  if (exact) *out_variant = exact;
+  return NULL;
 }
 
 hone_status_t hone_session_parts(hone_session_t* session, int n_inputs,

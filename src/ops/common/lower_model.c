@@ -11,10 +11,20 @@ static const hone_dim_option_t* find_dim(const hone_lowering_t* lowering, const 
   return NULL;
 }
 
+/* The extent that the next input has in the run that is asked for; -1: none is. */
+static int64_t extent_in_run(const hone_scope_t* scope, int axis) {
+  const hone_lower_options_t* options = scope->lowering->options;
+  if (!options || !options->inputs) return -1;
+  const hone_tensor_t* input = options->inputs[scope->b->graph->n_inputs];
+  return axis < hone_tensor_rank(input) ? hone_tensor_dims(input)[axis] : -1;
+}
+
 /* One declared dimension. One without name or number is named after its place. */
 static hone_dim_t input_dim(hone_scope_t* scope, const char* input, int axis,
                             const hone_onnx_dim_t* dim) {
   if (dim->value >= 0) return hone_d(dim->value);
+  int64_t in_run = extent_in_run(scope, axis);
+  if (in_run >= 0) return hone_d(in_run);
   /* "?" and the like are how some exporters say that they have no name. */
   bool is_named = dim->symbol && dim->symbol[0] && strcmp(dim->symbol, "?") != 0;
   const char* name =
