@@ -365,11 +365,12 @@ static void declare_in(hone_c_render_t* render, const hone_stmt_t* scope) {
   }
 }
 
-/* The shortest vector loop: all others are multiples of it. */
+/* The shortest vector loop of a power of two: those that are no multiples of it are no vectors. */
 static bool shorten_lanes(void* self, hone_stmt_t* stmt) {
   hone_c_render_t* render = self;
   if (stmt->kind != HONE_STMT_LOOP || stmt->loop != HONE_LOOP_VECTOR) return true;
   int64_t extent = hone_dim_is_int(stmt->extent) ? stmt->extent.k : 1;
+  if (extent & (extent - 1)) return true; /* stays a loop */
   if (extent > 0 && (render->lanes == 0 || extent < render->lanes)) render->lanes = (int)extent;
   return true;
 }

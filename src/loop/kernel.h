@@ -118,7 +118,7 @@ struct hone_term {
 typedef enum hone_loop_kind {
   HONE_LOOP_SERIAL,
   HONE_LOOP_PARALLEL, /* over threads; outermost only: the launch's grid of a CPU */
-  HONE_LOOP_VECTOR,   /* lanes of a vector: innermost, extent a power of two that is known */
+  HONE_LOOP_VECTOR,   /* lanes of a vector: innermost, extent known */
   HONE_LOOP_UNROLL,   /* extent known */
   HONE_LOOP_GROUP,    /* over groups: the launch's groups */
   HONE_LOOP_ITEM,     /* over the work-items of a group */

@@ -133,7 +133,7 @@ static void rules_are_checked(void** state) {
   assert_refused("if acc[] { }", "another type");
   assert_refused("for i in 3 { }", "taken");
   assert_refused("for acc in 3 { }", "taken");
-  assert_refused("for j in 3 vector { out[i] = f32(0) }", "power of two");
+  assert_refused("for j in n vector { out[i] = f32(0) }", "known");
   assert_refused("for j in n unroll { out[i] = f32(0) }", "known");
   assert_refused("for j in 4 vector { for l in 2 { out[i] = f32(0) } }", "innermost");
   assert_refused("for j in 4 parallel { out[i] = f32(0) }", "outermost");

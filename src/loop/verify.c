@@ -7,8 +7,8 @@
  *   stores      not into inputs, nor into the error word
  *   indices     none lies outside its buffer for every value of its symbols
  *   scratch     memory of a thread is not used by loops over threads that it outlives
- *   loops       vectors innermost, of a power of two; unrolled ones of a known
- *               extent; parallel loops and groups outermost; items in groups */
+ *   loops       vectors innermost; vectors and unrolled ones of a known extent;
+ *               parallel loops and groups outermost; items in groups */
 #include "loop/verify.h"
 
 #include <string.h>
@@ -184,8 +184,7 @@ static void check_loop_kind(verifier_t* v, const hone_stmt_t* loop) {
   bool known = hone_dim_is_int(loop->extent);
   switch (loop->loop) {
     case HONE_LOOP_VECTOR:
-      if (!known || n < 1 || (n & (n - 1)))
-        broken(v, "the extent of a vector loop is a known power of two", NULL);
+      if (!known || n < 1) broken(v, "the extent of a vector loop is known", NULL);
       if (has_inside(loop, HONE_STMT_LOOP)) broken(v, "a vector loop is innermost", NULL);
       break;
     case HONE_LOOP_UNROLL:

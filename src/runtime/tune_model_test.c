@@ -175,7 +175,7 @@ static void compiling_uses_what_was_tuned(void** state) {
   const fixture_t* f = *state;
   char praised[PATH_MAX];
   hone_tuning_options_t options = options_of(f);
-  options.trials = 12; /* enough to meet the tactic `plain` */
+  options.trials = 24; /* enough to meet the tactic `plain` */
   options.strategy = "random";
   hone_tuning_destroy(tune(f, &options));
   snprintf(praised, sizeof praised, "%s", test_folder_file(&f->folder, "praised.db"));
@@ -228,7 +228,7 @@ static void what_was_tuned_and_is_refused_is_built_untuned(void** state) {
   char praised[PATH_MAX];
   hone_tuning_options_t options = options_of(f);
   hone_compile_report_t tuned, untuned;
-  options.trials = 12;
+  options.trials = 24;
   options.strategy = "random";
   hone_tuning_destroy(tune(f, &options));
   snprintf(praised, sizeof praised, "%s", test_folder_file(&f->folder, "praised.db"));

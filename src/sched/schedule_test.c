@@ -193,7 +193,8 @@ static void merge_joins_loops(void** state) {
 static void kinds_are_checked(void** state) {
   assert_body(scheduled("concat", "split j 4\nvectorize j.i\nparallel i"),
               "  for i in 6 parallel {\n    for j.o in 5 {\n      for j.i in 4 vector {\n");
-  assert_refused("concat", "", "vectorize j", "2, 4, 8");
+  assert_refused("concat", "fuse i j", "vectorize i_j", "from 2 to 64");
+  assert_same("concat", "vectorize j");
   assert_refused("matmul", "split k 4", "vectorize k.i", "rfactor");
   assert_refused("matmul", "", "vectorize j", "more than stores");
   assert_refused("outer", "", "vectorize j", "each lane needs acc");

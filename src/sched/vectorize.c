@@ -22,8 +22,8 @@ static hone_status_t check_scratch(hone_kernel_t* kernel, const hone_stmt_t* loo
 
 static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
   int64_t n = loop->extent.k;
-  if (!hone_dim_is_int(loop->extent) || n < 2 || n > MAX_LANES || (n & (n - 1)))
-    return hone_sched_refuse("vectorize %s: the extent must be 2, 4, 8, … or 64", loop->name);
+  if (!hone_dim_is_int(loop->extent) || n < 2 || n > MAX_LANES)
+    return hone_sched_refuse("vectorize %s: the extent must be from 2 to 64", loop->name);
   for (int i = 0; i < loop->n_body; i++) {
     hone_stmt_kind_t kind = loop->body[i]->kind;
     if (kind != HONE_STMT_STORE && kind != HONE_STMT_LET)

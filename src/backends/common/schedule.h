@@ -24,7 +24,7 @@ typedef enum hone_lanes_order {
 typedef struct hone_cpu_choice {
   /* Contractions. */
   int rows, vectors;     /* the tile in registers: elements of one axis by vectors of the other */
-  bool lanes_of_weights; /* not along the output, but where only weights change */
+  bool lanes_of_weights; /* where only weights change, even if the output allows a tile */
   hone_lanes_order_t order;
   int innermost;  /* 1 + which of the sums goes innermost */
   int sum_unroll; /* rounds of the innermost sum that are written out; 0, 1: none */
@@ -55,7 +55,6 @@ typedef struct hone_contraction_facts {
   int innermost;    /* which sum goes there untuned */
   bool can_pack, lanes_first;
   bool has_weight_lanes;       /* lanes could go along weights too */
-  bool untiled;                /* lanes along the output make no tile */
   int tile_rows, tile_vectors; /* untuned; 0: it is no tile */
   int group;                   /* products that one instruction adds up; 1: one */
   double a_bytes, b_bytes;

@@ -29,6 +29,9 @@ typedef struct contraction {
   int group;                        /* of them that one instruction adds up; 1: one */
 } contraction_t;
 
+/* The extent; 0 where only a run knows it. */
+static int64_t known(hone_dim_t extent) { return hone_dim_is_int(extent) ? extent.k : 0; }
+
 /* ---- recognising ---- */
 
 static const hone_term_t* bare_load(const hone_term_t* term) {
@@ -82,6 +85,17 @@ static bool factor_of(hone_kernel_t* k, const hone_buffer_t* buffer, const hone_
   return hone_dim_factor(hone_buffer_offset(k, buffer, index), var, out);
 }
 
+/* Makes b the operand that moves with the lanes, and weights, where both do. */
+static bool put_lanes_in_b(contraction_t* c) {
+  bool in_a = hone_term_uses(c->a, c->lanes->var), in_b = hone_term_uses(c->b, c->lanes->var);
+  if (in_a && (!in_b || c->a->buffer->is_constant)) {
+    const hone_term_t* swap = c->a;
+    c->a = c->b;
+    c->b = swap;
+  }
+  return in_a || in_b;
+}
+
 /* The output loop along which the results are consecutive. */
 static bool find_lanes(hone_kernel_t* kernel, contraction_t* c) {
   const hone_stmt_t* store = c->body->body[c->body->n_body - 1];
@@ -91,14 +105,7 @@ static bool find_lanes(hone_kernel_t* kernel, contraction_t* c) {
     if (factor_of(kernel, store->buffer, store->index, c->outs[i].var, &factor) && factor == 1)
       c->lanes = &c->outs[i];
   }
-  if (!c->lanes) return false;
-  bool in_a = hone_term_uses(c->a, c->lanes->var), in_b = hone_term_uses(c->b, c->lanes->var);
-  if (in_a && (!in_b || c->a->buffer->is_constant)) {
-    const hone_term_t* swap = c->a;
-    c->a = c->b;
-    c->b = swap;
-  }
-  return in_a || in_b;
+  return c->lanes && put_lanes_in_b(c);
 }
 
 /* The innermost other output loop that the second operand does not see. */
@@ -159,7 +166,7 @@ static bool uses_axis_alone(const contraction_t* c, const hone_term_t* b, int ax
 
 /* Whether b's elements along the lanes are, or can be laid out, side by side. */
 static bool could_pack(const contraction_t* c) {
-  if (!c->b->buffer->is_constant || !hone_dim_is_int(c->lanes->extent) ||
+  if (!c->b->buffer->is_constant || c->b->buffer->packing || !hone_dim_is_int(c->lanes->extent) ||
       axis_of(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
     return false;
   for (int i = 0; i < c->b->buffer->rank; i++)
@@ -194,17 +201,35 @@ static int chosen_innermost(const hone_recipe_t* r, const contraction_t* c) {
   return chosen >= 1 && chosen <= c->n_sums ? chosen - 1 : find_innermost(r->kernel, c);
 }
 
-static bool recognise(const hone_recipe_t* r, contraction_t* c, hone_stmt_t* nest,
-                      bool by_weights) {
+/* Lanes that were chosen before, and moved outside of all other loops. */
+static bool find_outermost_lanes(contraction_t* c) {
+  c->lanes = &c->outs[0];
+  return put_lanes_in_b(c);
+}
+
+typedef enum lanes_at { LANES_OF_OUTPUT, LANES_OF_WEIGHTS, LANES_OUTERMOST } lanes_at_t;
+
+static bool recognise(const hone_recipe_t* r, contraction_t* c, hone_stmt_t* nest, lanes_at_t at) {
   *c = (contraction_t){.group = 1};
   if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
-      !(by_weights ? find_weight_lanes(c) : find_lanes(r->kernel, c)))
+      !(at == LANES_OF_OUTPUT    ? find_lanes(r->kernel, c)
+        : at == LANES_OF_WEIGHTS ? find_weight_lanes(c)
+                                 : find_outermost_lanes(c)))
     return false;
   find_rows(r->kernel, c);
   if (is_grouped(r, c, chosen_innermost(r, c))) c->group = DOT;
   c->sum_count = 1;
   for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
   return true;
+}
+
+/* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. What an
+ * instruction adds up has no part of a vector. */
+static bool is_tileable(const hone_recipe_t* r, const contraction_t* c) {
+  int64_t stride, extent = known(c->lanes->extent);
+  if (c->group > 1 && extent && extent < r->shape->lanes) return false;
+  return (!r->choice->no_pack && could_pack(c)) ||
+         (factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1);
 }
 
 /* ---- laying out ---- */
@@ -308,7 +333,7 @@ static double step_cycles(const hone_cpu_shape_t* shape, const contraction_t* c,
 }
 
 /* What is taken for rows or vectors whose number only a run knows. */
-enum { MANY = 240, FEW_SYMBOLS = 64 };
+enum { MANY = 240, FEW_SYMBOLS = 64, MOST_ROWS = 16, MOST_VECTORS = 4 };
 
 /* The extent when all sizes are as small as they can be, one at least: a factor
  * that is always there. MANY when there is none. */
@@ -325,37 +350,64 @@ static int64_t likely_extent(hone_kernel_t* kernel, hone_dim_t extent) {
   return extent_then > 1 ? extent_then : MANY;
 }
 
-static double cost_of(const hone_recipe_t* r, const contraction_t* c, tile_t t) {
-  const hone_cpu_shape_t* shape = r->shape;
+/* Vectors along the lanes, the last of which may be part of one, unless an instruction
+ * adds up what is in it. */
+static int64_t count_vectors(const hone_recipe_t* r, const contraction_t* c) {
+  int64_t lanes = likely_extent(r->kernel, c->lanes->extent), each = r->shape->lanes;
+  if (c->group > 1 && lanes >= each) return lanes / each;
+  return (lanes + each - 1) / each;
+}
+
+/* Cycles for one step of the sums of a tile's vectors in all rows. */
+static double rows_cost(const hone_recipe_t* r, const contraction_t* c, tile_t t) {
   int64_t rows = c->rows ? likely_extent(r->kernel, c->rows->extent) : MANY;
-  int64_t vectors = likely_extent(r->kernel, c->lanes->extent) / shape->lanes;
-  int64_t row_blocks = rows / t.rows;
-  double row_cost = (double)row_blocks * step_cycles(shape, c, t.rows, t.vectors);
+  int64_t blocks = rows / t.rows;
+  double cost = (double)blocks * step_cycles(r->shape, c, t.rows, t.vectors);
   /* A rest whose number of rows only a run knows is summed up in memory. */
   double factor = c->rows && hone_dim_is_int(c->rows->extent) ? 1 : 2;
-  if (rows % t.rows) row_cost += factor * step_cycles(shape, c, (int)(rows % t.rows), t.vectors);
+  if (rows % t.rows) cost += factor * step_cycles(r->shape, c, (int)(rows % t.rows), t.vectors);
+  return cost;
+}
+
+/* The best tile of so many vectors. */
+static tile_t choose_rows(const hone_recipe_t* r, const contraction_t* c, int vectors,
+                          double* out_cost) {
+  int64_t most = !c->rows ? 1 : hone_dim_is_int(c->rows->extent) ? c->rows->extent.k : MOST_ROWS;
+  tile_t best = {1, vectors};
+  *out_cost = rows_cost(r, c, best);
+  for (int rows = 2; rows <= most && rows <= MOST_ROWS; rows++) {
+    tile_t t = {rows, vectors};
+    if (rows * vectors + vectors + 1 > r->shape->registers) break;
+    double cost = rows_cost(r, c, t);
+    if (cost >= *out_cost * 0.999) continue;
+    best = t;
+    *out_cost = cost;
+  }
+  return best;
+}
+
+/* Of all lanes: what tiles leave over has a tile of its own, or, where only a run
+ * knows how much that is, is done one after the other. */
+static double cost_of(const hone_recipe_t* r, const contraction_t* c, tile_t t) {
+  int64_t vectors = count_vectors(r, c);
+  double cost = rows_cost(r, c, t), rest_cost = 0;
   int64_t blocks = vectors / t.vectors, rest = vectors % t.vectors;
-  /* What no block covers is done one vector at a time. */
-  return row_cost * ((double)blocks + 1.5 * (double)rest * 1.0);
+  if (!hone_dim_is_int(c->lanes->extent)) return cost * ((double)blocks + 1.5 * (double)rest);
+  if (rest) choose_rows(r, c, (int)rest, &rest_cost);
+  return cost * (double)blocks + rest_cost;
 }
 
 static tile_t choose_tile(const hone_recipe_t* r, const contraction_t* c) {
-  const hone_cpu_shape_t* shape = r->shape;
-  tile_t best = {1, 1};
-  double best_cost = cost_of(r, c, best);
-  int most_rows = c->rows ? 16 : 1;
-  if (c->rows && hone_dim_is_int(c->rows->extent) && c->rows->extent.k < most_rows)
-    most_rows = (int)c->rows->extent.k;
-  for (int vectors = 1; vectors <= 4; vectors++)
-    for (int rows = 1; rows <= most_rows; rows++) {
-      tile_t t = {rows, vectors};
-      if (rows * vectors + vectors + 1 > shape->registers) continue;
-      double cost = cost_of(r, c, t);
-      if (cost < best_cost * 0.999) {
-        best = t;
-        best_cost = cost;
-      }
-    }
+  int64_t most = count_vectors(r, c);
+  double cost, best_cost = 0;
+  tile_t best = {0};
+  for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
+    tile_t t = choose_rows(r, c, vectors, &cost);
+    cost = cost_of(r, c, t);
+    if (best.rows && cost >= best_cost * 0.999) continue;
+    best = t;
+    best_cost = cost;
+  }
   return best;
 }
 
@@ -372,18 +424,25 @@ static void make_vector(hone_recipe_t* r, const char* name, const hone_intrinsic
                          : hone_sched_vectorize(r->kernel, name));
 }
 
-/* Cuts the loop over lanes of one part of the tile into vectors. */
+/* Cuts the loop over lanes of one part of the tile into vectors, the last of which may
+ * be part of one. */
 static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrinsic_t* dot) {
   char name[NAME], part[NAME];
   if (!copy_name(name, loop->name, "")) return;
-  if (hone_dim_is(loop->extent, r->shape->lanes)) {
+  if (hone_dim_is(loop->extent, 1)) {
+    hone_recipe_did(r, hone_sched_unroll(r->kernel, name));
+    return;
+  }
+  if (hone_dim_max_value(loop->extent) <= r->shape->lanes) {
     make_vector(r, name, dot);
     return;
   }
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_EXACT)))
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_PEEL)))
     return;
   if (copy_name(part, name, ".i")) make_vector(r, part, dot);
   if (copy_name(part, name, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
+  if (copy_name(part, name, ".t") && hone_kernel_find_loop(r->kernel, part))
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
 }
 
 static hone_stmt_t* deepest(hone_stmt_t* loop) {
@@ -544,31 +603,59 @@ static bool has_batches(const contraction_t* c) {
   return rounds >= ENOUGH;
 }
 
-/* lanes.o { others { rows { lanes.i } } }, or lanes.o inside of the others, blocks of
- * rows around all of it, and around those batches. What the block does not divide stands behind in
- * a nest of its own. */
-static bool cut_lanes(hone_recipe_t* r, contraction_t* c, int64_t block, int64_t tile_rows,
-                      char inner[NAME], char rows_inner[NAME]) {
-  char outer[NAME], rows_outer[NAME];
+/* The loops of one nest of tiles, by name; "" where there is none. */
+typedef struct cuts {
+  char lanes_outer[NAME], lanes[NAME], rows_outer[NAME], rows[NAME];
+} cuts_t;
+
+/* lanes_outer { others { rows { lanes } } }, or lanes_outer inside of the others, blocks of
+ * rows around all of it, and around those batches. */
+static bool arrange(hone_recipe_t* r, const contraction_t* c, const cuts_t* cuts) {
   const char* order[MAX_LOOPS + 2];
   int n = 0;
   bool lanes_first = lanes_go_first(r, c), batches = has_batches(c);
-  if (!copy_name(inner, c->lanes->name, ".i") || !copy_name(outer, c->lanes->name, ".o") ||
-      !move_lanes_out(r, c) ||
-      !hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL)))
-    return false;
-  cut_rows(r, c, tile_rows, rows_outer, rows_inner);
   for (int i = 0; i < c->n_outs; i++)
     if (batches && is_batch(c, &c->outs[i])) order[n++] = c->outs[i].name;
-  if (*rows_outer) order[n++] = rows_outer;
-  if (lanes_first) order[n++] = outer;
+  if (*cuts->rows_outer) order[n++] = cuts->rows_outer;
+  if (*cuts->lanes_outer && lanes_first) order[n++] = cuts->lanes_outer;
   for (int i = 0; i < c->n_outs; i++)
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows && !(batches && is_batch(c, &c->outs[i])))
       order[n++] = c->outs[i].name;
-  if (!lanes_first) order[n++] = outer;
+  if (*cuts->lanes_outer && !lanes_first) order[n++] = cuts->lanes_outer;
   if (c->rows) order[n++] = c->rows->name;
-  order[n++] = inner;
-  return hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
+  order[n++] = cuts->lanes;
+  return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
+}
+
+/* Cuts the lanes, which are the outermost loop, into blocks. */
+static bool cut_lanes(hone_recipe_t* r, const contraction_t* c, int64_t block, cuts_t* cuts) {
+  return copy_name(cuts->lanes, c->lanes->name, ".i") &&
+         copy_name(cuts->lanes_outer, c->lanes->name, ".o") &&
+         hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL));
+}
+
+/* Tiles of the blocks that the lanes, which are the outermost loop, are cut into. What
+ * these leave over stands behind in a nest of its own, and gets tiles of its own. */
+static void schedule_lanes(hone_recipe_t* r, contraction_t* c, tile_t tile) {
+  cuts_t cuts = {.lanes_outer = ""};
+  char tail[NAME];
+  int64_t lanes = r->shape->lanes, extent = known(c->lanes->extent);
+  /* A single lane is no vector, so it does not go with others. */
+  if (extent > lanes && extent % lanes == 1 && tile.vectors > extent / lanes)
+    tile.vectors = (int)(extent / lanes);
+  bool is_block =
+      c->group > 1 ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
+  if (!copy_name(tail, c->lanes->name, ".t") || !copy_name(cuts.lanes, c->lanes->name, "")) return;
+  if (!is_block && !cut_lanes(r, c, lanes * tile.vectors, &cuts)) return;
+  cut_rows(r, c, tile.rows, cuts.rows_outer, cuts.rows);
+  if (!arrange(r, c, &cuts)) return;
+  hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts.lanes);
+  if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
+  hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
+  contraction_t behind;
+  r->dot = NULL;
+  if (rest && recognise(r, &behind, rest, LANES_OUTERMOST) && is_tileable(r, &behind))
+    schedule_lanes(r, &behind, choose_tile(r, &behind));
 }
 
 /* Cuts the innermost sum into what an instruction adds up, and the steps around that. */
@@ -597,16 +684,11 @@ static bool lay_out(hone_recipe_t* r, contraction_t* c, int64_t block, char grou
 /* The tile chosen, as far as it makes sense here; else the best by the model. */
 static tile_t find_tile(const hone_recipe_t* r, const contraction_t* c) {
   tile_t tile = {r->choice->rows, r->choice->vectors};
+  int64_t most = count_vectors(r, c);
   if (tile.rows < 1 || tile.vectors < 1) return choose_tile(r, c);
   if (!c->rows) tile.rows = 1;
+  if (tile.vectors > most) tile.vectors = (int)most;
   return tile;
-}
-
-static bool is_tileable(const hone_recipe_t* r, const contraction_t* c, tile_t tile) {
-  int64_t stride, block = (int64_t)r->shape->lanes * tile.vectors;
-  if (hone_dim_is_int(c->lanes->extent) && c->lanes->extent.k < block) return false;
-  return could_pack(c) ||
-         (factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1);
 }
 
 /* Weights in the order in which the sums go around, the other axes in front. */
@@ -628,20 +710,42 @@ static bool pack_along_sums(hone_recipe_t* r, const contraction_t* c, const hone
   return hone_recipe_did(r, hone_sched_pack(r->kernel, weights->buffer->name, n, layout));
 }
 
-/* Where no tile can be made, as in a last layer with one output or three: the sum
- * whose steps are consecutive in the data gets lanes instead (by schedule_rows.c),
- * together with the one around it where both are one run. */
+/* The operand that is not weights; NULL where none or both are. */
+static const hone_term_t* find_data(const contraction_t* c) {
+  if (c->a->buffer->is_constant == c->b->buffer->is_constant) return NULL;
+  return c->a->buffer->is_constant ? c->b : c->a;
+}
+
+/* Whether a sum has enough consecutive steps in the data to give it the lanes. */
+static bool has_long_sum(const hone_recipe_t* r, const contraction_t* c) {
+  int64_t step;
+  contraction_t by_data = *c;
+  by_data.a = find_data(c);
+  if (!by_data.a) return false;
+  const axis_t* sum = &c->sums[find_innermost(r->kernel, &by_data)];
+  return known(sum->extent) >= 2 * r->shape->lanes &&
+         factor_of(r->kernel, by_data.a->buffer, by_data.a->index, sum->var, &step) && step == 1;
+}
+
+/* Whether so few outputs are summed up faster one by one, with lanes along the sum,
+ * than in vectors of which most lanes hold nothing. */
+static bool are_dots_faster(const hone_recipe_t* r, const contraction_t* c) {
+  static const double cycles = 1.5; /* a vector of one sum */
+  int64_t lanes = known(c->lanes->extent);
+  if (!lanes || lanes >= r->shape->lanes || !has_long_sum(r, c)) return false;
+  double rows = c->rows ? (double)likely_extent(r->kernel, c->rows->extent) : MANY;
+  return cycles * rows * (double)lanes / r->shape->lanes < cost_of(r, c, choose_tile(r, c));
+}
+
+/* Where no tile is made, as in a last layer with one output: the sum whose steps are
+ * consecutive in the data gets lanes instead (by schedule_rows.c), together with the
+ * one around it where both are one run. */
 static void prepare_dots(hone_recipe_t* r, contraction_t* c) {
-  const hone_term_t *weights = c->a->buffer->is_constant ? c->a : c->b, *data = c->a;
-  if (weights == c->a) data = c->b;
-  if (!weights->buffer->is_constant || data->buffer->is_constant) return;
+  if (!has_long_sum(r, c)) return;
+  const hone_term_t *data = find_data(c), *weights = data == c->a ? c->b : c->a;
+  int64_t outer;
   c->a = data;
   c->b = weights;
-  int best = find_innermost(r->kernel, c);
-  int64_t step, outer;
-  if (!hone_dim_is_int(c->sums[best].extent) || c->sums[best].extent.k < 2 * r->shape->lanes ||
-      !factor_of(r->kernel, data->buffer, data->index, c->sums[best].var, &step) || step != 1)
-    return;
   order_sums(r, c);
   if (!pack_along_sums(r, c, weights) || c->n_sums < 2) return;
   const axis_t *last = &c->sums[c->n_sums - 1], *around = &c->sums[c->n_sums - 2];
@@ -650,27 +754,32 @@ static void prepare_dots(hone_recipe_t* r, contraction_t* c) {
     hone_recipe_did(r, hone_sched_fuse(r->kernel, around->name, last->name));
 }
 
+/* The contraction with the lanes that it gets: along weights where those along the
+ * output make no tile, as where channels lie far apart. */
+static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, contraction_t* out) {
+  if (r->choice->lanes_of_weights) return recognise(r, out, nest, LANES_OF_WEIGHTS);
+  if (!recognise(r, out, nest, LANES_OF_OUTPUT)) return false;
+  if (is_tileable(r, out)) return true;
+  if (recognise(r, out, nest, LANES_OF_WEIGHTS) && is_tileable(r, out)) return true;
+  return recognise(r, out, nest, LANES_OF_OUTPUT);
+}
+
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   contraction_t c;
-  char inner[NAME], rows_inner[NAME], grouped[NAME];
+  char grouped[NAME];
   r->dot = NULL;
-  if (!recognise(r, &c, nest, r->choice->lanes_of_weights)) return false;
+  if (!find_contraction(r, nest, &c)) return false;
   tile_t tile = find_tile(r, &c);
-  int64_t block = (int64_t)r->shape->lanes * tile.vectors;
-  bool is_narrow = hone_dim_is_int(c.lanes->extent) && c.lanes->extent.k < block;
-  if (is_narrow || !lay_out(r, &c, block, grouped)) {
+  if (!is_tileable(r, &c) || are_dots_faster(r, &c) ||
+      !lay_out(r, &c, (int64_t)r->shape->lanes * tile.vectors, grouped)) {
     prepare_dots(r, &c);
     return r->status != NULL;
   }
-  if (!cut_lanes(r, &c, block, tile.rows, inner, rows_inner)) return true;
-  hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, inner);
-  if (loop) schedule_block(r, loop, c.rows ? c.rows->name : NULL, tile.rows);
+  if (move_lanes_out(r, &c)) schedule_lanes(r, &c, tile);
   return true;
 }
 
 /* ---- facts ---- */
-
-static int64_t known(hone_dim_t extent) { return hone_dim_is_int(extent) ? extent.k : 0; }
 
 static double bytes_of(const hone_buffer_t* buffer) {
   double bytes = (double)hone_dtype_size(buffer->dtype);
@@ -699,7 +808,7 @@ static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows)
       out->others *= hone_cost_extent(c->outs[i].extent);
   out->last_sum = known(c->sums[out->innermost].extent);
-  if (!is_tileable(r, c, tile)) return;
+  if (!is_tileable(r, c) || are_dots_faster(r, c)) return;
   out->tile_rows = tile.rows;
   out->tile_vectors = tile.vectors;
 }
@@ -715,24 +824,16 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
                      .sum_count = f->sums,
                      .group = f->group};
   const hone_recipe_t r = {.shape = shape};
-  double cycles = cost_of(&r, &c, (tile_t){rows, vectors});
-  double scalar = (double)(lanes.extent.k % shape->lanes) * (double)row.extent.k;
-  return (cycles + scalar) * f->others * f->sums / f->group;
+  double scalar = f->group > 1 ? (double)(lanes.extent.k % shape->lanes * row.extent.k) : 0;
+  return (cost_of(&r, &c, (tile_t){rows, vectors}) + scalar) * f->others * f->sums / f->group;
 }
 
-/* Untuned, lanes go along the output. Where that makes no tile, but lanes along
- * weights do, the numbers are of those. */
 static bool look_at_nest(const hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_facts_t* out) {
   contraction_t c, other;
-  bool has_output = recognise(r, &c, nest, false);
-  bool has_weights = recognise(r, &other, nest, true) && is_tileable(r, &other, (tile_t){1, 1}) &&
-                     !(has_output && hone_dim_same(other.lanes->var, c.lanes->var));
-  if (!has_output) return false;
+  if (!find_contraction(r, nest, &c)) return false;
   fill_facts(r, &c, out);
-  bool makes_tile = out->tile_rows > 0;
-  if (!makes_tile && has_weights) fill_facts(r, &other, out);
-  out->untiled = !makes_tile;
-  out->has_weight_lanes = has_weights;
+  out->has_weight_lanes = recognise(r, &other, nest, LANES_OF_WEIGHTS) && is_tileable(r, &other) &&
+                          !hone_dim_same(other.lanes->var, c.lanes->var);
   return true;
 }
 
@@ -761,7 +862,7 @@ bool hone_contraction_any(hone_kernel_t* kernel) {
   const hone_recipe_t r = {.kernel = kernel, .shape = &shape, .choice = &none};
   for (int i = 0; i < kernel->root->n_body; i++) {
     contraction_t c;
-    if (recognise(&r, &c, kernel->root->body[i], false)) return true;
+    if (recognise(&r, &c, kernel->root->body[i], LANES_OF_OUTPUT)) return true;
   }
   return false;
 }

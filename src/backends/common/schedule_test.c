@@ -294,6 +294,39 @@ static void few_outputs_are_summed_in_lanes(void** state) {
   hone_str_free(&lines);
 }
 
+/* A product with weights for so many outputs, and what `tail` makes of it. */
+static char* scheduled_outputs(int outputs, const char* tail) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines, "  %0 \"x\" = input : f32[12, 10]\n  %1 = constant {");
+  for (int i = 0; i < 10 * outputs; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_appendf(&lines,
+                   "} : f32[%d, 10]\n"
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 1] batch=0 : f32[12, %d]\n%s",
+                   outputs, outputs, tail);
+  char* text = scheduled("", hone_str_text(&lines));
+  hone_str_free(&lines);
+  return text;
+}
+
+static void outputs_that_fill_no_vector_share_one(void** state) {
+  static const int outputs[] = {3, 5, 9, 17, 20, 27};
+  for (size_t i = 0; i < TEST_COUNT(outputs); i++) {
+    char* text = scheduled_outputs(outputs[i], "  return %2 \"y\"\n");
+    expect_lines(text, 2, (const char* const[]){"pack in1 0/", " vector {"});
+    if (strstr(text, "local acc: f32[]")) fail_msg("sums one by one in:\n%s", text);
+    free(text);
+  }
+}
+
+static void outputs_that_lie_apart_are_lanes(void** state) {
+  char* text = scheduled_outputs(16,
+                                 "  %3 = permute %2 axes=[1, 0] : f32[16, 12]\n"
+                                 "  return %3 \"y\"\n");
+  expect_lines(text, 2, (const char* const[]){"pack in1 0/", " vector {"});
+  free(text);
+}
+
 static void a_row_is_summed_in_lanes(void** state) {
   char* text = scheduled("symbol \"n\" input 0 64\n",
                          "  %0 \"x\" <0 dim 0> = input : f32[n, 40]\n"
@@ -383,6 +416,8 @@ int main(void) {
       cmocka_unit_test(a_product_is_tiled),
       cmocka_unit_test(weights_are_packed),
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
+      cmocka_unit_test(outputs_that_fill_no_vector_share_one),
+      cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(a_row_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
       cmocka_unit_test(long_sums_are_added_by_parts),

@@ -37,6 +37,20 @@ static hone_dim_t first_lane(hone_renderer_t* r, hone_dim_t offset) {
   return hone_dim_replace(r->kernel->dims, offset, id + 1, to, is_mapped);
 }
 
+/* Whether the vector loop around has fewer rounds than a vector has lanes. */
+static bool is_part(const hone_renderer_t* r) {
+  return r->vector && hone_dim_is_int(r->vector->extent) && r->vector->extent.k < r->lanes;
+}
+
+/* Whether there are elements for all lanes, from this one on, so that those of no round
+ * do no harm when they are read. */
+static bool has_whole_vector(hone_renderer_t* r, const hone_buffer_t* buffer,
+                             const hone_dim_t* index) {
+  if (buffer->rank == 0 || !hone_dim_is_int(buffer->dims[buffer->rank - 1])) return false;
+  hone_dim_t first = first_lane(r, index[buffer->rank - 1]);
+  return hone_dim_max_value(first) <= buffer->dims[buffer->rank - 1].k - r->lanes;
+}
+
 /* ---- storage ---- */
 
 typedef struct looking {
@@ -167,16 +181,21 @@ void hone_render_open_lanes(hone_renderer_t* r) {
   hone_c_symbol(r->out, lane);
   hone_str_append(r->out, " = 0; ");
   hone_c_symbol(r->out, lane);
-  hone_str_appendf(r->out, " < %d; ", r->lanes);
+  hone_str_appendf(r->out, " < %d; ", is_part(r) ? (int)r->vector->extent.k : r->lanes);
   hone_c_symbol(r->out, lane);
   hone_str_append(r->out, "++) ");
+}
+
+hone_operand_t hone_render_fresh_lanes(hone_renderer_t* r, hone_dtype_t dtype) {
+  hone_operand_t to = hone_render_fresh(r, dtype, true);
+  hone_str_append(r->out, is_part(r) ? " = {0};\n" : ";\n");
+  return to;
 }
 
 static hone_operand_t load_any(hone_renderer_t* r, const hone_buffer_t* buffer,
                                const hone_dim_t* index, hone_dim_t offset) {
   hone_str_t* out = r->out;
-  hone_operand_t to = hone_render_fresh(r, buffer->dtype, true);
-  hone_str_append(out, ";\n");
+  hone_operand_t to = hone_render_fresh_lanes(r, buffer->dtype);
   hone_render_open_lanes(r);
   hone_str_appendf(out, "t%d[", to.temporary);
   hone_c_symbol(out, hone_dim_as_symbol(r->vector->var));
@@ -205,14 +224,18 @@ hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
   bool is_vector = pattern != LANES_SAME;
   if (buffer->space != HONE_SPACE_GLOBAL && r->storage[buffer->id] != HONE_STORAGE_ARRAY)
     return load_variable(r, buffer, first, is_vector);
-  if (pattern == LANES_ANY || stride < 0) return load_any(r, buffer, index, offset);
+  if (pattern == LANES_ANY || stride < 0 || (pattern == LANES_STRIDED && is_part(r)))
+    return load_any(r, buffer, index, offset);
+  bool is_short = pattern == LANES_NEXT && is_part(r) && !has_whole_vector(r, buffer, index);
   hone_operand_t to = hone_render_fresh(r, buffer->dtype, is_vector);
   hone_str_appendf(r->out, " = hone_load_%s%s(", hone_dtype_name(buffer->dtype),
                    pattern == LANES_SAME   ? ""
+                   : is_short              ? "v_n"
                    : pattern == LANES_NEXT ? "v"
                                            : "v_by");
   hone_render_address(r, buffer, index, first);
   if (pattern == LANES_STRIDED) hone_str_appendf(r->out, ", %" PRId64, stride);
+  if (is_short) hone_str_appendf(r->out, ", %" PRId64, r->vector->extent.k);
   hone_str_append(r->out, ");\n");
   return to;
 }
@@ -311,9 +334,13 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
     store_any(r, stmt, offset, value);
     return;
   }
+  bool is_short = is_array && wide && is_part(r);
   hone_c_indent(r->out, r->depth);
   if (is_array) {
-    hone_str_appendf(r->out, "hone_store_%s%s(", hone_dtype_name(buffer->dtype), wide ? "v" : "");
+    hone_str_appendf(r->out, "hone_store_%s%s(", hone_dtype_name(buffer->dtype),
+                     is_short ? "v_n"
+                     : wide   ? "v"
+                              : "");
     hone_render_address(r, buffer, stmt->index, first);
     hone_str_append(r->out, ", ");
   } else {
@@ -321,6 +348,7 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
     hone_str_append(r->out, " = ");
   }
   hone_render_operand(r, value, buffer->dtype, wide);
+  if (is_short) hone_str_appendf(r->out, ", %" PRId64, r->vector->extent.k);
   hone_str_append(r->out, is_array ? ");\n" : ";\n");
 }
 

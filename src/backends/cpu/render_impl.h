@@ -36,7 +36,8 @@ hone_dtype_t hone_cpu_computing(hone_dtype_t dtype);
 /* Name of the C type of an element in memory. */
 const char* hone_cpu_storage_type(hone_dtype_t dtype);
 
-/* render_fit.c: makes every vector loop as long as vectors are. Errors: OUT_OF_MEMORY. */
+/* render_fit.c: makes every vector loop as long as vectors are, or shorter where the lanes
+ * that are too many do no harm. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_render_fit_vectors(hone_kernel_t* kernel, int lanes);
 /* render_together.c: vector loops that stand together become one. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_render_join_vectors(hone_kernel_t* kernel);
@@ -64,6 +65,8 @@ void hone_render_intrinsic(hone_renderer_t* r, const hone_stmt_t* loop);
  * is the vector loop's. */
 void hone_render_open_lanes(hone_renderer_t* r);
 hone_operand_t hone_render_fresh(hone_renderer_t* r, hone_dtype_t dtype, bool is_vector);
+/* A vector whose lanes are given one by one; those of no round are 0. */
+hone_operand_t hone_render_fresh_lanes(hone_renderer_t* r, hone_dtype_t dtype);
 void hone_render_storage(hone_renderer_t* r);
 void hone_render_declarations(hone_renderer_t* r, const hone_stmt_t* scope);
 /* Notes that something cannot be written (the first reason stays). */

@@ -96,14 +96,14 @@ static hone_operand_t render_const(hone_renderer_t* r, const hone_term_t* term) 
 
 static hone_operand_t render_index(hone_renderer_t* r, const hone_term_t* term) {
   bool is_vector = r->vector && hone_dim_uses(term->dim, r->vector->var);
-  hone_operand_t to = hone_render_fresh(r, HONE_I64, is_vector);
   if (!is_vector) {
+    hone_operand_t one = hone_render_fresh(r, HONE_I64, false);
     hone_str_append(r->out, " = ");
     hone_c_dim(r->out, term->dim);
     hone_str_append(r->out, ";\n");
-    return to;
+    return one;
   }
-  hone_str_append(r->out, ";\n");
+  hone_operand_t to = hone_render_fresh_lanes(r, HONE_I64);
   hone_render_open_lanes(r);
   hone_str_appendf(r->out, "t%d[", to.temporary);
   hone_c_symbol(r->out, hone_dim_as_symbol(r->vector->var));

@@ -197,7 +197,7 @@ static double cost(const void* facts, const hone_device_properties_t* p, const h
   const hone_cpu_shape_t shape = hone_cpu_shape(p);
   const hone_cpu_choice_t choice = read_choice(space, candidate);
   double clock = hone_cost_clock(p);
-  if (!f->tile_rows || (f->untiled && !choice.lanes_of_weights)) /* no tile: rows do it */
+  if (!f->tile_rows) /* no tile: rows do it */
     return hone_cost_share(p, whole->operations / clock, whole->rounds);
   int rows = (int)hone_candidate_number(space, candidate, "rows", 0);
   int vectors = (int)hone_candidate_number(space, candidate, "vectors", 0);
