@@ -52,7 +52,38 @@ static bool is_inlined(const hone_node_t* node) {
   return family != HONE_FAMILY_WHOLE || node->prim == HONE_PRIM_GATHER;
 }
 
-/* A value is read by the loops of whatever is computed from it in place. */
+/* Sums of products, and what is computed from them element by element. */
+static void note_sums(hone_lowering_t* l) {
+  for (int i = 0; i < l->graph->n_nodes; i++) {
+    const hone_node_t* node = l->graph->nodes[i];
+    bool has_sums = node->prim == HONE_PRIM_CONTRACT;
+    for (int k = 0; k < node->n_inputs && is_inlined(node); k++)
+      has_sums |= l->notes[node->inputs[k]->id].has_sums;
+    for (int k = 0; k < node->n_outputs; k++) l->notes[node->outputs[k]->id].has_sums = has_sums;
+  }
+}
+
+bool hone_lowering_is_costly(const hone_lowering_t* l, const hone_value_t* value) {
+  return hone_prim_is_transcendental(value->node->prim) || l->notes[value->id].has_sums;
+}
+
+/* Whether it is kept in a row when several loops read it; views of it are not. */
+static bool is_kept(const hone_lowering_t* l, const hone_node_t* node) {
+  return !is_inlined(node) || (hone_prim_info(node->prim)->family != HONE_FAMILY_MOVEMENT &&
+                               l->notes[node->outputs[0]->id].has_sums);
+}
+
+/* Loops that read the operand of a node which `uses` loops read. */
+static int uses_of_operand(const hone_lowering_t* l, const hone_node_t* node, int operand,
+                           int uses) {
+  enum { MANY = 2 };
+  bool is_factor = node->prim == HONE_PRIM_CONTRACT;
+  if (uses > 0 && is_factor && l->notes[node->inputs[operand]->id].has_sums) return MANY;
+  return uses > 1 && is_kept(l, node) ? 1 : uses;
+}
+
+/* A value is read by the loops of whatever is computed from it in place. What is kept in a row
+ * reads its operands once; a sum of products reads them again for each of its results. */
 static void count_uses(hone_lowering_t* l) {
   const hone_graph_t* graph = l->graph;
   for (int i = 0; i < graph->n_outputs; i++) l->notes[graph->outputs[i]->id].n_uses++;
@@ -60,10 +91,10 @@ static void count_uses(hone_lowering_t* l) {
     const hone_node_t* node = graph->nodes[i];
     int uses = 0;
     for (int k = 0; k < node->n_outputs; k++) uses += l->notes[node->outputs[k]->id].n_uses;
-    if (uses > 1 && !is_inlined(node)) uses = 1;
     for (int k = 0; k < node->n_inputs; k++) {
       int* count = &l->notes[node->inputs[k]->id].n_uses;
-      *count = *count + uses < MAX_USES ? *count + uses : MAX_USES;
+      *count += uses_of_operand(l, node, k, uses);
+      if (*count > MAX_USES) *count = MAX_USES;
     }
   }
 }
@@ -224,7 +255,8 @@ static hone_status_t attempt(hone_lowering_t* l, const char* name,
 
 static void reset_notes(hone_lowering_t* l) {
   for (int i = 0; i < l->graph->n_values; i++)
-    l->notes[i] = (hone_value_note_t){.n_uses = l->notes[i].n_uses, .rows = l->notes[i].rows};
+    l->notes[i] = (hone_value_note_t){
+        .n_uses = l->notes[i].n_uses, .has_sums = l->notes[i].has_sums, .rows = l->notes[i].rows};
 }
 
 hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
@@ -237,6 +269,7 @@ hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
   size_t bytes = (size_t)graph->n_values * sizeof *l.notes;
   l.notes = hone_alloc(allocator, bytes);
   if (!l.notes) return hone_oom();
+  note_sums(&l);
   count_uses(&l);
   hone_status_t status = attempt(&l, name, allocator);
   for (int i = 0; i < MAX_ROUNDS && !status && l.rows_changed; i++) {

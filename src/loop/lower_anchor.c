@@ -206,6 +206,18 @@ static bool is_map(const hone_value_t* value) {
   return hone_prim_info(value->node->prim)->family != HONE_FAMILY_WHOLE;
 }
 
+/* Each sum of a row in one place, from where it goes to the row: what else takes sums
+ * of products is written so too. */
+static bool build_sums(hone_lowering_t* l, const hone_value_t* value, const hone_place_t* at,
+                       const hone_buffer_t* row, const hone_dim_t* index) {
+  hone_stmt_t* block = l->block;
+  const hone_buffer_t* sum = hone_kernel_buffer(l->kernel, "acc", row->dtype, 0, NULL,
+                                                HONE_SPACE_LOCAL, HONE_ROLE_SCRATCH);
+  if (!sum || !build(l, value, at, sum, NULL)) return false;
+  l->block = block;
+  return store(l, row, index, HONE_COMBINE_SET, hone_term_load(l->kernel, sum, NULL));
+}
+
 /* Loops over the axes that the buffer has, then the anchor itself. */
 static hone_buffer_t* compute(hone_lowering_t* l, const hone_value_t* value, const hone_place_t* at,
                               uint64_t rows) {
@@ -223,9 +235,12 @@ static hone_buffer_t* compute(hone_lowering_t* l, const hone_value_t* value, con
     index[n++] = loop->var;
   }
   hone_dtype_t dtype = is_map(value) ? value->type.dtype : accumulator(value->type.dtype);
-  hone_buffer_t* buffer = hone_kernel_buffer(l->kernel, is_map(value) ? "row" : "acc", dtype, n,
-                                             dims, HONE_SPACE_LOCAL, HONE_ROLE_SCRATCH);
-  return buffer && build(l, value, places, buffer, index) ? buffer : NULL;
+  bool is_row = is_map(value) || (n > 0 && value->node->prim == HONE_PRIM_CONTRACT);
+  hone_buffer_t* buffer = hone_kernel_buffer(l->kernel, is_row ? "row" : "acc", dtype, n, dims,
+                                             HONE_SPACE_LOCAL, HONE_ROLE_SCRATCH);
+  if (!buffer) return NULL;
+  bool ok = (is_row && !is_map(value) ? build_sums : build)(l, value, places, buffer, index);
+  return ok ? buffer : NULL;
 }
 
 /* ---- all ---- */

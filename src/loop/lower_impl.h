@@ -42,6 +42,7 @@ typedef struct hone_element_memo {
 typedef struct hone_value_note {
   int n_visits;          /* by the tracing of axes, which gives up on what is shared a lot */
   int n_uses;            /* loops that read it, through elementwise ones; 2 is many */
+  bool has_sums;         /* an element of it takes a sum of products */
   uint64_t rows;         /* bit d: somebody reads it along axis d in a loop of his own */
   hone_buffer_t* buffer; /* of an input */
   hone_atom_t* reduced[HONE_MAX_RANK]; /* of an anchor: atoms of the axes it sums over */
@@ -96,6 +97,8 @@ void hone_lower_reshape(hone_lowering_t* l, const hone_node_t* node, const hone_
  * that is kept in a row. */
 const hone_term_t* hone_lower_anchor(hone_lowering_t* l, const hone_value_t* value,
                                      const hone_place_t* at);
+/* Whether an elementwise value is worth a row where several loops read it. */
+bool hone_lowering_is_costly(const hone_lowering_t* l, const hone_value_t* value);
 /* Notes along which axes the value is read in loops that are not the output's. */
 void hone_lowering_note_rows(hone_lowering_t* l, const hone_value_t* value, const hone_place_t* at);
 

@@ -3,6 +3,7 @@
  * whose calls it takes in. */
 #include <string.h>
 
+#include "passes/common/match.h"
 #include "passes/common/recognise.h"
 
 /* From the product of queries and keys to the weights, the sums and the joined
@@ -33,26 +34,6 @@ static bool has_node(const hone_pattern_match_t* m, const hone_node_t* node) {
   return false;
 }
 
-/* The axis of the reshape's input that becomes its axis `axis`, where one axis
- * does: both have equal extents, and as many elements lie behind them. */
-static int through_reshape(const hone_node_t* node, int axis) {
-  const hone_type_t *in = &node->inputs[0]->type, *out = &node->outputs[0]->type;
-  hone_dims_t* dims = node->graph->dims;
-  hone_dim_t behind = hone_dim_product(dims, out->rank - axis - 1, out->dims + axis + 1);
-  hone_dim_t inner = hone_dim_int(1);
-  for (int i = in->rank - 1; i >= 0; i--) {
-    if (hone_dim_same(in->dims[i], out->dims[axis]) && hone_dim_same(inner, behind)) return i;
-    inner = hone_dim_mul(dims, inner, in->dims[i]);
-  }
-  return -1;
-}
-
-/* The axis of the input that becomes axis `axis` of the result; -1: none does. */
-static int through(const hone_node_t* node, int axis) {
-  if (node->prim == HONE_PRIM_PERMUTE) return (int)node->axes[axis];
-  return node->prim == HONE_PRIM_RESHAPE ? through_reshape(node, axis) : axis;
-}
-
 /* Walks from `value` down nodes of the match to the first of primitive `prim`,
  * following *axis; NULL when it gets lost. */
 static const hone_node_t* walk(const hone_pattern_match_t* m, const hone_value_t* value,
@@ -62,7 +43,7 @@ static const hone_node_t* walk(const hone_pattern_match_t* m, const hone_value_t
     if (!has_node(m, node)) return NULL;
     if (node->prim == prim) return node;
     if (node->prim == HONE_PRIM_CONTRACT || node->prim == HONE_PRIM_CALL) return NULL;
-    *axis = through(node, *axis);
+    *axis = hone_match_axis_before(node, *axis);
     if (*axis < 0) return NULL;
     value = NULL;
     for (int i = 0; i < node->n_inputs && !value; i++) {
@@ -88,7 +69,7 @@ static int softmax_axis(const hone_node_t* call) {
   for (node = node->inputs[0]->node; node->prim != HONE_PRIM_INPUT && axis >= 0;
        node = node->inputs[0]->node) {
     if (node->n_inputs == 0) return -1;
-    axis = through(node, axis);
+    axis = hone_match_axis_before(node, axis);
   }
   return axis;
 }

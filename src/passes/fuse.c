@@ -4,8 +4,10 @@
  * A group has at most one contraction, or reductions over the rows of one
  * shape, and elementwise and movement nodes around them. Nodes join forwards
  * (an activation joins the convolution before it), then groups that have
- * neither contraction nor reduction join the group that reads them. Movement
- * nodes are repeated for each reader first: they cost nothing in an index.
+ * neither contraction nor reduction join the group that reads them. Last, chains
+ * become one group: a contraction, reductions over rows of its results, and the
+ * contraction that sums over those rows, as in attention. Movement nodes are
+ * repeated for each reader first: they cost nothing in an index.
  *
  * What stays out, and is run by other means: host nodes and control flow,
  * strings and complex numbers, sorting and random numbers, values that give

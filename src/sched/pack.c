@@ -1,8 +1,8 @@
-/* pack: a constant input lies in another order.
+/* pack: a constant input, or a scratch buffer, lies in another order.
  *
  * The layout names for each new axis the axis of the old array that it comes
- * from, and which part of it: old / stride % extent. The kernel then reads the
- * new array, and the packing on its buffer says how to make it. */
+ * from, and which part of it: old / stride % extent. The kernel then uses the
+ * new array; the packing on the buffer of an input says how to make it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,17 +66,18 @@ static hone_status_t set_dims(hone_kernel_t* kernel, layout_t* layout) {
     layout->dims[i] = layout->modulus[i] ? hone_dim_int(layout->modulus[i])
                                          : hone_dim_ceildiv(kernel->dims, old,
                                                             hone_dim_int(layout->axes[i].stride));
-    if (!hone_dim_is_int(layout->dims[i]))
+    if (!hone_dim_is_int(layout->dims[i]) && layout->from->role != HONE_ROLE_SCRATCH)
       return hone_sched_refuse("pack %s: its extents must be known", layout->from->name);
   }
   return NULL;
 }
 
 static hone_status_t check_buffer(const hone_buffer_t* buffer) {
-  if (buffer->role != HONE_ROLE_INPUT || !buffer->is_constant)
-    return hone_sched_refuse("pack %s: it is no constant input", buffer->name);
+  bool is_constant = buffer->role == HONE_ROLE_INPUT && buffer->is_constant;
+  if (!is_constant && buffer->role != HONE_ROLE_SCRATCH)
+    return hone_sched_refuse("pack %s: it is neither a constant input nor scratch", buffer->name);
   if (buffer->packing) return hone_sched_refuse("pack %s: it is packed already", buffer->name);
-  for (int i = 0; i < buffer->rank; i++)
+  for (int i = 0; i < buffer->rank && is_constant; i++)
     if (!hone_dim_is_int(buffer->dims[i]))
       return hone_sched_refuse("pack %s: its extents must be known", buffer->name);
   return NULL;
@@ -92,8 +93,16 @@ static void reindex(void* self, hone_kernel_t* kernel, const hone_dim_t* old, ho
   }
 }
 
+static bool replace_scratch(hone_kernel_t* kernel, const hone_buffer_t* old, layout_t* layout) {
+  hone_buffer_t* into =
+      hone_kernel_buffer(kernel, hone_sched_name(kernel, old->name, "p"), old->dtype, layout->n,
+                         layout->dims, old->space, HONE_ROLE_SCRATCH);
+  hone_substitution_t by = {.from = old, .into = into, .reindex = reindex, .self = layout};
+  return into && hone_stmt_replace(kernel, kernel->root, &by);
+}
+
 /* The packed buffer takes the old one's place among the parameters. */
-static bool replace_buffer(hone_kernel_t* kernel, hone_buffer_t* old, layout_t* layout) {
+static bool replace_input(hone_kernel_t* kernel, hone_buffer_t* old, layout_t* layout) {
   hone_packing_t* packing = hone_packing_create(kernel, old->rank, layout->n);
   hone_buffer_t* into = hone_arena_alloc(kernel->arena, sizeof *into);
   hone_dim_t* dims =
@@ -125,8 +134,11 @@ hone_status_t hone_sched_pack(hone_kernel_t* kernel, const char* name, int n,
   hone_str_t line;
   hone_str_init(&line, kernel->allocator);
   for (int i = 0; i < n; i++) hone_str_appendf(&line, " %s", words[i]);
+  bool is_scratch = buffer->role == HONE_ROLE_SCRATCH;
+  bool is_done = is_scratch ? replace_scratch(kernel, buffer, &layout)
+                            : replace_input(kernel, buffer, &layout);
   hone_status_t status =
-      !line.failed && replace_buffer(kernel, buffer, &layout)
+      !line.failed && is_done
           ? hone_sched_end(kernel, begin, "pack %s%s", buffer->name, hone_str_text(&line))
           : hone_oom();
   hone_str_free(&line);

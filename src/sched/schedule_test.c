@@ -263,7 +263,7 @@ static void pack_moves_constants(void** state) {
   assert_same("matmul", "pack b 1 0");
   assert_same("matmul", "pack b 1/6 0/3 0%3 1%6");
   assert_same("conv", "pack w 0/16 1/2 2 3 1%2 0/4%4 0%4");
-  assert_refused("matmul", "", "pack a 1 0", "no constant");
+  assert_refused("matmul", "", "pack a 1 0", "neither");
   assert_refused("matmul", "pack b 1 0", "pack b 1 0", "already");
   assert_refused("matmul", "", "pack b 1 0 0", "make it up");
   assert_refused("matmul", "", "pack b 1%4 0", "make it up");
@@ -271,6 +271,14 @@ static void pack_moves_constants(void** state) {
   assert_refused("matmul", "", "pack b 1", "make it up");
   assert_refused("matmul", "", "pack b 1 2", "no part");
   assert_refused("matmul", "", "pack b 1/0 0", "no part");
+}
+
+static void pack_moves_scratch(void** state) {
+  assert_body(scheduled("attention", "distribute h\npack row1 1 0"), "local row1.p: f32[11, 2]");
+  assert_same("attention", "reorder h i\nsplit i 8 peel\ndistribute i.i\npack row15 1 0");
+  assert_same("attention", "reorder h i\nsplit i 8 peel\ndistribute i.i\npack row15 1/4 0 1%4");
+  assert_same("attention_sizes", "reorder h i\nsplit i 8 peel\ndistribute i.i\npack row15 1 0");
+  assert_refused("attention", "", "pack row 0 0", "make it up");
 }
 
 static void partition_decides_conditions(void** state) {
@@ -451,6 +459,7 @@ int main(void) {
       cmocka_unit_test(rfactor_splits_sums),
       cmocka_unit_test(subtotals),
       cmocka_unit_test(pack_moves_constants),
+      cmocka_unit_test(pack_moves_scratch),
       cmocka_unit_test(partition_decides_conditions),
       cmocka_unit_test(stage_copies_tiles),
       cmocka_unit_test(tensorize_marks_loops),

@@ -6,7 +6,7 @@
 #include "backends/common/schedule_impl.h"
 #include "tune/cost.h"
 
-enum { ENOUGH_ROUNDS = 8 }; /* to share out among threads */
+enum { ENOUGH_ROUNDS = 8, SOME_ROUNDS = 4 }; /* to share out among threads */
 
 bool hone_recipe_did(hone_recipe_t* r, hone_status_t status) {
   if (!status) return true;
@@ -237,6 +237,7 @@ static void hoist(hone_recipe_t* r, hone_stmt_t* stmt) {
 static void schedule_nest(hone_recipe_t* r, int position) {
   hoist(r, r->kernel->root->body[position]);
   hone_stmt_t* nest = hone_fuse_contiguous(r, r->kernel->root->body[position]);
+  if (r->choice->chain_rows && hone_schedule_attention(r, nest)) return;
   if (!r->choice->no_tile && hone_schedule_contract(r, nest)) return;
   if (r->choice->no_lanes) return;
   nest = r->kernel->root->body[position];
@@ -269,18 +270,21 @@ static bool has_loops(const hone_stmt_t* loop) {
 }
 
 /* Which of them is likely to have enough rounds for all threads; -1: none. A loop of
- * unknown extent may well have one round only (batches), but hardly the second such;
- * the innermost one is a last resort, as its rounds lie side by side. */
+ * unknown extent may well have one round only (batches), but hardly the second such: a
+ * few rounds that are certain are better. The innermost one is a last resort, as its
+ * rounds lie side by side. */
 static int find_rounds(int n, hone_stmt_t* const* loops) {
-  int unknown = 0, first = -1;
+  int unknown = 0, first = -1, some = -1;
   for (int i = 0; i < n; i++) {
     bool is_known = hone_dim_is_int(loops[i]->extent), is_inside = i > 1 && !has_loops(loops[i]);
     if (!is_known && first < 0) first = i;
     unknown += !is_known;
     bool is_enough = hone_dim_min_value(loops[i]->extent) >= ENOUGH_ROUNDS;
     if (!is_inside && (is_enough || (!is_known && unknown == 2))) return i;
+    bool is_some = is_known && loops[i]->extent.k >= SOME_ROUNDS && has_loops(loops[i]);
+    if (is_some && some < 0) some = i;
   }
-  return first;
+  return first >= 0 && some >= 0 ? some : first;
 }
 
 /* Brings that loop outside of the others; known loops with few rounds become one. */

@@ -31,6 +31,8 @@ typedef struct hone_cpu_choice {
   int block;      /* rows that are done before the next block of lanes; 0: all */
   bool no_pack;   /* weights stay as they lie */
   bool no_tile;   /* as anything else */
+  /* Chains of contractions. */
+  int chain_rows; /* done at a time, which are lanes; 0: each as it comes */
   /* Everything else. */
   int unroll; /* vectors that are written out; 0, 1: one after the other */
   bool no_columns, no_lanes;
@@ -70,5 +72,7 @@ bool hone_contraction_any(hone_kernel_t* kernel);
 /* Cycles that a contraction takes one core in a tile, were all data at hand. */
 double hone_contraction_cycles(const hone_contraction_facts_t* facts, const hone_cpu_shape_t* shape,
                                int rows, int vectors);
+/* Whether the kernel is a chain: sums of products, and sums over rows of those. */
+bool hone_chain_any(hone_kernel_t* kernel);
 
 #endif

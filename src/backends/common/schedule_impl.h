@@ -41,6 +41,8 @@ void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
 
 /* schedule_contract.c: false when the nest is no contraction it knows. */
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
+/* schedule_attention.c: false when the nest is no chain of contractions. */
+bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_choices.c: conditions that short loops decide; false: there are none. */
 bool hone_schedule_choices(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_rows.c: reductions and maps inside the loops of the output. */

@@ -114,3 +114,22 @@ int64_t hone_match_bytes(const hone_type_t* type) {
 void hone_match_invert(int count, const int64_t* axes, int64_t* out_inverse) {
   for (int i = 0; i < count; i++) out_inverse[axes[i]] = i;
 }
+
+/* The axis of the reshape's input that becomes its axis `axis`, where one axis
+ * does: both have equal extents, and as many elements lie behind them. */
+static int through_reshape(const hone_node_t* node, int axis) {
+  const hone_type_t *in = &node->inputs[0]->type, *out = &node->outputs[0]->type;
+  hone_dims_t* dims = node->graph->dims;
+  hone_dim_t behind = hone_dim_product(dims, out->rank - axis - 1, out->dims + axis + 1);
+  hone_dim_t inner = hone_dim_int(1);
+  for (int i = in->rank - 1; i >= 0; i--) {
+    if (hone_dim_same(in->dims[i], out->dims[axis]) && hone_dim_same(inner, behind)) return i;
+    inner = hone_dim_mul(dims, inner, in->dims[i]);
+  }
+  return -1;
+}
+
+int hone_match_axis_before(const hone_node_t* node, int axis) {
+  if (node->prim == HONE_PRIM_PERMUTE) return (int)node->axes[axis];
+  return node->prim == HONE_PRIM_RESHAPE ? through_reshape(node, axis) : axis;
+}

@@ -28,6 +28,9 @@ bool hone_match_same_shape(const hone_value_t* a, const hone_value_t* b);
 int64_t hone_match_count(const hone_type_t* type);
 /* Static size in bytes; -1 when it is not known. */
 int64_t hone_match_bytes(const hone_type_t* type);
+/* The axis of a node's first operand that becomes axis `axis` of its result, where it is a
+ * permute, a reshape, or gives each element from that at the same place; -1: none does. */
+int hone_match_axis_before(const hone_node_t* node, int axis);
 /* The permutation with perm[axes[i]] == i. */
 void hone_match_invert(int count, const int64_t* axes, int64_t* out_inverse);
 

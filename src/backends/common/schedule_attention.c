@@ -1,0 +1,237 @@
+/* Chains of contractions, attention above all: a row of results is computed from a
+ * row of sums, and summed over in turn.
+ *
+ *   for outs… { for q {
+ *     for j { s = 0; for k { s += Q[q, k] * K[j, k] }; row[j] = f(s) }
+ *     …                                       reductions and maps over the row
+ *     for d { o = 0; for j { o += row[j] * V[j, d] }; out[q, d] = o }
+ *   } }
+ *
+ * Some q are done at a time, and are the lanes of all but the last sums: the rows of
+ * a block lie in scratch as [j, q], so that nothing is added up across lanes, and no
+ * operand but the block of Q has to be turned. */
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/common/schedule_impl.h"
+#include "tune/cost.h"
+
+enum { MAX_LOOPS = 24, MAX_PARTS = 24, NAME = 128 };
+
+typedef struct chain {
+  int n_outs;
+  hone_stmt_t* outs[MAX_LOOPS];
+  hone_stmt_t* body;       /* the innermost of them */
+  const hone_term_t* q;    /* the load of the first product that changes with `rows` */
+  const hone_stmt_t* rows; /* among outs: those done at a time */
+} chain_t;
+
+/* ---- recognising ---- */
+
+/* The store that adds up products, inside of the statement; NULL: there is none. */
+static const hone_stmt_t* find_product(const hone_stmt_t* stmt) {
+  if (stmt->kind == HONE_STMT_STORE) {
+    bool is_sum = stmt->combine == HONE_COMBINE_ADD && stmt->value->kind == HONE_TERM_PRIM &&
+                  stmt->value->prim == HONE_PRIM_MUL;
+    return is_sum ? stmt : NULL;
+  }
+  const hone_stmt_t* found = NULL;
+  for (int i = 0; i < stmt->n_body && !found; i++) found = find_product(stmt->body[i]);
+  return found;
+}
+
+static const hone_term_t* factor(const hone_stmt_t* product, int side) {
+  const hone_term_t* term = product->value->args[side];
+  while (term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST) term = term->args[0];
+  return term->kind == HONE_TERM_LOAD ? term : NULL;
+}
+
+static bool is_nest_of_stores(const hone_stmt_t* stmt) {
+  if (stmt->kind == HONE_STMT_STORE) return true;
+  if (!hone_stmt_is_loop(stmt) || stmt->loop != HONE_LOOP_SERIAL) return false;
+  for (int i = 0; i < stmt->n_body; i++)
+    if (!is_nest_of_stores(stmt->body[i])) return false;
+  return true;
+}
+
+static bool find_outs(chain_t* c, hone_stmt_t* nest) {
+  for (hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
+    if (c->n_outs == MAX_LOOPS || loop->is_reduction) return false;
+    c->outs[c->n_outs++] = loop;
+    c->body = loop;
+  }
+  return c->n_outs > 0 && c->body->n_body <= MAX_PARTS;
+}
+
+/* The loop of the output that turns both products into products of matrices: the
+ * second operands do not change with it. The longest one. */
+static bool find_rows(chain_t* c, const hone_stmt_t* first, const hone_stmt_t* last) {
+  for (int i = 0; i < c->n_outs; i++) {
+    hone_dim_t var = c->outs[i]->var;
+    for (int side = 0; side < 2; side++) {
+      const hone_term_t *q = factor(first, side), *k = factor(first, 1 - side);
+      bool is_row = hone_term_uses(q, var) && !hone_term_uses(k, var) && q->buffer != k->buffer;
+      for (int n = 0; n < 2 && is_row; n++) {
+        const hone_term_t* v = factor(last, n);
+        is_row = v->buffer->role == HONE_ROLE_SCRATCH || !hone_term_uses(v, var);
+      }
+      if (!is_row ||
+          (c->rows && hone_cost_extent(c->rows->extent) >= hone_cost_extent(c->outs[i]->extent)))
+        continue;
+      c->rows = c->outs[i];
+      c->q = q;
+    }
+  }
+  return c->rows != NULL;
+}
+
+static bool recognise(chain_t* c, hone_stmt_t* nest) {
+  *c = (chain_t){0};
+  if (!hone_stmt_is_loop(nest) || !find_outs(c, nest)) return false;
+  const hone_stmt_t *first = NULL, *last = NULL;
+  for (int i = 0; i < c->body->n_body; i++) {
+    const hone_stmt_t* stmt = c->body->body[i];
+    const hone_stmt_t* product = find_product(stmt);
+    if (!is_nest_of_stores(stmt)) return false;
+    if (!product) continue;
+    if (stmt->kind != HONE_STMT_LOOP || !factor(product, 0) || !factor(product, 1)) return false;
+    if (!first) first = product;
+    last = product;
+  }
+  return first && last != first && find_rows(c, first, last);
+}
+
+/* ---- blocks of rows ---- */
+
+static bool copy_name(char out[NAME], const char* name, const char* suffix) {
+  int n = snprintf(out, NAME, "%s%s", name, suffix);
+  return n > 0 && n < NAME;
+}
+
+/* Puts the loop over rows inside of the others. */
+static bool move_rows_in(hone_recipe_t* r, const chain_t* c) {
+  const char* names[MAX_LOOPS];
+  int n = 0;
+  for (int i = 0; i < c->n_outs; i++)
+    if (c->outs[i] != c->rows) names[n++] = c->outs[i]->name;
+  names[n++] = c->rows->name;
+  return c->rows == c->body || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
+}
+
+/* Puts the axis of a scratch buffer behind the others. */
+static void move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis) {
+  char words[HONE_MAX_RANK][8];
+  const char* layout[HONE_MAX_RANK];
+  int n = 0;
+  if (buffer->rank > HONE_MAX_RANK) return;
+  for (int i = 0; i <= buffer->rank; i++) {
+    if (i == axis) continue;
+    snprintf(words[n], sizeof *words, "%d", i == buffer->rank ? axis : i);
+    layout[n] = words[n];
+    n++;
+  }
+  hone_recipe_did(r, hone_sched_pack(r->kernel, buffer->name, n, layout));
+}
+
+static const hone_buffer_t* grown_in(const hone_stmt_t* stmt, hone_dim_t var) {
+  const hone_buffer_t* buffer = stmt->buffer;
+  if (stmt->kind == HONE_STMT_STORE && buffer->role == HONE_ROLE_SCRATCH && buffer->rank > 1 &&
+      hone_dim_same(stmt->index[0], var))
+    return buffer;
+  for (int i = 0; i < stmt->n_body; i++) {
+    buffer = grown_in(stmt->body[i], var);
+    if (buffer) return buffer;
+  }
+  return NULL;
+}
+
+/* What was a row is one of each row of the block: those become the lanes. */
+static void turn_rows(hone_recipe_t* r, const hone_stmt_t* block) {
+  for (int i = 0; i < block->n_body; i++) {
+    const hone_stmt_t* part = block->body[i];
+    const hone_buffer_t* buffer = grown_in(part, part->var);
+    if (buffer) move_axis_back(r, buffer, 0);
+  }
+}
+
+/* Copies the block of the first operand, so that its rows are the lanes. Gives whether the
+ * copying stands in front, which is as fast as it can be one by one. */
+static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block, const char* operand) {
+  int parts = block->n_body;
+  if (!hone_recipe_did(r, hone_sched_stage(r->kernel, operand, block->name, HONE_STAGE_LOCAL)) ||
+      block->n_body == parts)
+    return false;
+  hone_dim_t var = block->body[1]->var;
+  const hone_stmt_t* product = find_product(block->body[1]);
+  for (int side = 0; side < 2 && product; side++) {
+    const hone_term_t* load = factor(product, side);
+    for (int i = 0; load && i < load->buffer->rank - 1; i++)
+      if (load->buffer->role == HONE_ROLE_SCRATCH && hone_dim_same(load->index[i], var)) {
+        move_axis_back(r, load->buffer, i);
+        return true;
+      }
+  }
+  return true;
+}
+
+/* A map or reduction over the rows: all loops but that of the lanes go around. */
+static void make_lanes_inside(hone_recipe_t* r, hone_stmt_t* part) {
+  const char* names[MAX_LOOPS];
+  char lanes[NAME];
+  int n = 0;
+  if (!copy_name(lanes, part->name, "") || !hone_dim_is_int(part->extent)) return;
+  int64_t vectors = part->extent.k / r->shape->lanes;
+  for (hone_stmt_t* loop = hone_only_loop(part); loop && n < MAX_LOOPS - 1;
+       loop = hone_only_loop(loop))
+    names[n++] = loop->name;
+  names[n++] = lanes;
+  if (n > 1 && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
+  hone_make_vectors(r, lanes, vectors);
+}
+
+static void schedule_parts(hone_recipe_t* r, hone_stmt_t* block, int first) {
+  char names[MAX_PARTS + 1][NAME];
+  int n = 0;
+  for (int i = first; i < block->n_body && n <= MAX_PARTS; i++)
+    if (hone_stmt_is_loop(block->body[i])) copy_name(names[n++], block->body[i]->name, "");
+  for (int i = 0; i < n && !r->status; i++) {
+    hone_stmt_t* part = hone_kernel_find_loop(r->kernel, names[i]);
+    if (!part || (find_product(part) && hone_schedule_contract(r, part))) continue;
+    make_lanes_inside(r, part);
+  }
+}
+
+/* Whole vectors of rows, as many as were chosen and as there are; 0: there is not one. */
+static int64_t rows_at_once(const hone_recipe_t* r, hone_dim_t extent) {
+  int64_t rows = r->choice->chain_rows, lanes = r->shape->lanes;
+  while (hone_dim_is_int(extent) && extent.k < rows) rows /= 2;
+  return rows < lanes ? 0 : rows;
+}
+
+bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
+  chain_t c;
+  char rows[NAME], inner[NAME], outer[NAME], operand[NAME];
+  if (!recognise(&c, nest)) return false;
+  int64_t block = rows_at_once(r, c.rows->extent);
+  if (block == 0 || !copy_name(rows, c.rows->name, "") || !copy_name(inner, rows, ".i") ||
+      !copy_name(outer, rows, ".o") || !copy_name(operand, c.q->buffer->name, "") ||
+      !move_rows_in(r, &c))
+    return false;
+  hone_stmt_t* parent = hone_kernel_find_loop(r->kernel, rows)->parent;
+  int position = hone_stmt_position(hone_kernel_find_loop(r->kernel, rows));
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, rows, block, HONE_TAIL_PEEL))) return false;
+  if (position + 1 < parent->n_body) hone_schedule_rows(r, parent->body[position + 1]);
+  hone_stmt_t* around = hone_kernel_find_loop(r->kernel, outer);
+  if (!around || !hone_recipe_did(r, hone_sched_distribute(r->kernel, inner))) return true;
+  turn_rows(r, around);
+  bool has_copy = turn_operand(r, around, operand);
+  schedule_parts(r, around, has_copy ? 1 : 0);
+  return true;
+}
+
+bool hone_chain_any(hone_kernel_t* kernel) {
+  chain_t c;
+  for (int i = 0; i < kernel->root->n_body; i++)
+    if (recognise(&c, kernel->root->body[i])) return true;
+  return false;
+}

@@ -1,0 +1,66 @@
+/* attention: a contraction, what is computed from its rows, and the sums over them,
+ * for a block of rows at a time in scratch. */
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/common/schedule.h"
+#include "base/memory.h"
+#include "tune/tactic.h"
+
+static bool supports(hone_kernel_t* kernel, const hone_device_properties_t* properties, char* why) {
+  if (hone_chain_any(kernel)) return true;
+  snprintf(why, HONE_DEVICE_TEXT_SIZE, "it is no chain of two sums of products");
+  return false;
+}
+
+static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_properties_t* properties,
+                                hone_arena_t* arena, hone_space_t* space, const void** out_facts) {
+  static const int64_t parallel[] = {1, 2, 0};
+  const hone_cpu_shape_t shape = hone_cpu_shape(properties);
+  hone_cost_facts_t* facts = hone_arena_alloc(arena, sizeof *facts);
+  if (!facts) return hone_oom();
+  *facts = hone_cost_look(kernel);
+  *out_facts = facts;
+  const int64_t rows[] = {2 * shape.lanes, shape.lanes, 4 * shape.lanes};
+  HONE_TRY(hone_space_define_numbers(space, "rows", 3, rows));
+  return hone_space_define_numbers(space, "parallel", 3, parallel);
+}
+
+static hone_cpu_choice_t read_choice(const hone_space_t* space, const hone_candidate_t* candidate) {
+  int parallel = (int)hone_candidate_number(space, candidate, "parallel", 0);
+  return (hone_cpu_choice_t){
+      .chain_rows = (int)hone_candidate_number(space, candidate, "rows", 0),
+      .parallel = parallel == 0 ? -1 : parallel,
+  };
+}
+
+static hone_status_t build(hone_kernel_t* kernel, const hone_device_properties_t* properties,
+                           const hone_space_t* space, const hone_candidate_t* candidate) {
+  const hone_cpu_shape_t shape = hone_cpu_shape(properties);
+  const hone_cpu_choice_t choice = read_choice(space, candidate);
+  return hone_cpu_schedule(kernel, &shape, &choice);
+}
+
+/* Two operations on each of two vectors a cycle, as in a contraction that has no other limit. */
+static double cost(const void* facts, const hone_device_properties_t* p, const hone_space_t* space,
+                   const hone_candidate_t* candidate) {
+  const hone_cost_facts_t* f = facts;
+  const hone_cpu_choice_t choice = read_choice(space, candidate);
+  double seconds = f->operations / (3.0 * hone_cost_lanes(p)) / hone_cost_clock(p);
+  seconds = fmax(seconds, hone_cost_traffic(p, f->bytes, f->bytes));
+  return hone_cost_share(p, seconds,
+                         choice.parallel < 0   ? 0
+                         : choice.parallel > 1 ? f->inner
+                                               : f->rounds);
+}
+
+extern const hone_tactic_t hone_tactic_attention;
+const hone_tactic_t hone_tactic_attention = {
+    .name = "attention",
+    .summary = "sums over rows that are computed from sums, a block of rows at a time in scratch",
+    .order = 0,
+    .supports = supports,
+    .space = make_space,
+    .build = build,
+    .cost = cost,
+};
