@@ -103,6 +103,9 @@ static hone_status_t grow_buffers(hone_kernel_t* kernel, hone_stmt_t* loop,
   for (int i = 0; i < n; i++) {
     const hone_buffer_t* buffer = kernel->buffers[i];
     if (!carries(list, loop, owners[i], buffer)) continue;
+    if (loop->loop == HONE_LOOP_PARALLEL || loop->loop == HONE_LOOP_GROUP)
+      return hone_sched_refuse("distribute %s: its threads would share %s", loop->name,
+                               buffer->name);
     if (buffer->rank == HONE_MAX_BUFFER_RANK)
       return hone_sched_refuse("distribute %s: %s has too many axes", loop->name, buffer->name);
     if (!grow(kernel, loop, buffer)) return hone_oom();

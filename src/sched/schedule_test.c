@@ -164,6 +164,7 @@ static void distribute_gives_a_loop_each(void** state) {
   assert_same("gather", "distribute i");
   assert_same("two_nests", "distribute p\nmerge i p.0");
   assert_refused("concat", "", "distribute j", "one statement");
+  assert_refused("outer", "parallel i\nparallel j", "distribute j", "share");
 }
 
 static void hoist_looks_up_once(void** state) {
