@@ -584,6 +584,43 @@ static void join_chains(hone_fusion_t* f, search_t* s) {
     if (f->groups[g].merged < 0 && f->groups[g].kind == KIND_CONTRACT) join_chain(f, s, g);
 }
 
+/* ---- views at the end ---- */
+
+static bool is_read_by(const hone_fusion_t* f, const hone_value_t* value, int group, bool inside) {
+  const hone_graph_t* graph = f->graph;
+  for (int i = 0; i < graph->n_outputs; i++)
+    if (!inside && graph->outputs[i] == value) return true;
+  for (int i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
+      if (graph->nodes[i]->inputs[k] == value && (group_at(f, i) == group) == inside) return true;
+  return false;
+}
+
+/* Whether the group gives another value of that shape, which the same loops could store. */
+static bool gives_another(const hone_fusion_t* f, int group, const hone_value_t* like) {
+  for (int i = f->groups[group].first; i <= f->groups[group].last; i++) {
+    const hone_value_t* value = f->graph->nodes[i]->outputs[0];
+    if (group_at(f, i) == group && value != like && hone_match_same_shape(value, like) &&
+        is_read_by(f, value, group, false))
+      return true;
+  }
+  return false;
+}
+
+/* A reshape of a result stays out of a group that gives others in the shape that it had:
+ * stored by loops of its own, it would be computed a second time. */
+static void leave_views_out(hone_fusion_t* f, const search_t* s) {
+  for (int i = 0; i < f->graph->n_nodes; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    int group = group_at(f, i);
+    if (group < 0 || node->prim != HONE_PRIM_RESHAPE ||
+        group_of_value(f, s->index_of, node->inputs[0]) != group ||
+        is_read_by(f, node->outputs[0], group, true))
+      continue;
+    if (gives_another(f, group, node->inputs[0])) f->group_of[i] = -1;
+  }
+}
+
 /* ---- all ---- */
 
 /* Numbers the groups that are left; one reshape alone is a view and no kernel. */
@@ -633,6 +670,7 @@ static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen,
   }
   join_all_backwards(f, &s);
   join_chains(f, &s);
+  leave_views_out(f, &s);
   number_groups(f);
   return NULL;
 }
