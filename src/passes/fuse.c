@@ -20,11 +20,27 @@
 
 /* ---- movement nodes for each reader ---- */
 
-/* Repeats the operand's movement node for this reader, when it has others. */
+/* The steps that make `value` of a narrower one, once more. */
+static hone_value_t* widen_again(hone_rewriter_t* r, hone_value_t* value,
+                                 const hone_value_t* narrow) {
+  hone_value_t *inputs[2], *operand = hone_fusion_widened(value->node);
+  if (value == narrow) return value;
+  for (int i = 0; i < value->node->n_inputs; i++) {
+    inputs[i] = value->node->inputs[i];
+    if (inputs[i] == operand) inputs[i] = widen_again(r, operand, narrow);
+  }
+  hone_value_t* copy = hone_rewrite_copy(r, value->node, inputs);
+  return copy ? copy : value;
+}
+
+/* Repeats the operand's movement node for this reader, when it has others; and what makes
+ * wide numbers of narrow ones, so that the narrow ones are stored. */
 static hone_value_t* private_copy(hone_rewriter_t* r, hone_value_t* value) {
   const hone_node_t* node = value ? value->node : NULL;
-  if (!node || !hone_fusion_is_view(node) || hone_rewrite_used_once(value) || value->binds)
-    return value;
+  if (!node || value->binds || hone_rewrite_used_once(value)) return value;
+  const hone_value_t* narrow = hone_fusion_narrow(value);
+  if (narrow) return widen_again(r, value, narrow);
+  if (!hone_fusion_is_view(node)) return value;
   hone_value_t* inputs[1] = {private_copy(r, node->inputs[0])};
   hone_value_t* copy = hone_rewrite_copy(r, node, inputs);
   return copy ? copy : value;

@@ -167,9 +167,75 @@ static hone_operand_t render_bitcast(hone_renderer_t* r, const hone_term_t* term
   return to;
 }
 
+/* The value that a cast of a float to 8 bits, here behind one to 32, is made of; NULL: it is
+ * something else. It need not become bytes on the way. */
+static const hone_term_t* by_bytes(const hone_term_t* term) {
+  const hone_term_t* byte = term->n_args ? term->args[0] : NULL;
+  bool is_pair = term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST &&
+                 term->dtype == HONE_I32 && byte->kind == HONE_TERM_PRIM &&
+                 byte->prim == HONE_PRIM_CAST && byte->args[0]->dtype == HONE_F32;
+  return is_pair && (byte->dtype == HONE_U8 || byte->dtype == HONE_I8) ? byte->args[0] : NULL;
+}
+
+static hone_operand_t render_by_bytes(hone_renderer_t* r, const hone_term_t* term,
+                                      const hone_term_t* x, hone_map_t* done) {
+  hone_operand_t from = hone_render_term(r, x, done);
+  hone_operand_t to = hone_render_fresh(r, HONE_I32, from.is_vector);
+  hone_str_appendf(r->out, " = hone_cast_i32_%s_f32%s(t%d);\n", type_name(term->args[0]->dtype),
+                   from.is_vector ? "v" : "", from.temporary);
+  return to;
+}
+
+/* Which operand of a minimum or maximum is a number, neither NaN nor a zero but that of
+ * max(x, 0); -1: none is. Then it is simpler. */
+static int find_bound(const hone_term_t* term) {
+  if (!hone_dtype_is_float(term->dtype)) return -1;
+  for (int i = 0; i < 2; i++) {
+    const hone_term_t* bound = term->args[i];
+    if (bound->kind != HONE_TERM_CONST) continue;
+    double value = hone_to_double(bound->dtype, bound->bits);
+    bool is_relu = term->prim == HONE_PRIM_MAX && value == 0 && !signbit(value);
+    if (!isnan(value) && (value != 0 || is_relu)) return i;
+  }
+  return -1;
+}
+
+static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, int bound,
+                                   hone_map_t* done) {
+  hone_operand_t x = hone_render_term(r, term->args[1 - bound], done);
+  bool is_relu = hone_to_double(term->dtype, term->args[bound]->bits) == 0;
+  hone_operand_t c = is_relu ? x : hone_render_term(r, term->args[bound], done);
+  hone_operand_t to = hone_render_fresh(r, term->dtype, x.is_vector);
+  hone_str_appendf(r->out, " = hone_%s_%s%s(t%d",
+                   is_relu                       ? "relu"
+                   : term->prim == HONE_PRIM_MAX ? "maxc"
+                                                 : "minc",
+                   type_name(term->dtype), x.is_vector ? "v" : "", x.temporary);
+  if (!is_relu) {
+    hone_str_append(r->out, ", ");
+    hone_render_operand(r, c, term->dtype, x.is_vector);
+  }
+  hone_str_append(r->out, ");\n");
+  return to;
+}
+
+/* What is simpler than an operation on its operands; false: it is not. */
+static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
+                           hone_operand_t* out) {
+  const hone_term_t* x = by_bytes(term);
+  bool is_bound = term->prim == HONE_PRIM_MIN || term->prim == HONE_PRIM_MAX;
+  int bound = is_bound ? find_bound(term) : -1;
+  if (x)
+    *out = render_by_bytes(r, term, x, done);
+  else if (bound >= 0)
+    *out = render_bound(r, term, bound, done);
+  return x || bound >= 0;
+}
+
 static hone_operand_t render_prim(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
-  hone_operand_t args[3];
+  hone_operand_t args[3], simpler;
   bool wide = false;
+  if (render_simpler(r, term, done, &simpler)) return simpler;
   for (int i = 0; i < term->n_args; i++) {
     args[i] = hone_render_term(r, term->args[i], done);
     wide |= args[i].is_vector;

@@ -621,6 +621,58 @@ static void leave_views_out(hone_fusion_t* f, const search_t* s) {
   }
 }
 
+/* ---- what is stored narrow ---- */
+
+hone_value_t* hone_fusion_widened(const hone_node_t* node) {
+  if (node->prim == HONE_PRIM_CAST || node->prim == HONE_PRIM_RESHAPE) return node->inputs[0];
+  if (node->prim != HONE_PRIM_ADD && node->prim != HONE_PRIM_SUB && node->prim != HONE_PRIM_MUL)
+    return NULL;
+  if (hone_value_is_cheap(node->inputs[1])) return node->inputs[0];
+  return hone_value_is_cheap(node->inputs[0]) ? node->inputs[1] : NULL;
+}
+
+hone_value_t* hone_fusion_narrow(const hone_value_t* value) {
+  enum { MAX_STEPS = 6 };
+  hone_value_t* x = has_arithmetic(value) ? hone_fusion_widened(value->node) : NULL;
+  for (int i = 0; i < MAX_STEPS && x && has_arithmetic(x); i++) {
+    if (hone_dtype_bits(x->type.dtype) < hone_dtype_bits(value->type.dtype))
+      return x->node->prim == HONE_PRIM_CONSTANT ? NULL : x;
+    x = hone_fusion_widened(x->node);
+  }
+  return NULL;
+}
+
+/* Whether the reader's group can compute what it reads of a value element by element. */
+static bool may_widen(const hone_fusion_t* f, int group, const hone_node_t* reader) {
+  if (hone_fusion_is_view(reader) || reader->prim == HONE_PRIM_PAD) return false;
+  if (f->groups[group].kind != KIND_CONTRACT && reader->prim == HONE_PRIM_REDUCE) return true;
+  return reader != f->groups[group].anchor && is_shape_keeping(reader);
+}
+
+static void move(hone_fusion_t* f, int node, int group) {
+  hone_fusion_group_t* g = &f->groups[group];
+  f->group_of[node] = group;
+  if (node < g->first) g->first = node;
+  if (node > g->last) g->last = node;
+}
+
+/* Where one group makes wide numbers of narrow ones for another, the other does. */
+static void widen_in_reader(hone_fusion_t* f, const search_t* s, hone_value_t* value, int reader) {
+  const hone_value_t* narrow = value ? hone_fusion_narrow(value) : NULL;
+  int from = narrow ? group_of_value(f, s->index_of, value) : -1, to = group_at(f, reader);
+  if (from < 0 || to < 0 || from == to || !may_widen(f, to, f->graph->nodes[reader])) return;
+  for (const hone_value_t* v = value; v != narrow; v = hone_fusion_widened(v->node))
+    if (s->uses[v->id] != 1 || group_of_value(f, s->index_of, v) != from) return;
+  for (const hone_value_t* v = value; v != narrow; v = hone_fusion_widened(v->node))
+    move(f, s->index_of[v->id], to);
+}
+
+static void widen_in_readers(hone_fusion_t* f, const search_t* s) {
+  for (int i = 0; i < f->graph->n_nodes; i++)
+    for (int k = 0; k < f->graph->nodes[i]->n_inputs; k++)
+      widen_in_reader(f, s, f->graph->nodes[i]->inputs[k], i);
+}
+
 /* ---- all ---- */
 
 /* Numbers the groups that are left; one reshape alone is a view and no kernel. */
@@ -670,6 +722,7 @@ static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen,
   }
   join_all_backwards(f, &s);
   join_chains(f, &s);
+  widen_in_readers(f, &s);
   leave_views_out(f, &s);
   number_groups(f);
   return NULL;

@@ -24,5 +24,11 @@ const char* hone_fusion_origin(const hone_fusion_t* fusion, int group);
 bool hone_fusion_is_member(const hone_node_t* node);
 /* Movement of one operand, which is nothing but another index. */
 bool hone_fusion_is_view(const hone_node_t* node);
+/* The operand of a node that casts or reshapes it, or adds, takes or multiplies with what is
+ * cheap; NULL: the node does something else. */
+hone_value_t* hone_fusion_widened(const hone_node_t* node);
+/* The narrower value that this one is made of by a cast and arithmetic with cheap values, as
+ * dequantizing does, which each reader can do for itself; NULL: there is none. */
+hone_value_t* hone_fusion_narrow(const hone_value_t* value);
 
 #endif
