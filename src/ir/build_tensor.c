@@ -192,14 +192,24 @@ static hone_value_t* linear_index(hone_builder_t* b, const hone_value_t* x, hone
   return total;
 }
 
-hone_value_t* hone_take_along(hone_builder_t* b, hone_value_t* x, hone_value_t* index, int axis) {
+static hone_value_t* take_along(hone_builder_t* b, hone_value_t* x, hone_value_t* index, int axis,
+                                bool wraps) {
   if (!hone_is_known(b, x) || !hone_is_known(b, index)) return NULL;
   if (x->type.rank != index->type.rank)
     return hone_fail(b, HONE_INVALID_MODEL, "data and indices have different ranks");
   int at = hone_axis(b, axis, x->type.rank);
   if (!hone_builder_ok(b)) return NULL;
-  index = hone_wrap_index(b, index, hone_dim(x, at));
+  index = wraps ? hone_wrap_index(b, index, hone_dim(x, at)) : hone_cast(b, index, HONE_I64);
   return hone_gather(b, hone_ravel(b, x), index ? linear_index(b, x, index, at) : NULL);
+}
+
+hone_value_t* hone_take_along(hone_builder_t* b, hone_value_t* x, hone_value_t* index, int axis) {
+  return take_along(b, x, index, axis, true);
+}
+
+hone_value_t* hone_take_from_front(hone_builder_t* b, hone_value_t* x, hone_value_t* index,
+                                   int axis) {
+  return take_along(b, x, index, axis, false);
 }
 
 hone_value_t* hone_scatter_along(hone_builder_t* b, hone_combine_t combine, hone_value_t* x,

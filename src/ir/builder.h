@@ -214,6 +214,9 @@ hone_value_t* hone_gather(hone_builder_t* b, hone_value_t* x, hone_value_t* inde
 hone_value_t* hone_take(hone_builder_t* b, hone_value_t* x, hone_value_t* index, int axis);
 /* NumPy's take_along_axis (equal ranks): ONNX GatherElements. */
 hone_value_t* hone_take_along(hone_builder_t* b, hone_value_t* x, hone_value_t* index, int axis);
+/* The same, of indices that are not negative. */
+hone_value_t* hone_take_from_front(hone_builder_t* b, hone_value_t* x, hone_value_t* index,
+                                   int axis);
 /* i < 0 ? i + extent : i */
 hone_value_t* hone_wrap_index(hone_builder_t* b, hone_value_t* index, hone_dim_t extent);
 hone_value_t* hone_scatter(hone_builder_t* b, hone_combine_t combine, hone_value_t* x,

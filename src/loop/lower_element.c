@@ -196,12 +196,35 @@ static const hone_term_t* element_window(hone_lowering_t* l, const hone_value_t*
 
 /* ---- indirect ---- */
 
+/* Where the index has been checked before in this block, else bad. */
+static hone_dim_t find_checked(const hone_lowering_t* l, const hone_term_t* index,
+                               hone_dim_t extent) {
+  for (const hone_checked_t* c = l->checked; c; c = c->next)
+    if (c->block == l->block && c->index == index && hone_dim_same(c->extent, extent))
+      return c->var;
+  return hone_dim_bad();
+}
+
+static hone_dim_t note_checked(hone_lowering_t* l, const hone_term_t* index, hone_dim_t extent,
+                               hone_dim_t var) {
+  hone_checked_t* checked = hone_arena_alloc(l->kernel->arena, sizeof *checked);
+  if (!checked) {
+    l->kernel->out_of_memory = true;
+    return hone_dim_bad();
+  }
+  *checked = (hone_checked_t){l->checked, l->block, index, extent, var};
+  l->checked = checked;
+  return var;
+}
+
 hone_dim_t hone_lower_checked_index(hone_lowering_t* l, const hone_node_t* node,
                                     const hone_term_t* index, hone_dim_t extent) {
   hone_kernel_t* k = l->kernel;
   if (!index) return hone_dim_bad();
   index = hone_term_prim(k, HONE_PRIM_CAST, HONE_I64, 0, 1, &index);
   if (!index) return hone_dim_bad();
+  hone_dim_t known = find_checked(l, index, extent);
+  if (!hone_dim_is_bad(known)) return known;
   const hone_term_t* least = hone_term_number(k, HONE_I64, -1);
   const hone_term_t* is_right = hone_term_binary(k, HONE_PRIM_LT, least, index);
   const hone_term_t* is_left = hone_term_binary(k, HONE_PRIM_LT, index, hone_term_index(k, extent));
@@ -215,7 +238,7 @@ hone_dim_t hone_lower_checked_index(hone_lowering_t* l, const hone_node_t* node,
   if (!hone_term_is_true(inside) && !hone_stmt_check(k, l->block, inside, message))
     return hone_dim_bad();
   hone_stmt_t* let = hone_stmt_let(k, l->block, "x", 0, most > 0 ? most : 0, safe);
-  return let ? let->var : hone_dim_bad();
+  return let ? note_checked(l, index, extent, let->var) : hone_dim_bad();
 }
 
 static const hone_term_t* element_gather(hone_lowering_t* l, const hone_value_t* value,

@@ -58,6 +58,14 @@ typedef struct hone_made {
   hone_dim_t index[HONE_MAX_RANK]; /* bad where the buffer has the axis */
 } hone_made_t;
 
+/* An index that was checked, and has a name for the statements that follow in its block. */
+typedef struct hone_checked {
+  const struct hone_checked* next;
+  const hone_stmt_t* block;
+  const hone_term_t* index;
+  hone_dim_t extent, var;
+} hone_checked_t;
+
 typedef struct hone_lowering {
   hone_kernel_t* kernel;
   const hone_graph_t* graph;
@@ -69,6 +77,7 @@ typedef struct hone_lowering {
   int n_roots;        /* loops of the nest of the output, which is being built */
   hone_dim_t roots[64];
   hone_made_t* made;
+  const hone_checked_t* checked;
   bool rows_changed; /* a bit was added to some note's rows: lower again */
   hone_status_t status;
 } hone_lowering_t;

@@ -435,6 +435,28 @@ def test_no_rows():
 
 # ---- what is refused ----
 
+@pytest.mark.parametrize("depths", [[40], [2, 30, 5, 1, 0, 9, 9, 3]])
+def test_tree_depths(depths):
+    """Trees that are one long way down, to the side of which a leaf hangs from each node."""
+    columns = {name: [] for name in ("tree", "node", "mode", "feature", "value", "yes", "no")}
+    leaves = []
+    for tree, depth in enumerate(depths):
+        for node in range(2 * depth + 1):
+            is_leaf = node % 2 or node == 2 * depth
+            for name, value in zip(columns, (tree, node, "LEAF" if is_leaf else "BRANCH_LEQ", node % 4,
+                                             0 if is_leaf else 4 - 6 * node / (2 * depth),
+                                             0 if is_leaf else node + 2, 0 if is_leaf else node + 1)):
+                columns[name].append(value)
+            leaves += [(tree, node)] if is_leaf else []
+    trees, nodes = map(list, zip(*leaves))
+    compare("TreeEnsembleRegressor", grid(30), n_targets=1, nodes_treeids=columns["tree"],
+            nodes_nodeids=columns["node"], nodes_modes=columns["mode"],
+            nodes_featureids=columns["feature"], nodes_values=columns["value"],
+            nodes_truenodeids=columns["yes"], nodes_falsenodeids=columns["no"],
+            target_treeids=trees, target_nodeids=nodes, target_ids=[0] * len(leaves),
+            target_weights=[float(1 + i % 7) for i in range(len(leaves))])
+
+
 def test_tree_cycle():
     a = forest("target", 1, 1, 1)
     a["nodes_modes"] = ["BRANCH_LEQ"] * 3

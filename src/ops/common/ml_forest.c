@@ -89,12 +89,36 @@ static bool branches_exist(const hone_forest_t* f) {
   return true;
 }
 
+/* Trees in the order of their depth, the deepest first; `first` is zeroed, and has room for
+ * each depth. */
+static void sort_trees(hone_forest_t* f, const int32_t* depth_below, int64_t* roots,
+                       int64_t* first) {
+  int64_t before = 0;
+  for (int t = 0; t < f->n_trees; t++) first[depth_below[f->roots[t]]]++;
+  for (int depth = f->n_entries - 1; depth >= 0; depth--) {
+    int64_t count = first[depth];
+    first[depth] = before;
+    before += count;
+  }
+  for (int t = 0; t < f->n_trees; t++) {
+    int32_t depth = depth_below[f->roots[t]];
+    f->depth[first[depth]] = depth;
+    roots[first[depth]++] = f->roots[t];
+  }
+  f->roots = roots;
+}
+
+/* Of the deepest tree; -1 after an error. */
 static int find_depth(hone_forest_t* f) {
   hone_lower_t* l = f->l;
   size_t n = (size_t)f->n_entries;
-  visit_t v = {.stack = hone_arena_array(l->b->graph->arena, n, sizeof *v.stack),
-               .depth = hone_arena_array(l->b->graph->arena, n, sizeof *v.depth)};
-  if (!v.stack || !v.depth) {
+  hone_arena_t* arena = l->b->graph->arena;
+  f->depth = hone_arena_array(arena, (size_t)f->n_trees, sizeof *f->depth);
+  int64_t* roots = hone_arena_array(arena, (size_t)f->n_trees, sizeof *roots);
+  int64_t* first = hone_arena_array(arena, n, sizeof *first);
+  visit_t v = {.stack = hone_arena_array(arena, n, sizeof *v.stack),
+               .depth = hone_arena_array(arena, n, sizeof *v.depth)};
+  if (!v.stack || !v.depth || !f->depth || !roots || !first) {
     hone_fail_status(l->b, hone_oom());
     return -1;
   }
@@ -103,15 +127,13 @@ static int find_depth(hone_forest_t* f) {
     return -1;
   }
   for (size_t i = 0; i < n; i++) v.depth[i] = -1;
-  int depth = 0;
   for (int t = 0; t < f->n_trees; t++) {
-    if (!visit_from(f, &v, f->roots[t])) {
-      hone_op_fail(l, "the nodes of tree %d form a cycle", t);
-      return -1;
-    }
-    if (v.depth[f->roots[t]] > depth) depth = v.depth[f->roots[t]];
+    if (visit_from(f, &v, f->roots[t])) continue;
+    hone_op_fail(l, "the nodes of tree %d form a cycle", t);
+    return -1;
   }
-  return depth;
+  sort_trees(f, v.depth, roots, first);
+  return f->n_trees ? f->depth[0] : 0;
 }
 
 /* ---- trees of one target ---- */
@@ -180,10 +202,6 @@ static void find_tree_targets(hone_forest_t* f) {
 
 /* ---- constants ---- */
 
-static hone_value_t* constant_i64(hone_forest_t* f, const int64_t* values) {
-  return hone_list_i64(f->l->b, f->n_entries, values);
-}
-
 static hone_value_t* constant_numbers(hone_forest_t* f, int columns, const double* values) {
   hone_builder_t* b = f->l->b;
   const int64_t dims[2] = {f->n_entries, columns};
@@ -204,24 +222,54 @@ static bool uses_mode(const hone_forest_t* f, int64_t mode) {
 
 /* ---- the walk ---- */
 
+/* What is known of an entry in whole numbers stands in one row, so that it is found in one
+ * place in memory. */
+enum { COLUMN_FEATURE, COLUMN_YES, COLUMN_NO, COLUMN_MISSING, COLUMN_MODE, MOST_COLUMNS };
+
 /* What the loop reads: constants outside of it. */
 typedef struct tables {
-  hone_value_t *feature, *split, *mode, *yes, *no, *missing, *members;
+  hone_value_t *entries, *split, *members;
+  bool has_missing;
+  bool wraps; /* some features count from the end */
 } tables_t;
 
-static tables_t make_tables(hone_forest_t* f) {
+static void fill_row(const hone_forest_t* f, int entry, int columns, int64_t* out) {
+  const int64_t all[MOST_COLUMNS] = {f->feature[entry], f->yes[entry], f->no[entry],
+                                     f->missing_is_yes[entry], f->mode[entry]};
+  for (int i = 0; i < columns; i++) out[i] = all[i];
+}
+
+/* The rows, as i32 where that holds them; NULL after an error. */
+static hone_value_t* make_entries(hone_forest_t* f, int columns) {
   hone_builder_t* b = f->l->b;
-  const int64_t n = f->n_entries;
-  bool missing = any_of(f, f->missing_is_yes);
-  return (tables_t){
-      .feature = constant_i64(f, f->feature),
+  const int64_t dims[2] = {f->n_entries, columns};
+  int64_t* rows =
+      hone_arena_array(b->graph->arena, (size_t)f->n_entries, (size_t)columns * sizeof *rows);
+  bool is_small = true;
+  if (!rows) return hone_fail_status(b, hone_oom());
+  for (int i = 0; i < f->n_entries; i++) {
+    fill_row(f, i, columns, rows + (size_t)i * (size_t)columns);
+    is_small &= f->feature[i] >= INT32_MIN && f->feature[i] <= INT32_MAX;
+  }
+  hone_value_t* entries = hone_constant_data(b, HONE_I64, 2, dims, rows);
+  return is_small ? hone_cast(b, entries, HONE_I32) : entries;
+}
+
+static int count_modes(const hone_forest_t* f) {
+  int count = 0;
+  for (int m = 0; m < HONE_BRANCH_COUNT; m++) count += uses_mode(f, m);
+  return count;
+}
+
+static tables_t make_tables(hone_forest_t* f) {
+  tables_t tables = {
+      .entries = make_entries(f, count_modes(f) > 1 ? MOST_COLUMNS : COLUMN_MODE),
       .split = constant_numbers(f, 0, f->split),
-      .mode = constant_i64(f, f->mode),
-      .yes = constant_i64(f, f->yes),
-      .no = constant_i64(f, f->no),
-      .missing = missing ? hone_constant_data(b, HONE_BOOL, 1, &n, f->missing_is_yes) : NULL,
       .members = f->n_members ? constant_numbers(f, f->n_members, f->members) : NULL,
+      .has_missing = any_of(f, f->missing_is_yes),
   };
+  for (int i = 0; i < f->n_entries; i++) tables.wraps |= f->feature[i] < 0;
+  return tables;
 }
 
 static hone_value_t* is_member(hone_builder_t* b, const tables_t* t, hone_value_t* at,
@@ -253,20 +301,59 @@ static hone_value_t* test(hone_builder_t* b, const tables_t* t, int mode, hone_v
   }
 }
 
-/* Whether the test at each entry holds; tests of unused kinds are not written. */
+/* Whether the test at each entry holds, whose row of the table is given; tests of unused
+ * kinds are not written. */
 static hone_value_t* passes(const hone_forest_t* f, hone_builder_t* b, const tables_t* t,
-                            hone_value_t* at, hone_value_t* x) {
-  hone_value_t* value = hone_take_along(b, x, hone_gather(b, t->feature, at), 1);
-  hone_value_t* split = hone_gather(b, t->split, at);
-  hone_value_t *mode = NULL, *result = NULL;
+                            hone_value_t* at, hone_value_t* row, hone_value_t* x) {
+  hone_value_t* feature = hone_pick(b, row, 2, hone_d(COLUMN_FEATURE));
+  hone_value_t* value =
+      t->wraps ? hone_take_along(b, x, feature, 1) : hone_take_from_front(b, x, feature, 1);
+  hone_value_t *split = hone_gather(b, t->split, at), *mode = NULL, *result = NULL;
   for (int m = 0; m < HONE_BRANCH_COUNT; m++) {
     if (!uses_mode(f, m)) continue;
     hone_value_t* holds = test(b, t, m, at, value, split);
-    if (result && !mode) mode = hone_gather(b, t->mode, at);
+    if (result && !mode) mode = hone_pick(b, row, 2, hone_d(COLUMN_MODE));
     result = result ? hone_select(b, hone_eq_number(b, mode, m), holds, result) : holds;
   }
-  if (!t->missing) return result;
-  return hone_or(b, result, hone_and(b, hone_is_nan(b, value), hone_gather(b, t->missing, at)));
+  if (!t->has_missing) return result;
+  hone_value_t* missing = hone_cast(b, hone_pick(b, row, 2, hone_d(COLUMN_MISSING)), HONE_BOOL);
+  return hone_or(b, result, hone_and(b, hone_is_nan(b, value), missing));
+}
+
+/* Steps that one kernel takes, and the most that are written out. */
+enum { STEPS = 4, MOST_STEPS = 32 };
+
+/* Where the rows stand after STEPS steps from `at`. */
+static hone_value_t* go(const hone_forest_t* f, hone_builder_t* b, const tables_t* t,
+                        hone_value_t* at, hone_value_t* x) {
+  for (int i = 0; i < STEPS; i++) {
+    hone_value_t* row = hone_gather(b, t->entries, at);
+    hone_value_t* holds = passes(f, b, t, at, row, x);
+    hone_value_t* next = hone_select(b, holds, hone_pick(b, row, 2, hone_d(COLUMN_YES)),
+                                     hone_pick(b, row, 2, hone_d(COLUMN_NO)));
+    at = hone_cast(b, next, HONE_I64);
+  }
+  return at;
+}
+
+/* Step by step, trees that end early left behind. */
+static hone_value_t* go_down(const hone_forest_t* f, hone_builder_t* b, const tables_t* t,
+                             hone_value_t* at, hone_value_t* x) {
+  hone_value_t* parts[MOST_STEPS / STEPS + 1];
+  int n_parts = 0, trees = f->n_trees;
+  for (int level = 0; level < f->depth[0]; level += STEPS) {
+    int left = trees;
+    while (f->depth[left - 1] <= level) left--;
+    if (2 * left <= trees) { /* else it is not worth the piece */
+      parts[n_parts++] = hone_slice_axis(b, at, 1, hone_d(left), hone_d(trees));
+      at = hone_slice_axis(b, at, 1, hone_d(0), hone_d(left));
+      trees = left;
+    }
+    at = go(f, b, t, at, x);
+  }
+  hone_value_t* all[MOST_STEPS / STEPS + 1] = {at};
+  for (int i = 0; i < n_parts; i++) all[i + 1] = parts[n_parts - 1 - i];
+  return n_parts ? hone_concat(b, n_parts + 1, all, 1) : at;
 }
 
 hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x) {
@@ -278,14 +365,13 @@ hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x) {
   hone_value_t* at = hone_expand(b, hone_list_i64(b, f->n_trees, f->roots), 2, shape);
   if (depth == 0 || !at) return at;
   tables_t tables = make_tables(f);
+  if (depth <= MOST_STEPS) return go_down(f, b, &tables, at, x);
   hone_builder_t body;
   hone_value_t *round, *here, *out;
   hone_loop_open(b, "trees", 1, &at->type, &body, &round, &here);
-  hone_value_t* holds = passes(f, &body, &tables, here, x);
-  hone_value_t* next = hone_select(&body, holds, hone_gather(&body, tables.yes, here),
-                                   hone_gather(&body, tables.no, here));
-  hone_loop_close(b, &body, hone_scalar_i64(b, HONE_I64, depth), NULL, 1, &at, NULL, &next, 0, NULL,
-                  &out);
+  hone_value_t* next = go(f, &body, &tables, here, x);
+  hone_loop_close(b, &body, hone_scalar_i64(b, HONE_I64, (depth + STEPS - 1) / STEPS), NULL, 1, &at,
+                  NULL, &next, 0, NULL, &out);
   return out;
 }
 

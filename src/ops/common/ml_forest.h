@@ -42,6 +42,7 @@ typedef struct hone_forest {
   bool* missing_is_yes; /* NaN passes the test */
   int n_trees;
   int64_t* roots;
+  int32_t* depth; /* of each tree, the deepest first: so the walk orders them */
   int n_targets;
   int n_scores; /* what the leaves say: a weight for a target, any number a leaf */
   int64_t* score_entry;

@@ -199,7 +199,9 @@ static int count_tree(const search_t* s, int index, int one, int other) {
   const hone_node_t* node = s->f->graph->nodes[index];
   int64_t count = 1;
   if (kind_of(node) != KIND_MAP) return 1;
-  for (int i = 0; i < node->n_inputs; i++) {
+  /* Indices have names, so that what they are computed from is asked for once. */
+  int n = node->prim == HONE_PRIM_GATHER ? 1 : node->n_inputs;
+  for (int i = 0; i < n; i++) {
     int input = node->inputs[i] ? s->index_of[node->inputs[i]->id] : -1;
     int g = input < 0 ? -1 : group_at(s->f, input);
     if (g >= 0 && (g == one || g == other)) count += s->tree[input];
