@@ -27,6 +27,7 @@ typedef struct contraction {
   int64_t row_bytes;                /* from one row to the next in a; 0: not known */
   double sum_count;                 /* products in each sum */
   int group;                        /* of them that one instruction adds up; 1: one */
+  bool apart; /* each lane has data of its own, as channels of a depthwise convolution do */
 } contraction_t;
 
 /* The extent; 0 where only a run knows it. */
@@ -217,6 +218,7 @@ static bool recognise(const hone_recipe_t* r, contraction_t* c, hone_stmt_t* nes
                                  : find_outermost_lanes(c)))
     return false;
   find_rows(r->kernel, c);
+  c->apart = hone_term_uses(c->a, c->lanes->var);
   if (is_grouped(r, c, chosen_innermost(r, c))) c->group = DOT;
   c->sum_count = 1;
   for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
@@ -318,6 +320,22 @@ static double step_arithmetic(const contraction_t* c, int rows, int vectors) {
   return rows * vectors + 0.5 * rows + 0.75 * vectors;
 }
 
+/* Rounds of the innermost sum that are written out: a window of few steps over data of
+ * the lanes' own, whose places are then loaded once for all rows that see them. */
+static int64_t window_steps(const contraction_t* c) {
+  enum { MOST_STEPS = 7 };
+  int64_t steps = c->apart && c->n_sums ? known(c->sums[c->n_sums - 1].extent) : 0;
+  return steps <= MOST_STEPS ? steps : 0;
+}
+
+/* What one step of the sum over a tile loads. */
+static double step_loads(const hone_cpu_shape_t* shape, const contraction_t* c, int rows,
+                         int vectors) {
+  double steps = (double)window_steps(c);
+  if (steps > 0) return ((rows - 1 + steps) / steps + 1) * vectors;
+  return rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors;
+}
+
 /* Cycles for one step of the sum over a tile, with two
  * loads a cycle, and four cycles until a result can be added to again. Vectors
  * of weights come from the second cache, so that what they take shows a little
@@ -326,7 +344,7 @@ static double step_arithmetic(const contraction_t* c, int rows, int vectors) {
 static double step_cycles(const hone_cpu_shape_t* shape, const contraction_t* c, int rows,
                           int vectors) {
   double arithmetic = step_arithmetic(c, rows, vectors);
-  double loads = (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors) / 2.0;
+  double loads = step_loads(shape, c, rows, vectors) / 2;
   double cycles = arithmetic > loads ? arithmetic : loads;
   return (cycles > 4 ? cycles : 4) +
          vectors * vector_cycles(shape, c->sum_count * element_bytes(c), vectors);
@@ -377,6 +395,7 @@ static tile_t choose_rows(const hone_recipe_t* r, const contraction_t* c, int ve
   *out_cost = rows_cost(r, c, best);
   for (int rows = 2; rows <= most && rows <= MOST_ROWS; rows++) {
     tile_t t = {rows, vectors};
+    if (c->apart && known(c->rows->extent) % rows) continue;
     if (rows * vectors + vectors + 1 > r->shape->registers) break;
     double cost = rows_cost(r, c, t);
     if (cost >= *out_cost * 0.999) continue;
@@ -384,6 +403,14 @@ static tile_t choose_rows(const hone_recipe_t* r, const contraction_t* c, int ve
     *out_cost = cost;
   }
   return best;
+}
+
+/* Data of the lanes' own comes a line of the cache at a time: tiles of parts of lines
+ * read those more than once. */
+static double line_factor(const hone_recipe_t* r, const contraction_t* c, int vectors) {
+  enum { LINE = 64 };
+  bool has_parts = vectors * r->shape->lanes * (int)sizeof(float) % LINE != 0;
+  return c->apart && has_parts ? 1.1 : 1;
 }
 
 /* Of all lanes: what tiles leave over has a tile of its own, or, where only a run
@@ -403,7 +430,7 @@ static tile_t choose_tile(const hone_recipe_t* r, const contraction_t* c) {
   tile_t best = {0};
   for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
     tile_t t = choose_rows(r, c, vectors, &cost);
-    cost = cost_of(r, c, t);
+    cost = cost_of(r, c, t) * line_factor(r, c, vectors);
     if (best.rows && cost >= best_cost * 0.999) continue;
     best = t;
     best_cost = cost;
@@ -450,10 +477,14 @@ static hone_stmt_t* deepest(hone_stmt_t* loop) {
   return loop;
 }
 
-/* Writes out some rounds of the innermost sum. */
+/* Writes out some rounds of the innermost sum, or all of a window's. */
 static void unroll_sum(hone_recipe_t* r, const char* sum) {
   char part[NAME];
   int rounds = r->choice->sum_unroll;
+  if (r->has_window && rounds < 2) {
+    hone_recipe_did(r, hone_sched_unroll(r->kernel, sum));
+    return;
+  }
   if (rounds < 2) return;
   if (hone_recipe_did(r, hone_sched_split(r->kernel, sum, rounds, HONE_TAIL_EXACT)) &&
       copy_name(part, sum, ".i"))
@@ -604,9 +635,12 @@ static int64_t find_block(const hone_recipe_t* r, const contraction_t* c, int64_
 static void cut_rows(hone_recipe_t* r, contraction_t* c, int64_t tile_rows, char outer[NAME],
                      char inner[NAME]) {
   int64_t block = r->choice->block;
-  if (!block && !lanes_go_first(r, c)) block = find_block(r, c, tile_rows);
+  if (c->apart)
+    block = tile_rows;
+  else if (!block && !lanes_go_first(r, c))
+    block = find_block(r, c, tile_rows);
   *outer = 0;
-  if (block <= tile_rows || !c->rows || !hone_dim_is_int(c->rows->extent) ||
+  if (block < tile_rows || block < 2 || !c->rows || !hone_dim_is_int(c->rows->extent) ||
       c->rows->extent.k <= block || !copy_name(inner, c->rows->name, ".i") ||
       !copy_name(outer, c->rows->name, ".o"))
     return;
@@ -645,14 +679,15 @@ typedef struct cuts {
 static bool arrange(hone_recipe_t* r, const contraction_t* c, const cuts_t* cuts) {
   const char* order[MAX_LOOPS + 2];
   int n = 0;
-  bool lanes_first = lanes_go_first(r, c), batches = has_batches(c);
+  bool lanes_first = lanes_go_first(r, c), batches = has_batches(c), apart = c->apart;
   for (int i = 0; i < c->n_outs; i++)
     if (batches && is_batch(c, &c->outs[i])) order[n++] = c->outs[i].name;
-  if (*cuts->rows_outer) order[n++] = cuts->rows_outer;
+  if (*cuts->rows_outer && !apart) order[n++] = cuts->rows_outer;
   if (*cuts->lanes_outer && lanes_first) order[n++] = cuts->lanes_outer;
   for (int i = 0; i < c->n_outs; i++)
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows && !(batches && is_batch(c, &c->outs[i])))
       order[n++] = c->outs[i].name;
+  if (*cuts->rows_outer && apart) order[n++] = cuts->rows_outer;
   if (*cuts->lanes_outer && !lanes_first) order[n++] = cuts->lanes_outer;
   if (c->rows) order[n++] = c->rows->name;
   order[n++] = cuts->lanes;
@@ -679,6 +714,7 @@ static void schedule_lanes(hone_recipe_t* r, contraction_t* c, tile_t tile) {
       c->group > 1 ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
   if (!copy_name(tail, c->lanes->name, ".t") || !copy_name(cuts.lanes, c->lanes->name, "")) return;
   if (!is_block && !cut_lanes(r, c, lanes * tile.vectors, &cuts)) return;
+  r->has_window = window_steps(c) > 1;
   cut_rows(r, c, tile.rows, cuts.rows_outer, cuts.rows);
   if (!arrange(r, c, &cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts.lanes);
