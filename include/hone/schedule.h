@@ -99,6 +99,12 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_stage(hone_kernel_t* kernel, con
 HONE_API HONE_MUST_USE hone_status_t hone_sched_pack(hone_kernel_t* kernel, const char* buffer,
                                                      int n, const char* const* layout);
 
+/* Each round of `inner`, a loop in `loop`, asks for a line of the cache of what the next
+ * round of `loop` will read of the buffer, whose first axis that loop goes along. Only a
+ * hint, which devices without caches of that kind ignore. Text: prefetch w j.o k.o */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, const char* buffer,
+                                                         const char* loop, const char* inner);
+
 /* Marks a loop, with all that is in it, as what an intrinsic of some devices
  * computes: those that have it do it in one instruction. Comes last: what
  * changes the loop later takes the mark away.

@@ -326,6 +326,7 @@ static void put_stmt(hone_c_render_t* render, const hone_stmt_t* stmt) {
       else
         hone_c_fail(render, hone_status_make(HONE_UNSUPPORTED, "barriers"));
       break;
+    case HONE_STMT_PREFETCH:
     case HONE_STMT_KIND_COUNT:
       break;
   }

@@ -314,7 +314,7 @@ static hone_status_t run_together(machine_t* m, int n, const thread_t* threads,
     case HONE_STMT_CHECK:
       return run_check(m, threads, stmt);
     default:
-      return NULL; /* a barrier, where all are */
+      return NULL; /* a barrier, where all are, or a hint */
   }
 }
 

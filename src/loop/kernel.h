@@ -132,6 +132,8 @@ typedef enum hone_stmt_kind {
   HONE_STMT_LET,     /* symbol = value (i64), for the statements that follow in its block */
   HONE_STMT_CHECK,   /* `value` (bool) must hold, else the kernel's result is an error */
   HONE_STMT_BARRIER, /* of a group */
+  /* buffer[index] will soon be read: a hint, which may point anywhere. */
+  HONE_STMT_PREFETCH,
   HONE_STMT_KIND_COUNT
 } hone_stmt_kind_t;
 
@@ -150,9 +152,10 @@ struct hone_stmt {
   hone_loop_kind_t loop;
   bool is_reduction;     /* its rounds add to the same elements */
   const char* intrinsic; /* name of one that computes all of it (loop/intrinsic.h); or NULL */
-  /* STORE */
+  /* STORE, PREFETCH */
   const hone_buffer_t* buffer;
   const hone_dim_t* index;
+  /* STORE */
   hone_combine_t combine;
   /* STORE, IF, LET, CHECK */
   const hone_term_t* value;
@@ -273,6 +276,8 @@ hone_stmt_t* hone_stmt_let(hone_kernel_t* kernel, hone_stmt_t* parent, const cha
 hone_stmt_t* hone_stmt_check(hone_kernel_t* kernel, hone_stmt_t* parent,
                              const hone_term_t* condition, const char* message);
 hone_stmt_t* hone_stmt_barrier(hone_kernel_t* kernel, hone_stmt_t* parent);
+hone_stmt_t* hone_stmt_prefetch(hone_kernel_t* kernel, hone_stmt_t* parent,
+                                const hone_buffer_t* buffer, const hone_dim_t* index);
 /* Takes it out of its parent's body, with what is inside. */
 void hone_stmt_remove(hone_stmt_t* stmt);
 /* Puts a removed (or new) statement at `position` of parent's body; -1: last. */

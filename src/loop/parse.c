@@ -387,6 +387,15 @@ static void read_store(parser_t* p, hone_stmt_t* parent) {
     fail(p, "the statement cannot be made");
 }
 
+static void read_prefetch(parser_t* p, hone_stmt_t* parent) {
+  char name[MAX_NAME];
+  hone_dim_t index[HONE_MAX_BUFFER_RANK];
+  read_name(p, name);
+  const hone_buffer_t* buffer = p->in.status ? NULL : read_access(p, name, index);
+  if (!p->in.status && !hone_stmt_prefetch(p->kernel, parent, buffer, index))
+    fail(p, "the statement cannot be made");
+}
+
 static void read_stmt(parser_t* p, hone_stmt_t* parent) {
   if (hone_text_take(&p->in, '%')) {
     read_part_line(p);
@@ -400,6 +409,8 @@ static void read_stmt(parser_t* p, hone_stmt_t* parent) {
     read_let(p, parent);
   else if (hone_text_take_word(&p->in, "check"))
     read_check(p, parent);
+  else if (hone_text_take_word(&p->in, "prefetch"))
+    read_prefetch(p, parent);
   else if (!hone_text_take_word(&p->in, "barrier"))
     read_store(p, parent);
   else if (!hone_stmt_barrier(p->kernel, parent))

@@ -273,6 +273,10 @@ static void put_line(printer_t* p, const hone_stmt_t* stmt) {
       put_quoted(out, stmt->message);
       hone_str_append_char(out, ' ');
       break;
+    case HONE_STMT_PREFETCH:
+      hone_str_append(out, "prefetch ");
+      hone_access_print(stmt->buffer, stmt->index, out);
+      return;
     default:
       hone_str_append(out, "barrier");
       return;

@@ -118,6 +118,15 @@ hone_stmt_t* hone_stmt_barrier(hone_kernel_t* kernel, hone_stmt_t* parent) {
   return make(kernel, parent, HONE_STMT_BARRIER);
 }
 
+hone_stmt_t* hone_stmt_prefetch(hone_kernel_t* kernel, hone_stmt_t* parent,
+                                const hone_buffer_t* buffer, const hone_dim_t* index) {
+  hone_stmt_t* stmt = make(kernel, parent, HONE_STMT_PREFETCH);
+  if (!stmt) return NULL;
+  stmt->buffer = buffer;
+  stmt->index = hone_index_copy(kernel, buffer->rank, index);
+  return stmt->index ? stmt : NULL;
+}
+
 /* ---- walking ---- */
 
 bool hone_stmt_walk(hone_stmt_t* stmt, bool (*visit)(void* self, hone_stmt_t* stmt), void* self) {

@@ -52,6 +52,10 @@ static void describe(const hone_stmt_t* stmt, hone_str_t* out) {
     case HONE_STMT_CHECK:
       hone_str_appendf(out, "check %d", stmt->check);
       break;
+    case HONE_STMT_PREFETCH:
+      hone_str_append(out, "prefetch ");
+      hone_access_print(stmt->buffer, stmt->index, out);
+      break;
     default:
       hone_str_append(out, "barrier");
       break;
@@ -274,6 +278,11 @@ static void check_stmt(verifier_t* v, const hone_stmt_t* stmt) {
       check_value(v, HONE_BOOL);
       if (stmt->check < 0 || stmt->check >= v->kernel->n_checks)
         broken(v, "checks are numbered from 0 on", NULL);
+      break;
+    case HONE_STMT_PREFETCH:
+      if (stmt->buffer->space != HONE_SPACE_GLOBAL)
+        broken(v, "scratch memory is at hand", stmt->buffer->name);
+      for (int i = 0; i < stmt->buffer->rank; i++) check_dim(v, stmt->index[i]);
       break;
     default:
       check_barrier(v, stmt);

@@ -68,7 +68,7 @@ static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t
       snprintf(line, size, "merge %s %s", a, b);
       break;
     case 6:
-      snprintf(line, size, "stage %s %s local", buffer, a);
+      snprintf(line, size, below(d, 3) ? "stage %s %s local" : "prefetch %s %s %s", buffer, a, b);
       break;
     default: {
       const char* name = ones[below(d, 12)];

@@ -282,6 +282,22 @@ static void pack_moves_scratch(void** state) {
   assert_refused("attention", "", "pack row 0 0", "make it up");
 }
 
+static void prefetch_asks_ahead(void** state) {
+  assert_body(scheduled("matmul",
+                        "split j 8\npack b 1/8 0 1%8\nreorder j.o i j.i\n"
+                        "split k 5\nprefetch b j.o k.o"),
+              "        for k.o in 4 reduction {\n"
+              "          prefetch b[(j.o + 1), 0, (16*min((32*i + 4*j.i + k.o), 9))]\n");
+  assert_same("matmul",
+              "split j 8\npack b 1/8 0 1%8\nreorder j.o i j.i\nprefetch b j.o i\n"
+              "parallel j.o");
+  assert_same("attention", "prefetch k h j");
+  assert_refused("matmul_sizes", "", "prefetch a i j", "no line");
+  assert_refused("matmul", "", "prefetch b i k", "first axis");
+  assert_refused("matmul", "", "prefetch a i i", "no loop of rounds");
+  assert_refused("softmax", "", "prefetch most i j", "scratch");
+}
+
 static void partition_decides_conditions(void** state) {
   assert_body(scheduled("concat", "partition j auto"),
               "    for j.p0 in 9 {\n"
@@ -461,6 +477,7 @@ int main(void) {
       cmocka_unit_test(subtotals),
       cmocka_unit_test(pack_moves_constants),
       cmocka_unit_test(pack_moves_scratch),
+      cmocka_unit_test(prefetch_asks_ahead),
       cmocka_unit_test(partition_decides_conditions),
       cmocka_unit_test(stage_copies_tiles),
       cmocka_unit_test(tensorize_marks_loops),

@@ -562,12 +562,31 @@ static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
     schedule_block(r, deepest(tail), name, smaller(rows));
 }
 
+/* Where tiles would leave over one or two rows, those and the last tile's are shared out
+ * evenly between two. Gives whether it is done. */
+static bool even_out(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
+  enum { FEW = 2, LEAST = 5 };
+  char part[NAME];
+  int64_t extent = known(loop->extent), rest = extent % rows;
+  if (rows < LEAST || extent <= 2 * rows || rest < 1 || rest > FEW) return false;
+  const char* base = loop->name;
+  const int64_t at = extent - rows - rest, heights[] = {rows, (rows + rest + 1) / 2};
+  if (!hone_recipe_did(r, hone_sched_partition(r->kernel, base, 1, &at))) return false;
+  for (int i = 1; i >= 0; i--) {
+    hone_stmt_t* rounds =
+        copy_name(part, base, i ? ".p1" : ".p0") ? hone_kernel_find_loop(r->kernel, part) : NULL;
+    if (rounds) schedule_block(r, deepest(rounds), part, heights[i]);
+  }
+  return true;
+}
+
 /* Splits the rows inside a block of lanes and schedules both parts. `block` is
  * the loop lanes.i, directly around the rows' loop. */
 static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
                            int64_t rows) {
   char name[NAME];
   hone_stmt_t* loop = rows_name ? hone_kernel_find_loop(r->kernel, rows_name) : NULL;
+  if (loop && even_out(r, loop, rows)) return;
   if (!loop) {
     schedule_tile(r, NULL, block);
     return;
@@ -694,6 +713,44 @@ static bool arrange(hone_recipe_t* r, const contraction_t* c, const cuts_t* cuts
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
 }
 
+/* Tiles that the weights of one block of lanes serve. */
+static int64_t count_tiles(hone_kernel_t* kernel, const hone_stmt_t* sum,
+                           const hone_stmt_t* block) {
+  int64_t count = 1;
+  for (const hone_stmt_t* s = sum->parent; s && s != block && count < MANY; s = s->parent)
+    if (hone_stmt_is_loop(s) && !s->is_reduction) count *= likely_extent(kernel, s->extent);
+  return count;
+}
+
+/* The innermost loop around the first tile that adds up. */
+static const hone_stmt_t* first_sum(const hone_stmt_t* stmt) {
+  if (hone_stmt_is_loop(stmt) && stmt->is_reduction) {
+    const hone_stmt_t* inner = hone_only_loop(stmt);
+    return inner && inner->is_reduction ? first_sum(inner) : stmt;
+  }
+  const hone_stmt_t* found = NULL;
+  for (int i = 0; i < stmt->n_body && !found; i++) found = first_sum(stmt->body[i]);
+  return found;
+}
+
+/* Weights come from far, and those of a block of lanes are read in little time when the
+ * first tile needs them. So the tiles of the block before ask for them, line by line. */
+static void ask_ahead(hone_recipe_t* r, const contraction_t* c, const cuts_t* cuts) {
+  enum { LEAST_STEPS = 4, MOST_STEPS = 64 };
+  char steps[NAME];
+  const hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
+  const hone_stmt_t* sum = block ? first_sum(block) : NULL;
+  if (!sum || !c->b->buffer->is_constant || !hone_dim_is_int(sum->extent) ||
+      !copy_name(steps, sum->name, ".o"))
+    return;
+  int64_t tiles = count_tiles(r->kernel, sum, block), each = MOST_STEPS;
+  while (each > 1 && (each > tiles || sum->extent.k % each)) each /= 2;
+  if (each < LEAST_STEPS ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, each, HONE_TAIL_EXACT)))
+    return;
+  hone_recipe_did(r, hone_sched_prefetch(r->kernel, c->b->buffer->name, cuts->lanes_outer, steps));
+}
+
 /* Cuts the lanes, which are the outermost loop, into blocks. */
 static bool cut_lanes(hone_recipe_t* r, const contraction_t* c, int64_t block, cuts_t* cuts) {
   return copy_name(cuts->lanes, c->lanes->name, ".i") &&
@@ -719,6 +776,7 @@ static void schedule_lanes(hone_recipe_t* r, contraction_t* c, tile_t tile) {
   if (!arrange(r, c, &cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts.lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
+  if (lanes_go_first(r, c) && r->choice->sum_unroll < 2) ask_ahead(r, c, &cuts);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
   contraction_t behind;
   r->dot = NULL;

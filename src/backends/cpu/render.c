@@ -98,6 +98,15 @@ static void render_if(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* d
   close_block(r);
 }
 
+/* Into the second cache: of what is used next, the first one is full. */
+static void render_prefetch(hone_renderer_t* r, const hone_stmt_t* stmt) {
+  hone_c_indent(r->out, r->depth);
+  hone_str_append(r->out, "__builtin_prefetch(");
+  hone_render_address(r, stmt->buffer, stmt->index,
+                      hone_buffer_offset(r->kernel, stmt->buffer, stmt->index));
+  hone_str_append(r->out, ", 0, 2);\n");
+}
+
 /* The temporaries of a statement are seen by it alone, but a let's variable
  * by those that follow. */
 static void render_stmt(hone_renderer_t* r, const hone_stmt_t* stmt) {
@@ -118,6 +127,9 @@ static void render_stmt(hone_renderer_t* r, const hone_stmt_t* stmt) {
       break;
     case HONE_STMT_CHECK:
       render_check(r, stmt, &done);
+      break;
+    case HONE_STMT_PREFETCH:
+      render_prefetch(r, stmt);
       break;
     default:
       hone_render_refuse(r, "has a barrier, and there are no groups");

@@ -1,0 +1,107 @@
+/* prefetch: rounds of a loop inside ask for what the next round of a loop will
+ * read of a buffer, a line of the cache each.
+ *
+ *   for j.o { for i { for k.o { for k.i { … += a[i, k] * b[j.o, k, …] } } } }
+ *
+ * "prefetch b j.o k.o" has each round of k.o ask for one line of b[j.o + 1, …],
+ * which the rounds of i and k.o together read from the first to the last. */
+#include "base/memory.h"
+#include "sched/common/edit.h"
+
+enum { LINE_BYTES = 64 };
+
+typedef struct asking {
+  hone_kernel_t* kernel;
+  hone_stmt_t *loop, *inner;
+  hone_buffer_t* buffer;
+  int64_t line, lines; /* elements in a line; lines in what a round reads */
+} asking_t;
+
+static bool any_uses(const hone_access_t* a, int first, hone_dim_t var) {
+  for (int i = first; i < a->buffer->rank; i++)
+    if (hone_dim_uses(a->index[i], var)) return true;
+  return false;
+}
+
+/* Each round reads elements of the first axis's own. */
+static hone_status_t check_accesses(const asking_t* a) {
+  hone_access_list_t list;
+  bool is_read = false, fits = a->buffer->rank > 1;
+  HONE_TRY(hone_access_collect(a->kernel, a->loop, &list));
+  for (int i = 0; i < list.count; i++) {
+    if (list.items[i].buffer != a->buffer) continue;
+    is_read = true;
+    fits = fits && hone_dim_same(list.items[i].index[0], a->loop->var) &&
+           !any_uses(&list.items[i], 1, a->loop->var);
+  }
+  hone_access_free(&list);
+  if (is_read && fits) return NULL;
+  return hone_sched_refuse("prefetch %s: %s is not what its first axis is read along",
+                           a->buffer->name, a->loop->name);
+}
+
+static hone_status_t check(asking_t* a) {
+  if (a->buffer->space != HONE_SPACE_GLOBAL)
+    return hone_sched_refuse("prefetch %s: it is scratch", a->buffer->name);
+  if (a->inner == a->loop || !hone_stmt_is_inside(a->inner, a->loop) ||
+      a->inner->loop == HONE_LOOP_VECTOR)
+    return hone_sched_refuse("prefetch %s: %s is no loop of rounds in %s", a->buffer->name,
+                             a->inner->name, a->loop->name);
+  HONE_TRY(check_accesses(a));
+  hone_dim_t count = hone_dim_product(a->kernel->dims, a->buffer->rank - 1, a->buffer->dims + 1);
+  a->line = LINE_BYTES / (int64_t)hone_dtype_size(a->buffer->dtype);
+  a->lines = hone_dim_is_int(count) ? count.k / a->line : 0;
+  if (a->lines > 0) return NULL;
+  return hone_sched_refuse("prefetch %s: what a round reads has no known size, or is no line",
+                           a->buffer->name);
+}
+
+/* How many rounds of the inner loop there were before, in this round of the outer one. */
+static hone_dim_t rounds_before(const asking_t* a) {
+  hone_dims_t* dims = a->kernel->dims;
+  hone_dim_t number = hone_dim_int(0), each = hone_dim_int(1);
+  for (const hone_stmt_t* s = a->inner; s != a->loop; s = s->parent) {
+    if (s->kind != HONE_STMT_LOOP) continue;
+    number = hone_dim_add(dims, number, hone_dim_mul(dims, s->var, each));
+    each = hone_dim_mul(dims, each, s->extent);
+  }
+  return number;
+}
+
+static bool ask(const asking_t* a) {
+  hone_dims_t* dims = a->kernel->dims;
+  hone_dim_t index[HONE_MAX_BUFFER_RANK];
+  hone_dim_t line = hone_dim_min(dims, rounds_before(a), hone_dim_int(a->lines - 1));
+  for (int i = 0; i < a->buffer->rank; i++) index[i] = hone_dim_int(0);
+  index[0] = hone_dim_add(dims, a->loop->var, hone_dim_int(1));
+  index[a->buffer->rank - 1] = hone_dim_mul(dims, line, hone_dim_int(a->line));
+  hone_stmt_t* stmt = hone_stmt_prefetch(a->kernel, a->inner, a->buffer, index);
+  if (!stmt) return false;
+  hone_stmt_remove(stmt);
+  return hone_stmt_insert(a->kernel, a->inner, 0, stmt);
+}
+
+hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, const char* buffer, const char* loop,
+                                  const char* inner) {
+  size_t begin = hone_sched_begin(kernel);
+  asking_t a = {.kernel = kernel};
+  HONE_TRY(hone_sched_find_buffer(kernel, buffer, &a.buffer));
+  HONE_TRY(hone_sched_find(kernel, loop, &a.loop));
+  HONE_TRY(hone_sched_find(kernel, inner, &a.inner));
+  HONE_TRY(check(&a));
+  if (!ask(&a)) return hone_oom();
+  return hone_sched_end(kernel, begin, "prefetch %s %s %s", a.buffer->name, a.loop->name,
+                        a.inner->name);
+}
+
+static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args) {
+  return hone_sched_prefetch(kernel, args[0], args[1], args[2]);
+}
+
+const hone_primitive_t hone_primitive_prefetch = {
+    .name = "prefetch",
+    .usage = "prefetch BUFFER LOOP INNER",
+    .min_args = 3,
+    .max_args = 3,
+    .apply = apply,
+};
