@@ -207,6 +207,8 @@ hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_
                                   hone_role_t role);
 /* Zeroed, for the buffer of an array of `rank`, which gets `axes` axes. */
 hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes);
+/* Gives `buffer` a packing like one of another kernel. */
+bool hone_packing_clone(hone_kernel_t* kernel, hone_buffer_t* buffer, const hone_packing_t* like);
 /* A run-time size: a symbol of the kernel with that range. */
 hone_dim_t hone_kernel_size(hone_kernel_t* kernel, const char* name, int64_t min, int64_t max);
 /* A name nobody has: "i" with a number behind where it is taken. In the arena. */
@@ -249,6 +251,9 @@ typedef struct hone_substitution {
   const hone_buffer_t* from;
   const hone_buffer_t* into;
   void (*reindex)(void* self, hone_kernel_t* kernel, const hone_dim_t* old, hone_dim_t* out);
+  /* A buffer of one integer whose loads become `value`; NULL: none. */
+  const hone_buffer_t* constant;
+  hone_dim_t value;
   /* Instead of symbols: what stands for an expression (see hone_dim_rename); NULL: none. */
   hone_dim_t (*rename)(void* self, hone_dim_t part);
   void* self;
@@ -287,6 +292,10 @@ int hone_stmt_position(const hone_stmt_t* stmt); /* in its parent's body */
  * `by` is applied. */
 hone_stmt_t* hone_stmt_copy(hone_kernel_t* kernel, const hone_stmt_t* stmt,
                             const hone_substitution_t* by);
+/* Appends copies of what is in `from`, a statement of another kernel, to `parent`'s body. `by` has
+ * something for each symbol and buffer of that kernel. */
+bool hone_stmt_import(hone_kernel_t* kernel, hone_stmt_t* parent, const hone_stmt_t* from,
+                      const hone_substitution_t* by);
 /* Replaces symbols and buffers in a statement and all inside. */
 bool hone_stmt_replace(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_substitution_t* by);
 /* One symbol by an expression. */

@@ -257,6 +257,18 @@ static bool retarget(void* self, hone_stmt_t* stmt) {
          (stmt->kind != HONE_STMT_CHECK || stmt->message);
 }
 
+bool hone_stmt_import(hone_kernel_t* kernel, hone_stmt_t* parent, const hone_stmt_t* from,
+                      const hone_substitution_t* by) {
+  cloning_t cloning = {kernel, *by};
+  for (int i = 0; i < from->n_body; i++) {
+    hone_stmt_t* copy = copy_tree(kernel, from->body[i], NULL);
+    if (!copy || !hone_stmt_walk(copy, retarget, &cloning) ||
+        !hone_stmt_insert(kernel, parent, -1, copy))
+      return false;
+  }
+  return true;
+}
+
 static bool clone_symbols(const hone_kernel_t* from, hone_kernel_t* to, hone_dim_t* map) {
   int n = hone_dims_symbol_count(from->dims);
   for (int i = 0; i < n; i++) {
@@ -272,7 +284,7 @@ static bool clone_symbols(const hone_kernel_t* from, hone_kernel_t* to, hone_dim
   return true;
 }
 
-static bool clone_packing(hone_kernel_t* to, hone_buffer_t* buffer, const hone_packing_t* from) {
+bool hone_packing_clone(hone_kernel_t* to, hone_buffer_t* buffer, const hone_packing_t* from) {
   hone_packing_t* packing = hone_packing_create(to, from->rank, buffer->rank);
   if (!packing) return false;
   memcpy(packing->dims, from->dims, (size_t)from->rank * sizeof *from->dims);
@@ -294,7 +306,7 @@ static bool clone_buffers(const hone_kernel_t* from, hone_kernel_t* to,
     copy->value = b->value;
     copy->is_constant = b->is_constant;
     copy->name = hone_arena_strdup(to->arena, b->name);
-    if (!copy->name || (b->packing && !clone_packing(to, copy, b->packing))) return false;
+    if (!copy->name || (b->packing && !hone_packing_clone(to, copy, b->packing))) return false;
     map[i] = copy;
   }
   return true;

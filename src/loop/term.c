@@ -330,6 +330,8 @@ static const hone_term_t* replace(hone_kernel_t* kernel, const hone_term_t* term
     out = hone_term_const(kernel, term->dtype, term->bits);
   } else if (term->kind == HONE_TERM_INDEX) {
     out = hone_term_index(kernel, hone_substitution_dim(kernel, term->dim, by));
+  } else if (term->kind == HONE_TERM_LOAD && term->buffer == by->constant) {
+    out = hone_term_index(kernel, by->value);
   } else if (term->kind == HONE_TERM_LOAD) {
     const hone_buffer_t* buffer = replace_access(kernel, term->buffer, term->index, by, index);
     out = hone_term_load(kernel, buffer, index);

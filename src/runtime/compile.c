@@ -11,6 +11,7 @@
 #include "loop/lower.h"
 #include "loop/text.h"
 #include "runtime/chooser.h"
+#include "runtime/guard.h"
 #include "runtime/kernel_name.h"
 #include "runtime/kernel_source.h"
 #include "runtime/routine.h"
@@ -288,12 +289,74 @@ static hone_status_t make_kernel(driver_t* d, const hone_node_t* call) {
   return made->reason ? NULL : hone_oom();
 }
 
+/* ---- chains ---- */
+
+/* Whether one thread runs it in any case, batches apart: sizes count as small as they may be. */
+static bool is_small(const driver_t* d, const hone_call_kernel_t* call) {
+  const hone_dims_t* dims = call->form->dims;
+  int count = hone_dims_symbol_count(dims);
+  int64_t* values = hone_arena_array(d->arena, (size_t)count, sizeof *values);
+  if (!values) return false;
+  for (int i = 0; i < count; i++) {
+    int64_t least = hone_dims_symbol(dims, i)->min;
+    values[i] = least < 1 ? 1 : least;
+  }
+  hone_dim_t groups[3], locals[3];
+  int64_t rounds[3];
+  hone_kernel_grid(call->form, groups, locals);
+  for (int i = 0; i < 3; i++) rounds[i] = hone_dim_eval(groups[i], values);
+  const hone_work_amount_t work = hone_work_eval(&call->work, values);
+  return rounds[0] <= hone_cost_grain(&d->program->properties, &work, rounds);
+}
+
+static const hone_kernel_t* form_in_chain(void* self, const hone_node_t* node) {
+  const driver_t* d = self;
+  hone_call_kernel_t* call = hone_map_get_u64(&d->calls, (uint64_t)(uintptr_t)node);
+  if (!call || !call->form || !is_small(d, call)) return NULL;
+  int n_guards = 1;
+  hone_guard_t* guards;
+  hone_status_free(hone_guards_of(d->graph->dims, d->arena, node->regions[0], &n_guards, &guards));
+  return n_guards ? NULL : call->form;
+}
+
+static void mark_chained(const driver_t* d, const hone_graph_t* body) {
+  for (int i = 0; i < body->n_nodes; i++) {
+    hone_call_kernel_t* call = hone_map_get_u64(&d->calls, (uint64_t)(uintptr_t)body->nodes[i]);
+    if (call) call->is_chained = true;
+  }
+}
+
+/* A loop whose body is small kernels becomes one; where each kernel is to be looked at, and on
+ * devices that take many threads to be fast, it stays. */
+static hone_status_t make_chain(driver_t* d, const hone_node_t* loop) {
+  const hone_device_properties_t* device = &d->program->properties;
+  if (d->settings.watch || d->settings.keep_nodes || device->max_group_size > 1) return NULL;
+  hone_call_kernel_t* made = hone_arena_alloc(d->arena, sizeof *made);
+  if (!made) return hone_oom();
+  made->name = hone_kernel_loop_name(d->arena, loop, d->report->n_calls);
+  if (!made->name) return hone_oom();
+  HONE_TRY(hone_chain_create(loop, made->name, form_in_chain, d, d->settings.allocator, d->arena,
+                             &made->chain));
+  made->form = made->chain.kernel;
+  if (!made->form) return NULL;
+  hone_status_t status = hone_map_put_u64(&d->calls, (uint64_t)(uintptr_t)loop, made);
+  if (status) {
+    hone_kernel_destroy(made->form);
+    return status;
+  }
+  mark_chained(d, loop->regions[0]);
+  HONE_TRY(hone_kernel_work(made->form, &made->work));
+  HONE_TRY(dump_kernel(d, made->form));
+  return add_source(d, made->form, 0, &made->index);
+}
+
 static hone_status_t make_kernels(driver_t* d, const hone_graph_t* graph) {
   for (int i = 0; i < graph->n_nodes; i++) {
     const hone_node_t* node = graph->nodes[i];
     if (node->prim == HONE_PRIM_CALL) HONE_TRY(make_kernel(d, node));
     for (int r = 0; is_control(node) && r < node->n_regions; r++)
       HONE_TRY(make_kernels(d, node->regions[r]));
+    if (node->prim == HONE_PRIM_LOOP) HONE_TRY(make_chain(d, node));
   }
   return NULL;
 }
@@ -308,16 +371,43 @@ static hone_status_t make_all_kernels(driver_t* d) {
 
 /* ---- build and load ---- */
 
+/* Kernels that are only parts of chains are not built: the others move up. */
+static hone_status_t drop_chained(driver_t* d) {
+  int* to = hone_arena_array(d->arena, (size_t)d->n_kernels, sizeof *to);
+  if (!to) return hone_oom();
+  for (int i = 0; i < d->n_kernels; i++) to[i] = -1;
+  size_t cursor = 0, other = 0;
+  hone_map_entry_t* e;
+  while ((e = hone_map_next(&d->calls, &cursor))) {
+    const hone_call_kernel_t* call = e->value;
+    if (call->form && !call->is_chained) to[call->index] = 0;
+  }
+  int kept = 0;
+  for (int i = 0; i < d->n_kernels; i++)
+    if (to[i] == 0) to[i] = kept++;
+  for (cursor = 0; (e = hone_map_next(&d->calls, &cursor));) {
+    hone_call_kernel_t* call = e->value;
+    if (call->form) call->index = to[call->index];
+  }
+  while ((e = hone_map_next(&d->sources, &other))) {
+    source_t* source = e->value;
+    source->kernel.entry = to[source->kernel.entry];
+  }
+  d->n_kernels = kept;
+  return NULL;
+}
+
 /* The distinct kernels, in the order in which they were first met. */
 static hone_status_t list_kernels(driver_t* d) {
   hone_program_t* program = d->program;
+  HONE_TRY(drop_chained(d));
   program->kernels =
       hone_arena_array(program->arena, (size_t)d->n_kernels, sizeof *program->kernels);
   if (!program->kernels) return hone_oom();
   size_t cursor = 0;
   for (hone_map_entry_t* e; (e = hone_map_next(&d->sources, &cursor));) {
     const source_t* source = e->value;
-    program->kernels[source->kernel.entry] = source->kernel;
+    if (source->kernel.entry >= 0) program->kernels[source->kernel.entry] = source->kernel;
   }
   program->n_kernels = d->n_kernels;
   return NULL;
@@ -354,7 +444,7 @@ static hone_status_t dump_assembly(const driver_t* d, const char* const* names,
   if (!labels || !texts) return hone_oom();
   for (hone_map_entry_t* e; (e = hone_map_next(&d->sources, &cursor));) {
     const source_t* source = e->value;
-    labels[source->kernel.entry] = source->label;
+    if (source->kernel.entry >= 0) labels[source->kernel.entry] = source->label;
   }
   hone_status_t status = d->backend->assembly(d->device, (int)count, names, sources, texts);
   for (size_t i = 0; i < count; i++) {

@@ -50,3 +50,9 @@ const char* hone_kernel_name(hone_arena_t* arena, const hone_node_t* call, int n
   if (!length) snprintf(text, sizeof text, "%s_", call->label ? call->label : "kernel");
   return hone_arena_format(arena, "%s%d", text, number);
 }
+
+const char* hone_kernel_loop_name(hone_arena_t* arena, const hone_node_t* loop, int number) {
+  char name[OPERATOR_SIZE];
+  read_operator(loop->origin, name);
+  return hone_arena_format(arena, "%s_rounds_%d", name[0] ? name : "loop", number);
+}

@@ -8,4 +8,7 @@
  * together, and its number. In the arena; NULL when memory is out. */
 const char* hone_kernel_name(hone_arena_t* arena, const hone_node_t* call, int number);
 
+/* The same for the kernel of all rounds of a loop. */
+const char* hone_kernel_loop_name(hone_arena_t* arena, const hone_node_t* loop, int number);
+
 #endif

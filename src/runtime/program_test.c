@@ -183,6 +183,98 @@ static void loops_carry_and_stack(void** state) {
   drop(&f);
 }
 
+/* A recurrent layer: of what it carries one half stays; weights fill a vector's lanes. */
+static const char recurrent[] =
+    "  %%0 \"x\" <0 dim 0> = input : f32[k, 16]\n"
+    "  %%1 \"a0\" = input : f32[1, 16]\n"
+    "  %%2 \"b0\" = input : f32[1, 16]\n"
+    "  %%3 = dims shape=[k] : i64[1]\n"
+    "  %%4 = reshape %%3 shape=[] : i64[]\n"
+    "  %%5 = constant {1} : bool[]\n"
+    "  %%6 \"a\" %%7 \"b\" %%8 \"y\" = loop %%4 %%5 %%1 %%2 %%0 carried=2 : "
+    "f32[1, 16], f32[1, 16], f32[k, 1, 16] @ \"layer (RNN)\"\n"
+    "    region \"steps\" {\n"
+    "      %%0 = input : i64[]\n"
+    "      %%1 = input : bool[]\n"
+    "      %%2 = input : f32[1, 16]\n"
+    "      %%3 = input : f32[1, 16]\n"
+    "      %%4 = input : f32[k, 16]\n"
+    "      %%5 = constant {%s} : f32[16, 16]\n"
+    "      %%6 = gather %%4 %%0 : f32[16]\n"
+    "      %%7 = reshape %%6 shape=[1, 16] : f32[1, 16]\n"
+    "      %%8 = contract %%2 %%5 dtype=f32 axes=[1, 1] batch=0 : f32[1, 16]\n"
+    "      %%9 = add %%8 %%7 : f32[1, 16]\n"
+    "      %%10 = tanh %%9 : f32[1, 16]\n"
+    "      %%11 = reduce %%10 combine=add axes=[1] : f32[1]\n"
+    "      %%12 = reshape %%11 shape=[1, 1] : f32[1, 1]\n"
+    "      %%13 = expand %%12 shape=[1, 16] : f32[1, 16]\n"
+    "      %%14 = add %%13 %%3 : f32[1, 16]\n"
+    "      return %%1 %%14 %%3 %%10\n"
+    "    }\n"
+    "  %%9 = add %%8 %%8 : f32[k, 1, 16]\n"
+    "  return %%6 \"a\" %%7 \"b\" %%9 \"y\"\n";
+
+static void small_loops_are_one_kernel(void** state) {
+  (void)state;
+  fixture_t f;
+  char weights[4096] = "0.5", text[8192];
+  for (int i = 1; i < 256; i++) snprintf(weights + strlen(weights), 16, ", %d.25", (i * 7) % 5 - 2);
+  snprintf(text, sizeof text, recurrent, weights);
+  compile_text(&f, symbols_km, text);
+  assert_int_equal(f.program->n_routines, 1);
+  for (int64_t k = 0; k < 9; k++) {
+    const int64_t state_dims[] = {1, 16};
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){k, 16}, 1),
+                               numbers(HONE_F32, 2, state_dims, 2),
+                               numbers(HONE_F32, 2, state_dims, 3)};
+    assert_int_equal(run_both(&f, 3, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
+/* Each round looks the next index up. */
+static const char walk[] =
+    "  %0 \"next\" = input : i64[4]\n"
+    "  %1 \"at\" = input : i64[3]\n"
+    "  %2 = constant {5} : i64[]\n"
+    "  %3 = constant {1} : bool[]\n"
+    "  %4 \"end\" = loop %2 %3 %1 %0 carried=1 : i64[3] @ \"walk (Loop)\"\n"
+    "    region \"steps\" {\n"
+    "      %0 = input : i64[]\n"
+    "      %1 = input : bool[]\n"
+    "      %2 = input : i64[3]\n"
+    "      %3 = input : i64[4]\n"
+    "      %4 = gather %3 %2 : i64[3] @ \"look (Gather)\"\n"
+    "      return %1 %4\n"
+    "    }\n"
+    "  return %4 \"end\"\n";
+
+static hone_code_t run_walk(const fixture_t* f, int64_t last, hone_status_t* out_status) {
+  const int64_t next[] = {1, 2, 3, last}, at[] = {0, 1, 3}, counts[] = {4, 3};
+  hone_tensor_t* inputs[2];
+  for (int i = 0; i < 2; i++) {
+    assert_ok(hone_tensor_create(NULL, HONE_I64, 1, &counts[i], &inputs[i]));
+    memcpy(hone_tensor_data(inputs[i]), i ? at : next, (size_t)counts[i] * sizeof(int64_t));
+  }
+  hone_tensor_t* output;
+  *out_status = hone_program_run(f->program, &plain_run, 2, inputs, 1, &output);
+  hone_tensor_release(output);
+  return run_both(f, 2, inputs);
+}
+
+static void checks_of_small_loops_name_their_node(void** state) {
+  (void)state;
+  fixture_t f;
+  hone_status_t status;
+  compile_text(&f, "", walk);
+  assert_int_equal(f.program->n_routines, 1);
+  assert_int_equal(run_walk(&f, 0, &status), HONE_OK);
+  assert_int_equal(run_walk(&f, 4, &status), HONE_OUT_OF_RANGE);
+  assert_non_null(strstr(hone_status_message(status), "Gather"));
+  hone_status_free(status);
+  drop(&f);
+}
+
 static void a_failed_check_names_the_node_and_is_forgotten(void** state) {
   (void)state;
   fixture_t f;
@@ -646,6 +738,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_program_serves_many_sizes),
       cmocka_unit_test(loops_carry_and_stack),
+      cmocka_unit_test(small_loops_are_one_kernel),
+      cmocka_unit_test(checks_of_small_loops_name_their_node),
       cmocka_unit_test(a_failed_check_names_the_node_and_is_forgotten),
       cmocka_unit_test(branches_are_taken),
       cmocka_unit_test(interpreted_steps_mix_with_kernels),

@@ -124,9 +124,8 @@ static hone_status_t set_sizes(const builder_t* b, const hone_call_kernel_t* cal
 
 /* A weight in the order that the kernel reads it in, as a value of its own. */
 static hone_status_t add_packed(const builder_t* b, const hone_buffer_t* buffer,
-                                const hone_node_t* call, int* out_value) {
+                                const hone_tensor_t* constant, int* out_value) {
   hone_program_t* program = b->program;
-  const hone_tensor_t* constant = call->inputs[buffer->value]->node->constant;
   hone_tensor_t* packed;
   HONE_TRY(hone_packing_apply(buffer, constant, program->allocator, &packed));
   int weight = hone_program_add_weight(program, packed);
@@ -146,8 +145,16 @@ static hone_status_t add_packed(const builder_t* b, const hone_buffer_t* buffer,
   return NULL;
 }
 
-static hone_status_t set_buffers(const builder_t* b, const hone_kernel_t* kernel,
-                                 const hone_node_t* call, hone_step_t* step) {
+/* Input `index` of a call, or of a chain, which has constants behind those of its node. */
+static const hone_value_t* operand(const hone_node_t* node, const hone_call_kernel_t* call,
+                                   int index) {
+  return index < node->n_inputs ? node->inputs[index]
+                                : call->chain.constants[index - node->n_inputs];
+}
+
+static hone_status_t set_buffers(const builder_t* b, const hone_node_t* node,
+                                 const hone_call_kernel_t* call, hone_step_t* step) {
+  const hone_kernel_t* kernel = call->form;
   int* buffers = hone_arena_array(b->program->arena, (size_t)kernel->n_buffers, sizeof *buffers);
   if (!buffers) return hone_oom();
   for (int i = 0; i < kernel->n_buffers; i++) {
@@ -156,7 +163,8 @@ static hone_status_t set_buffers(const builder_t* b, const hone_kernel_t* kernel
     int* to = &buffers[step->n_buffers++];
     *to = HONE_BUFFER_ERROR;
     if (buffer->role == HONE_ROLE_INPUT) *to = step->inputs[buffer->value];
-    if (buffer->packing) HONE_TRY(add_packed(b, buffer, call, to));
+    if (buffer->packing)
+      HONE_TRY(add_packed(b, buffer, operand(node, call, buffer->value)->node->constant, to));
     if (buffer->role == HONE_ROLE_OUTPUT) *to = step->outputs[buffer->value];
     if (buffer->role == HONE_ROLE_ERROR) step->error = b->program->n_errors++;
   }
@@ -212,8 +220,8 @@ static hone_status_t make_launch(const builder_t* b, const hone_node_t* node,
   step->name = hone_arena_strdup(b->program->arena, call->name ? call->name : "");
   if (!step->name) return hone_oom();
   HONE_TRY(set_sizes(b, call, step));
-  HONE_TRY(set_buffers(b, call->form, node, step));
-  allow_in_place(b, call->form, step);
+  HONE_TRY(set_buffers(b, node, call, step));
+  if (node->prim == HONE_PRIM_CALL) allow_in_place(b, call->form, step);
   return set_checks(b, call->form, step);
 }
 
@@ -323,14 +331,6 @@ static hone_status_t make_dims(const builder_t* b, const hone_node_t* node, hone
   return step->sizes ? NULL : hone_oom();
 }
 
-static hone_status_t make_control(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
-  step->kind = node->prim == HONE_PRIM_IF ? HONE_STEP_IF : HONE_STEP_LOOP;
-  step->n_carried = node->n_carried;
-  for (int i = 0; i < node->n_regions; i++)
-    HONE_TRY(build_routine(b, node->regions[i], &step->bodies[i]));
-  return NULL;
-}
-
 /* The step reads the packed weights only, so that the others may go. */
 static void read_packed(const hone_kernel_t* form, const hone_step_t* step) {
   int* inputs = (int*)(uintptr_t)step->inputs; /* just made */
@@ -340,6 +340,76 @@ static void read_packed(const hone_kernel_t* form, const hone_step_t* step) {
     if (buffer->packing) inputs[buffer->value] = step->buffers[n];
     n++;
   }
+}
+
+/* ---- chains ---- */
+
+/* A value that the graph does not have. */
+static hone_status_t add_extra(const builder_t* b, const hone_value_t* like, int* out_value) {
+  int v = *out_value = b->routine->n_values++;
+  const hone_type_t* type = &like->type;
+  b->routine->values[v] = (hone_program_value_t){.place = HONE_PLACE_HOST,
+                                                 .is_known = true,
+                                                 .dtype = type->dtype,
+                                                 .rank = type->rank,
+                                                 .dims = copy_dims(b, type->rank, type->dims),
+                                                 .in_place_of = -1,
+                                                 .name = ""};
+  return b->routine->values[v].dims ? NULL : hone_oom();
+}
+
+static int* longer_list(const builder_t* b, int count, const int* list, int more) {
+  int* out = hone_arena_array(b->program->arena, (size_t)(count + more), sizeof *out);
+  for (int i = 0; out && i < count + more; i++) out[i] = i < count ? list[i] : -1;
+  return out;
+}
+
+/* Constants that the chain reads as they are; those that it has packed come with its buffers. */
+static hone_status_t add_constants(const builder_t* b, const hone_node_t* loop,
+                                   const hone_call_kernel_t* call, int* inputs) {
+  for (int i = 0; i < call->form->n_buffers; i++) {
+    const hone_buffer_t* buffer = call->form->buffers[i];
+    bool is_input = buffer->role == HONE_ROLE_INPUT && buffer->value >= loop->n_inputs;
+    if (!is_input || buffer->packing) continue;
+    const hone_value_t* constant = operand(loop, call, buffer->value);
+    int* v = &inputs[buffer->value];
+    HONE_TRY(add_extra(b, constant, v));
+    hone_program_value_t* value = &b->routine->values[*v];
+    value->place = HONE_PLACE_WEIGHT;
+    value->weight = hone_program_add_weight(b->program, constant->node->constant);
+    if (value->weight < 0) return hone_oom();
+  }
+  return NULL;
+}
+
+/* The number of rounds and the condition are in the kernel. */
+static hone_status_t make_chain(const builder_t* b, const hone_node_t* loop,
+                                const hone_call_kernel_t* call, hone_step_t* step) {
+  const hone_chain_t* chain = &call->chain;
+  int* inputs = longer_list(b, step->n_inputs, step->inputs, chain->n_constants);
+  int* outputs = longer_list(b, step->n_outputs, step->outputs, chain->n_temporaries);
+  if (!inputs || !outputs) return hone_oom();
+  inputs[0] = inputs[1] = -1;
+  HONE_TRY(add_constants(b, loop, call, inputs));
+  for (int i = 0; i < chain->n_temporaries; i++)
+    HONE_TRY(add_extra(b, chain->temporaries[i], &outputs[step->n_outputs + i]));
+  step->inputs = inputs;
+  step->outputs = outputs;
+  step->n_inputs += chain->n_constants;
+  step->n_outputs += chain->n_temporaries;
+  HONE_TRY(make_launch(b, loop, call, step));
+  read_packed(call->form, step);
+  return NULL;
+}
+
+static hone_status_t make_control(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
+  const hone_call_kernel_t* call = b->source->find(b->source->self, node);
+  if (call && call->form) return make_chain(b, node, call, step);
+  step->kind = node->prim == HONE_PRIM_IF ? HONE_STEP_IF : HONE_STEP_LOOP;
+  step->n_carried = node->n_carried;
+  for (int i = 0; i < node->n_regions; i++)
+    HONE_TRY(build_routine(b, node->regions[i], &step->bodies[i]));
+  return NULL;
 }
 
 static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
@@ -388,13 +458,14 @@ static hone_status_t add_node(const builder_t* b, const hone_node_t* node) {
 
 /* ---- graphs ---- */
 
-/* Values that the graph does not have: weights in another order. */
+/* Values that the graph does not have: weights in another order, what chains need. */
 static int count_packed(const builder_t* b, const hone_graph_t* graph) {
   int n = 0;
   for (int i = 0; i < graph->n_nodes; i++) {
     const hone_node_t* node = graph->nodes[i];
-    if (node->prim != HONE_PRIM_CALL) continue;
     const hone_call_kernel_t* call = b->source->find(b->source->self, node);
+    if (call) n += call->chain.n_constants + call->chain.n_temporaries;
+    if (node->prim != HONE_PRIM_CALL) continue;
     for (int k = 0; call && call->form && k < call->form->n_buffers; k++)
       n += call->form->buffers[k]->packing != NULL;
   }

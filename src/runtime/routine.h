@@ -2,10 +2,11 @@
 #ifndef HONE_RUNTIME_ROUTINE_H
 #define HONE_RUNTIME_ROUTINE_H
 
+#include "loop/chain.h"
 #include "loop/kernel.h"
 #include "runtime/program.h"
 
-/* What became of a call: a kernel, or the reason why there is none. */
+/* What became of a call, or of a loop: a kernel, or the reason why there is none. */
 typedef struct hone_call_kernel {
   hone_kernel_t* form; /* as scheduled; NULL: interpreted */
   bool is_shared;      /* the form belongs to an equal call before */
@@ -13,11 +14,13 @@ typedef struct hone_call_kernel {
   int index;           /* among the program's kernels */
   const char* reason;  /* where there is no kernel */
   hone_work_t work;    /* over the form's sizes */
+  hone_chain_t chain;  /* of a loop */
+  bool is_chained;     /* part of one: it is not launched by itself */
 } hone_call_kernel_t;
 
 typedef struct hone_routine_source {
   const hone_graph_t* graph; /* a root; must outlive the program */
-  /* What became of a node of primitive call; NULL: nothing, it is interpreted. */
+  /* What became of a node of primitive call or loop; NULL: nothing. */
   const hone_call_kernel_t* (*find)(void* self, const hone_node_t* call);
   void* self;
   bool keep_nodes; /* launches keep what they compute as a graph too */
