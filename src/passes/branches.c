@@ -1,6 +1,6 @@
-/* Branches: an `if` whose condition is known becomes the branch that is taken.
- * Regions take constants in themselves instead of capturing them, so that
- * folding sees them, and captures that a region does not use go.
+/* Branches: an `if` whose condition is known becomes the branch that is taken, a
+ * loop of exactly one round its body. Regions take constants in themselves instead of capturing
+ * them, so that folding sees them, and captures that a region does not use go.
  *
  * A branch that is gone makes types known that were not, and so operators that
  * were kept for run time can be lowered after all; the conditions of further
@@ -26,7 +26,7 @@ static bool known_condition(const hone_value_t* condition, bool* out_taken) {
 }
 
 /* Moves the nodes of a region, which is given up, to the graph at hand. Its
- * parameters become what the `if` passes to them. */
+ * parameters become what the node passes to them. */
 static bool move_nodes(hone_rewriter_t* r, hone_graph_t* region, hone_value_t* const* captures) {
   for (int i = 0; i < region->n_inputs; i++) region->inputs[i]->forward = captures[i];
   for (int n = 0; n < region->n_nodes; n++) {
@@ -51,6 +51,57 @@ static hone_value_t* take_branch(hone_rewriter_t* r, hone_node_t* node, bool tak
   for (int i = 1; i < node->n_outputs; i++)
     hone_rewrite_replace(r, node->outputs[i], hone_rewrite_resolve(region->outputs[i]));
   return hone_rewrite_resolve(region->outputs[0]);
+}
+
+/* ---- loops of one round ---- */
+
+/* Random numbers differ from round to round, so they stay in one. */
+static bool draws(const hone_graph_t* region) {
+  for (int i = 0; i < region->n_nodes; i++) {
+    const hone_node_t* node = region->nodes[i];
+    if (node->prim == HONE_PRIM_RANDOM || node->prim == HONE_PRIM_HOST) return true;
+    for (int k = 0; k < node->n_regions; k++)
+      if (draws(node->regions[k])) return true;
+  }
+  return false;
+}
+
+static bool is_one_round(const hone_node_t* loop) {
+  const hone_value_t* rounds = loop->inputs[0];
+  double count;
+  bool start;
+  bool known = hone_match_number(rounds, &count)
+                   ? count == 1
+                   : rounds->content && hone_dim_is(rounds->content[0], 1);
+  if (!known || !known_condition(loop->inputs[1], &start) || !start) return false;
+  for (int i = loop->n_carried; i < loop->n_outputs; i++)
+    if (!hone_type_is_known(&loop->regions[0]->outputs[1 + i]->type)) return false;
+  return !draws(loop->regions[0]);
+}
+
+/* A stack of one. */
+static hone_value_t* stack(hone_rewriter_t* r, hone_value_t* value) {
+  hone_dim_t dims[HONE_MAX_RANK + 1] = {hone_dim_int(1)};
+  const hone_type_t* type = &value->type;
+  for (int i = 0; i < type->rank; i++) dims[1 + i] = type->dims[i];
+  return hone_reshape(r->b, value, type->rank + 1, dims);
+}
+
+static hone_value_t* take_round(hone_rewriter_t* r, hone_node_t* loop) {
+  hone_graph_t* region = loop->regions[0];
+  loop->inputs[0] = hone_scalar_i64(r->b, HONE_I64, 0);
+  if (!loop->inputs[0] || !move_nodes(r, region, loop->inputs))
+    return hone_fail(r->b, HONE_OUT_OF_MEMORY, "no memory for a rewrite");
+  hone_pass_did(r->context, loop, "it has one round");
+  hone_value_t* first_result = NULL;
+  for (int i = loop->n_outputs - 1; i >= 0; i--) {
+    hone_value_t* value = hone_rewrite_resolve(region->outputs[1 + i]);
+    if (i >= loop->n_carried) value = stack(r, value);
+    if (!value) return NULL;
+    first_result = value;
+    if (i > 0) hone_rewrite_replace(r, loop->outputs[i], value);
+  }
+  return first_result;
 }
 
 /* ---- captures ---- */
@@ -165,6 +216,8 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   if (node->prim != HONE_PRIM_IF && node->prim != HONE_PRIM_LOOP) return NULL;
   if (node->prim == HONE_PRIM_IF && node->n_outputs > 0 && known_condition(node->inputs[0], &taken))
     return take_branch(r, node, taken);
+  if (node->prim == HONE_PRIM_LOOP && node->n_outputs > 0 && is_one_round(node))
+    return take_round(r, node);
   return tidy(r, node);
 }
 
@@ -180,7 +233,9 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
 extern const hone_pass_t hone_pass_branches;
 const hone_pass_t hone_pass_branches = {
     .name = "branches",
-    .summary = "branches whose condition is known are taken, constants move into regions",
+    .summary =
+        "branches whose condition is known are taken, loops of one round are their body, constants "
+        "move into regions",
     .phases = {HONE_PHASE_CLEAN + 15, HONE_PHASE_CLEAN + 48},
     .run = run,
 };
