@@ -1,7 +1,10 @@
 /* A call is a job on its caller's stack, in the pool's list while it has chunks
- * that nobody took. Workers join jobs under the mutex and take chunks by the
- * job's counter. The caller takes the job out of the list when the chunks are
- * gone and waits for those who joined, never for sleepers. */
+ * that nobody took. Workers join jobs under the mutex. Chunks fall into as many
+ * shares as threads can be at work; a thread takes those of its own share first,
+ * then those that others left, so that in one call after the other it has the same
+ * part of the range, and finds in its cache what it made before. The caller takes
+ * the job out of the list when the chunks are gone and waits for those who joined,
+ * never for sleepers. */
 #include "base/thread_pool.h"
 
 #include <pthread.h>
@@ -14,18 +17,27 @@
 
 enum {
   MOST_THREADS = 1024,
-  SPINS = 2000,         /* looks at a counter before sleeping, some 20 to 100 us */
-  CHUNKS_PER_THREAD = 4 /* leaves something to share when threads are not equally fast */
+  SPINS = 2000,          /* looks at a counter before sleeping, some 20 to 100 us */
+  CHUNKS_PER_THREAD = 4, /* leaves something to share when threads are not equally fast */
+  MOST_SHARES = 64,
+  LINE = 64 /* bytes that two threads should not both write */
 };
+
+/* Chunks of the job from `next` to before `end`. */
+typedef struct share {
+  _Alignas(LINE) atomic_llong next; /* may go beyond the end */
+  int64_t end;
+} share_t;
 
 typedef struct job {
   struct job *next, **link; /* in the pool's list; link is what points here */
   hone_parallel_fn_t fn;
   void* context;
-  int64_t n, chunk, chunks;
-  int room;           /* workers that may still join */
-  atomic_llong taken; /* chunks */
-  atomic_int joined;  /* workers in it; raised under the mutex */
+  int64_t n, chunk;
+  int room;          /* workers that may still join */
+  atomic_int joined; /* workers in it; raised under the mutex */
+  int n_shares;
+  share_t shares[MOST_SHARES];
 } job_t;
 
 struct hone_thread_pool {
@@ -41,6 +53,7 @@ struct hone_thread_pool {
   /* Changed under the mutex, read without it too. */
   atomic_int active;      /* threads at work: callers and workers */
   atomic_uint generation; /* raised whenever there may be something to join */
+  atomic_int numbered;    /* workers that have a number */
 };
 
 /* Set while this thread runs some pool's work. */
@@ -54,15 +67,28 @@ static void relax(void) {
 #endif
 }
 
+static bool has_chunks(const job_t* job) {
+  for (int i = 0; i < job->n_shares; i++)
+    if (atomic_load(&job->shares[i].next) < job->shares[i].end) return true;
+  return false;
+}
+
 /* A worker goes early when callers have come that make it one thread too many. */
-static void run_chunks(const hone_thread_pool_t* pool, job_t* job, bool is_worker) {
+static bool is_too_many(const hone_thread_pool_t* pool, bool is_worker) {
+  return is_worker && atomic_load(&pool->active) > pool->capacity;
+}
+
+/* `number` tells threads apart, 0 is the caller. */
+static void run_chunks(const hone_thread_pool_t* pool, job_t* job, int number) {
   inside_work = true;
-  while (!is_worker || atomic_load(&pool->active) <= pool->capacity) {
-    int64_t i = atomic_fetch_add_explicit(&job->taken, 1, memory_order_relaxed);
-    if (i >= job->chunks) break;
-    int64_t begin = i * job->chunk;
-    int64_t left = job->n - begin;
-    job->fn(job->context, begin, begin + (left < job->chunk ? left : job->chunk));
+  for (int i = 0; i < job->n_shares; i++) {
+    share_t* share = &job->shares[(number + i) % job->n_shares];
+    while (!is_too_many(pool, number > 0)) {
+      int64_t k = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed);
+      if (k >= share->end) break;
+      int64_t begin = k * job->chunk, left = job->n - begin;
+      job->fn(job->context, begin, begin + (left < job->chunk ? left : job->chunk));
+    }
   }
   inside_work = false;
 }
@@ -74,7 +100,7 @@ static job_t* join_job(hone_thread_pool_t* pool) {
   if (atomic_load(&pool->active) >= pool->capacity) return NULL;
   job_t* best = NULL;
   for (job_t* job = pool->jobs; job; job = job->next) {
-    bool open = job->room > 0 && atomic_load(&job->taken) < job->chunks;
+    bool open = job->room > 0 && has_chunks(job);
     if (open && (!best || job->room > best->room)) best = job;
   }
   if (!best) return NULL;
@@ -111,6 +137,7 @@ static void await_job(hone_thread_pool_t* pool) {
 
 static void* worker_main(void* argument) {
   hone_thread_pool_t* pool = argument;
+  int number = 1 + atomic_fetch_add(&pool->numbered, 1);
   pthread_mutex_lock(&pool->mutex);
   while (!pool->stop) {
     job_t* job = join_job(pool);
@@ -119,7 +146,7 @@ static void* worker_main(void* argument) {
       continue;
     }
     pthread_mutex_unlock(&pool->mutex);
-    run_chunks(pool, job, true);
+    run_chunks(pool, job, number);
     pthread_mutex_lock(&pool->mutex);
     leave_job(pool, job);
   }
@@ -219,6 +246,16 @@ static void close_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
+static void share_out(job_t* job, int64_t chunks, int threads) {
+  int64_t begin = 0;
+  job->n_shares = threads < MOST_SHARES ? threads : MOST_SHARES;
+  for (int i = 0; i < job->n_shares; i++) {
+    atomic_init(&job->shares[i].next, begin);
+    begin += (chunks - begin) / (job->n_shares - i);
+    job->shares[i].end = begin;
+  }
+}
+
 void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int64_t grain,
                           hone_parallel_fn_t fn, void* context) {
   if (n <= 0) return;
@@ -230,12 +267,19 @@ void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int6
     return;
   }
   int64_t chunk = divide_up(n, (int64_t)threads * CHUNKS_PER_THREAD);
-  job_t job = {.fn = fn, .context = context, .n = n, .room = threads - 1};
-  job.chunk = chunk > grain ? chunk : grain;
-  job.chunks = divide_up(n, job.chunk);
-  if (job.chunks - 1 < job.room) job.room = (int)(job.chunks - 1);
+  if (chunk < grain) chunk = grain;
+  int64_t chunks = divide_up(n, chunk);
+  if (chunks < threads) threads = (int)chunks;
+  job_t job;
+  job.fn = fn;
+  job.context = context;
+  job.n = n;
+  job.chunk = chunk;
+  job.room = threads - 1;
+  atomic_init(&job.joined, 0);
+  share_out(&job, chunks, threads);
   open_job(pool, &job);
-  run_chunks(pool, &job, false);
+  run_chunks(pool, &job, 0);
   close_job(pool, &job);
 }
 
