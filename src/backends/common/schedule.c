@@ -191,6 +191,24 @@ hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer) {
   return parent->body[position];
 }
 
+/* Fuses a sum's loops, inside out. */
+static void fuse_sums(hone_recipe_t* r, hone_stmt_t* sum) {
+  hone_stmt_t* inner = hone_only_loop(sum);
+  if (!inner || !inner->is_reduction) return;
+  fuse_sums(r, inner);
+  inner = hone_only_loop(sum);
+  if (inner && are_contiguous(r->kernel, sum, inner))
+    hone_recipe_did(r, hone_sched_fuse(r->kernel, sum->name, inner->name));
+}
+
+void hone_fuse_contiguous_sums(hone_recipe_t* r, hone_stmt_t* nest) {
+  hone_stmt_t* body = nest;
+  while (hone_only_loop(body)) body = hone_only_loop(body);
+  for (int i = 0; i < body->n_body; i++)
+    if (hone_stmt_is_loop(body->body[i]) && body->body[i]->is_reduction)
+      fuse_sums(r, body->body[i]);
+}
+
 /* ---- all ---- */
 
 /* Whether a nest reads what another one of the kernel writes. */

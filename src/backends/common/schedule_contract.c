@@ -894,6 +894,8 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   contraction_t c;
   char grouped[NAME];
   r->dot = NULL;
+  if (!recognise(r, &c, nest, LANES_OF_OUTPUT)) return false;
+  hone_fuse_contiguous_sums(r, nest);
   if (!find_contraction(r, nest, &c)) return false;
   tile_t tile = find_tile(r, &c);
   if (!is_tileable(r, &c) || are_dots_faster(r, &c) ||
@@ -954,8 +956,10 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
   return (cost_of(&r, &c, (tile_t){rows, vectors}) + scalar) * f->others * f->sums / f->group;
 }
 
-static bool look_at_nest(const hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_facts_t* out) {
+static bool look_at_nest(hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_facts_t* out) {
   contraction_t c, other;
+  if (!recognise(r, &c, nest, LANES_OF_OUTPUT)) return false;
+  hone_fuse_contiguous_sums(r, nest);
   if (!find_contraction(r, nest, &c)) return false;
   fill_facts(r, &c, out);
   out->has_weight_lanes = recognise(r, &other, nest, LANES_OF_WEIGHTS) && is_tileable(r, &other) &&

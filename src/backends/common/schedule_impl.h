@@ -34,6 +34,8 @@ bool hone_can_be_lanes_of(hone_kernel_t* kernel, const hone_stmt_t* inside, hone
 /* Fuses perfectly nested loops, inside out, as long as every access stays a
  * linear one. `outer` is the outermost; gives the one that stands there then. */
 hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer);
+/* The same for the loops of sums in the innermost loop of a nest. */
+void hone_fuse_contiguous_sums(hone_recipe_t* r, hone_stmt_t* nest);
 /* Cuts the last loop of a split, NAME.i of `vectors` vectors, into vectors that are
  * written out; of one vector it becomes that. */
 void hone_make_vectors(hone_recipe_t* r, const char* name, int64_t vectors);
