@@ -1,6 +1,7 @@
 /* Permutes pass through, or vanish in, primitives that name their axes. */
 #include <string.h>
 
+#include "base/float_convert.h"
 #include "passes/common/match.h"
 #include "passes/common/movement.h"
 
@@ -158,10 +159,31 @@ static hone_value_t* absorb_reduce(hone_rewriter_t* r, hone_node_t* node) {
   return x ? x : through_reduce(r, node);
 }
 
-/* One row at a place that is known is a slice. */
+/* The first of `count` places that are known and follow one another, below `rows`; -1:
+ * they are not so. */
+static int64_t first_of_run(const hone_value_t* index, int64_t rows, int64_t* out_count) {
+  const hone_tensor_t* places = hone_match_constant(index);
+  hone_dtype_t dtype = index->type.dtype;
+  if (!places || index->type.rank != 1 || (dtype != HONE_I64 && dtype != HONE_I32)) return -1;
+  const char* data = hone_tensor_data(places);
+  int64_t size = (int64_t)hone_dtype_size(dtype);
+  int64_t first = -1, place, count = *out_count = hone_tensor_count(places);
+  for (int64_t i = 0; i < count; i++) {
+    hone_load_i64(dtype, data + i * size, 0, 1, &place);
+    if (i == 0) first = place;
+    if (place != first + i) return -1;
+  }
+  return first >= 0 && count <= rows && first <= rows - count ? first : -1;
+}
+
+/* One row at a place that is known is a slice, and so are several that follow one another. */
 static hone_value_t* absorb_gather(hone_rewriter_t* r, hone_node_t* node) {
   hone_value_t *x = node->inputs[0], *index = node->inputs[1];
   double at;
+  int64_t count, first = hone_dim_is_int(x->type.dims[0])
+                             ? first_of_run(index, x->type.dims[0].k, &count)
+                             : -1;
+  if (first >= 0) return hone_slice_axis(r->b, x, 0, hone_d(first), hone_d(first + count));
   bool one = hone_match_count(&index->type) == 1 && hone_match_number(index, &at);
   if (!one || !hone_dim_is_int(x->type.dims[0]) || at < 0 || at >= (double)x->type.dims[0].k)
     return through_gather(r, node);
