@@ -430,6 +430,12 @@ hone_value_t* hone_forest_has_score(hone_forest_t* f, hone_value_t* leaves) {
                 : NULL;
 }
 
+/* Weights of trees to be added up, in f64: the order of adding f32 hardly ever shows there, and
+ * with it not which of two classes wins that all but tie. */
+static hone_value_t* addends(hone_forest_t* f, hone_value_t* table, hone_value_t* leaves) {
+  return hone_cast(f->l->b, hone_gather(f->l->b, table, leaves), HONE_F64);
+}
+
 /* Sums where each tree has one target: weights of the leaves [n, trees] times a
  * matrix that says which tree counts for which target. */
 static hone_value_t* sum_by_tree(hone_forest_t* f, hone_value_t* leaves) {
@@ -442,8 +448,12 @@ static hone_value_t* sum_by_tree(hone_forest_t* f, hone_value_t* leaves) {
   if (!weights || !counts) return hone_fail_status(b, hone_oom());
   for (int i = 0; i < f->n_scores; i++) weights[f->score_entry[i]] = f->score_weight[i];
   for (int t = 0; t < f->n_trees; t++) counts[t * dims[1] + f->tree_target[t]] = 1;
-  hone_value_t* of_trees = hone_gather(b, constant_numbers(f, 0, weights), leaves);
-  if (f->n_targets == 1) return hone_reduce_last(b, HONE_COMBINE_ADD, of_trees, 1, true);
+  hone_value_t* table = constant_numbers(f, 0, weights);
+  if (f->n_targets == 1) {
+    hone_value_t* sum = hone_reduce_last(b, HONE_COMBINE_ADD, addends(f, table, leaves), 1, true);
+    return hone_cast(b, sum, f->dtype);
+  }
+  hone_value_t* of_trees = hone_gather(b, table, leaves);
   return hone_matmul(b, of_trees, hone_constant_data(b, HONE_F32, 2, dims, counts), f->dtype);
 }
 
@@ -451,7 +461,8 @@ static hone_value_t* sum_scores(hone_forest_t* f, hone_value_t* leaves) {
   static const int64_t trees[1] = {1};
   hone_builder_t* b = f->l->b;
   if (f->tree_target) return sum_by_tree(f, leaves);
-  return hone_reduce(b, HONE_COMBINE_ADD, hone_gather(b, weight_table(f), leaves), 1, trees, false);
+  hone_value_t* all = addends(f, weight_table(f), leaves);
+  return hone_cast(b, hone_reduce(b, HONE_COMBINE_ADD, all, 1, trees, false), f->dtype);
 }
 
 hone_value_t* hone_forest_total(hone_forest_t* f, hone_value_t* leaves, hone_aggregate_t how) {
