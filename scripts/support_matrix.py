@@ -121,9 +121,10 @@ def explained_summary(explained):
     for device, results in explained.items():
         entries = [e for e in results["models"].values() if "error" not in e]
         rows.append([f"`{device}`", sum(e["kernels"] >= SHARE for e in entries),
+                     sum(e["kernels"] + e.get("host", 0) >= SHARE for e in entries),
                      sum(1 - e["between"] >= SHARE for e in entries), len(entries)])
-    return table(["backend", "in named kernels", "in named steps of any kind", "models"], rows,
-                 range(1, 4))
+    return table(["backend", "in named kernels", "with host steps", "in named steps of any kind",
+                  "models"], rows, range(1, 5))
 
 
 def explained_rows(explained):
@@ -135,7 +136,8 @@ def explained_rows(explained):
             if "error" in e:
                 row += ["", "", plain(e["error"], 60)]
             else:
-                row += [f"{100 * e['kernels']:.1f} %", f"{100 * (1 - e['between']):.1f} %",
+                host = f" + {100 * e['host']:.1f} %" if e.get("host") else ""
+                row += [f"{100 * e['kernels']:.1f} %{host}", f"{100 * (1 - e['between']):.1f} %",
                         f"{e['run_us']:.0f}"]
         rows.append(row)
     head = [f"`{d}`: {what}" for d in explained for what in ("kernels", "steps", "us")]
@@ -164,9 +166,11 @@ steps are what no kernel expresses: `ref` runs them."""
 
 EXPLAINED = """## What `hone explain` accounts for
 
-Of the same models: how many have 95 % of a run's time in named kernels, and in steps that have a
-name (kernels, interpreted steps, loops with what they take themselves). Below, the shares of each,
-and the microseconds of a run; the rest lies between steps. `make explain-share` measures them."""
+Of the same models: how many have 95 % of a run's time in named kernels, in these and in steps on
+strings, sequences or maps, which have no arithmetic to make kernels of (host steps), and in steps
+that have a name (interpreted steps, loops with what they take themselves). Below, the shares of
+each, and the microseconds of a run; the rest lies between steps. `make explain-share` measures
+them."""
 
 
 def page():

@@ -294,13 +294,15 @@ def test_other_devices_are_profiled(device, network):
 
 
 def test_control_flow_is_looked_into(tmp_path):
+    many = 1 << 18  # for threads to share: less of it would be one kernel for all rounds
     info = helper.make_tensor_value_info
     body = helper.make_graph(
         [node("Identity", "go", "again"), node("Exp", "state", "e"), node("Tanh", "e", "next")], "body",
-        [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []), info("state", FLOAT, [64])],
-        [info("again", TensorProto.BOOL, []), info("next", FLOAT, [64])])
+        [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []), info("state", FLOAT, [many])],
+        [info("again", TensorProto.BOOL, []), info("next", FLOAT, [many])])
     model = save(tmp_path / "loop.onnx", [node("Loop", "trips yes x", "y", body=body)],
-                 [("x", [64])], [("y", [64])], [("trips", np.array(7)), ("yes", np.array(True))])
+                 [("x", [many])], [("y", [many])],
+                 [("trips", np.array(7)), ("yes", np.array(True))])
     layers = document("profile", model, "--runs", 3)["layer_timings"]
     inner = [s for s in layers if s["routine"] > 0 and s["kind"] == "kernel"]
     assert inner and any(s["runs"] == 7 for s in inner)

@@ -48,7 +48,8 @@ typedef struct hone_report_value {
 } hone_report_value_t;
 
 typedef struct hone_report_step {
-  const char* kind;   /* "kernel", "view", "interpreted", "if", "loop"; "node" on other devices */
+  const char* kind;   /* "kernel", "view", "interpreted", "host" (interpreted, on strings, sequences
+                         or maps), "if", "loop", "sizes"; "node" on other devices */
   const char* name;   /* of the kernel, or the primitive */
   const char* origin; /* the model's node that stands for it: "conv_3 (Conv)" */
   const char* nodes;  /* all that went into it, a line each */
@@ -96,6 +97,7 @@ typedef struct hone_report_times {
   double profiled;    /* a run in which each step was waited for: the sum of all below */
   double kernels;     /* in steps that are kernels */
   double interpreted; /* in steps that `ref` runs, or in nodes of other devices */
+  double host;        /* in those that `ref` runs on strings, sequences or maps */
   double rest;        /* between steps */
 } hone_report_times_t;
 

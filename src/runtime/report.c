@@ -187,12 +187,28 @@ static void fill_launch(const hone_report_t* report, const hone_step_t* from,
   if (to->limit > 0) to->bound = compute > memory ? "compute" : "memory";
 }
 
-static hone_status_t fill_step(hone_report_t* report, const hone_routine_t* routine, int index) {
+/* Strings, sequences, maps and optionals: nothing that a kernel could be made of. */
+static bool is_for_host(const hone_value_t* value) {
+  hone_type_kind_t kind = value->type.kind;
+  return value->type.dtype == HONE_STRING || kind == HONE_TYPE_SEQUENCE || kind == HONE_TYPE_MAP ||
+         kind == HONE_TYPE_OPTIONAL;
+}
+
+static const char* kind_of(const hone_step_t* step) {
   static const char* const kinds[] = {"kernel", "view", "interpreted", "if", "loop", "sizes"};
+  const hone_graph_t* graph = step->kind == HONE_STEP_INTERPRET ? step->graph : NULL;
+  for (int i = 0; graph && i < graph->n_inputs; i++)
+    if (is_for_host(graph->inputs[i])) return "host";
+  for (int i = 0; graph && i < graph->n_outputs; i++)
+    if (is_for_host(graph->outputs[i])) return "host";
+  return kinds[step->kind];
+}
+
+static hone_status_t fill_step(hone_report_t* report, const hone_routine_t* routine, int index) {
   const hone_step_t* from = &routine->steps[index];
   hone_report_row_t* row = hone_report_add_row(report);
   if (!row) return hone_oom();
-  row->step = (hone_report_step_t){.kind = kinds[from->kind],
+  row->step = (hone_report_step_t){.kind = kind_of(from),
                                    .name = from->name,
                                    .origin = from->origin,
                                    .nodes = from->nodes,

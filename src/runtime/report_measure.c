@@ -189,6 +189,7 @@ static void sum_up(measuring_t* m) {
     step->device_seconds = median(row->device_seconds, m->runs);
     times->profiled += step->seconds;
     if (strcmp(step->kind, "kernel") == 0) times->kernels += step->seconds;
+    if (strcmp(step->kind, "host") == 0) times->host += step->seconds;
     if (strcmp(step->kind, "interpreted") == 0 || strcmp(step->kind, "node") == 0)
       times->interpreted += step->seconds;
   }

@@ -128,6 +128,9 @@ static hone_status_t print_sums(const hone_report_t* report, hone_str_t* line) {
   if (times->interpreted > 0)
     hone_str_appendf(line, ", interpreted steps for %.1f %%",
                      100 * times->interpreted / times->profiled);
+  if (times->host > 0)
+    hone_str_appendf(line, ", steps on strings, sequences or maps for %.1f %%",
+                     100 * times->host / times->profiled);
   return hone_line_flush(line);
 }
 

@@ -116,6 +116,7 @@ json_t* hone_json_times(const hone_report_t* report) {
   set_number(object, "profiled_ms", times->profiled * 1e3);
   set_number(object, "kernels_ms", times->kernels * 1e3);
   set_number(object, "interpreted_ms", times->interpreted * 1e3);
+  set_number(object, "host_ms", times->host * 1e3);
   set_number(object, "rest_ms", times->rest * 1e3);
   set_number(object, "kernel_coverage", usage.kernel_share);
   return object;
