@@ -301,27 +301,22 @@ static bool evicts_itself(const hone_cpu_shape_t* shape, int64_t row_bytes, int 
   return rows > sets * (ways - 2);
 }
 
-/* A vector of weights is as long as one of floats, whatever it holds. */
-static double element_bytes(const contraction_t* c) { return (double)sizeof(float) / c->group; }
-
 /* Cycles that a vector of weights takes to arrive: more, where those of a block
  * of lanes, read again for each tile of rows, find no room in the second cache. */
 static double vector_cycles(const hone_cpu_shape_t* shape, double sums, int vectors) {
   enum { USUAL_ROOM = 1 << 20, NEAR = 32, FAR = 4 }; /* lanes a cycle */
-  double bytes = sums * vectors * shape->lanes;
+  double bytes = sums * vectors * shape->lanes * (double)sizeof(float);
   double room = shape->second_cache > 0 ? (double)shape->second_cache : USUAL_ROOM;
   return (double)shape->lanes / (bytes > 0.75 * room ? FAR : NEAR);
 }
 
-/* Cycles of arithmetic for one step of the sum: two multiply-adds a cycle; of bytes in fours,
- * two products and two additions, and what makes numbers of 16 bits of them. */
+/* Cycles of arithmetic for one step of the sum; of bytes in fours, with widening them. */
 static double step_arithmetic(const contraction_t* c, int rows, int vectors) {
-  if (c->group == 1) return rows * vectors / 2.0;
-  return rows * vectors + 0.5 * rows + 0.75 * vectors;
+  return c->group == 1 ? rows * vectors / 2.0 : rows * vectors + 0.5 * rows + 0.75 * vectors;
 }
 
-/* Rounds of the innermost sum that are written out: a window of few steps over data of
- * the lanes' own, whose places are then loaded once for all rows that see them. */
+/* Rounds of the innermost sum that are written out: a window of few steps over data of the lanes'
+ * own, whose places are then loaded once for all rows that see them. */
 static int64_t window_steps(const contraction_t* c) {
   enum { MOST_STEPS = 7 };
   int64_t steps = c->apart && c->n_sums ? known(c->sums[c->n_sums - 1].extent) : 0;
@@ -336,18 +331,17 @@ static double step_loads(const hone_cpu_shape_t* shape, const contraction_t* c, 
   return rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors;
 }
 
-/* Cycles for one step of the sum over a tile, with two
- * loads a cycle, and four cycles until a result can be added to again. Vectors
- * of weights come from the second cache, so that what they take shows a little
- * even where arithmetic is the limit: of tiles that are equally fast else, the
- * one with more rows for each vector is better. */
+/* Cycles for one step of the sum over a tile, with two loads a cycle, and four cycles until a
+ * result can be added to again. Vectors of weights come from the second cache, so that what they
+ * take shows a little even where arithmetic is the limit: of tiles that are equally fast else,
+ * the one with more rows for each vector is better. */
 static double step_cycles(const hone_cpu_shape_t* shape, const contraction_t* c, int rows,
                           int vectors) {
   double arithmetic = step_arithmetic(c, rows, vectors);
   double loads = step_loads(shape, c, rows, vectors) / 2;
   double cycles = arithmetic > loads ? arithmetic : loads;
   return (cycles > 4 ? cycles : 4) +
-         vectors * vector_cycles(shape, c->sum_count * element_bytes(c), vectors);
+         vectors * vector_cycles(shape, c->sum_count / c->group, vectors);
 }
 
 /* What is taken for rows or vectors whose number only a run knows. */
@@ -368,8 +362,7 @@ static int64_t likely_extent(hone_kernel_t* kernel, hone_dim_t extent) {
   return extent_then > 1 ? extent_then : MANY;
 }
 
-/* Vectors along the lanes, the last of which may be part of one, unless an instruction
- * adds up what is in it. */
+/* Vectors along the lanes, the last of which may be part of one unless sums go in fours. */
 static int64_t count_vectors(const hone_recipe_t* r, const contraction_t* c) {
   int64_t lanes = likely_extent(r->kernel, c->lanes->extent), each = r->shape->lanes;
   if (c->group > 1 && lanes >= each) return lanes / each;
@@ -758,6 +751,18 @@ static bool cut_lanes(hone_recipe_t* r, const contraction_t* c, int64_t block, c
          hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL));
 }
 
+/* Recognises what blocks of lanes leave over; what adds up the blocks' sums does so here too. */
+static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, contraction_t* c) {
+  const hone_intrinsic_t* dot = r->dot;
+  if (!recognise(r, c, rest, LANES_OUTERMOST)) return false;
+  r->dot = NULL;
+  if (!dot || known(c->lanes->extent) < r->shape->lanes || c->n_sums < 2) return is_tileable(r, c);
+  r->dot = dot;
+  c->group = DOT;
+  c->n_sums--;
+  return true;
+}
+
 /* Tiles of the blocks that the lanes, which are the outermost loop, are cut into. What
  * these leave over stands behind in a nest of its own, and gets tiles of its own. */
 static void schedule_lanes(hone_recipe_t* r, contraction_t* c, tile_t tile) {
@@ -779,17 +784,15 @@ static void schedule_lanes(hone_recipe_t* r, contraction_t* c, tile_t tile) {
   if (lanes_go_first(r, c) && r->choice->sum_unroll < 2) ask_ahead(r, c, &cuts);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
   contraction_t behind;
-  r->dot = NULL;
-  if (rest && recognise(r, &behind, rest, LANES_OUTERMOST) && is_tileable(r, &behind))
-    schedule_lanes(r, &behind, choose_tile(r, &behind));
+  if (rest && recognise_rest(r, rest, &behind)) schedule_lanes(r, &behind, choose_tile(r, &behind));
 }
 
 /* Cuts the innermost sum into what an instruction adds up, and the steps around that. */
 static void cut_groups(hone_recipe_t* r, contraction_t* c, char steps[NAME]) {
   axis_t* sum = &c->sums[c->n_sums - 1];
-  if (c->group == 1 || !copy_name(steps, sum->name, ".o")) return;
-  const hone_intrinsic_t* dot = find_dot(r->shape, c);
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, c->group, HONE_TAIL_EXACT)))
+  const hone_intrinsic_t* dot = c->group > 1 ? find_dot(r->shape, c) : NULL;
+  if (!dot || !copy_name(steps, sum->name, ".o") ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, c->group, HONE_TAIL_EXACT)))
     return;
   r->dot = dot;
   sum->name = steps;
@@ -987,12 +990,10 @@ bool hone_contraction_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
 }
 
 bool hone_contraction_any(hone_kernel_t* kernel) {
-  static const hone_cpu_shape_t shape = {0};
-  static const hone_cpu_choice_t none = {0};
-  const hone_recipe_t r = {.kernel = kernel, .shape = &shape, .choice = &none};
-  for (int i = 0; i < kernel->root->n_body; i++) {
-    contraction_t c;
+  const hone_recipe_t r = {
+      .kernel = kernel, .shape = &(hone_cpu_shape_t){0}, .choice = &(hone_cpu_choice_t){0}};
+  contraction_t c;
+  for (int i = 0; i < kernel->root->n_body; i++)
     if (recognise(&r, &c, kernel->root->body[i], LANES_OF_OUTPUT)) return true;
-  }
   return false;
 }
