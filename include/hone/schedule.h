@@ -91,6 +91,11 @@ typedef enum hone_stage_space {
  * inside uses the copy, BUFFER.s. Text: stage a k.o local */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_stage(hone_kernel_t* kernel, const char* buffer,
                                                       const char* loop, hone_stage_space_t space);
+/* The same for one load only, where several look at different parts of the buffer: for the
+ * number-th, from 1 on, of the loads in the loop that differ. Text: stage qkv i.o local 1 */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_stage_load(hone_kernel_t* kernel,
+                                                           const char* buffer, const char* loop,
+                                                           hone_stage_space_t space, int number);
 /* Lays a constant input, or a scratch buffer, out anew. Each word of the layout is an axis of the
  * new array: "1" is axis 1 of the old one, "1/24" its quotient, "1%24" the
  * remainder, "1/24%4" the remainder of the quotient; all that is of one axis must

@@ -83,3 +83,24 @@ hone_status_t hone_access_owners(const hone_kernel_t* kernel, hone_stmt_t** out)
   hone_access_free(&list);
   return status;
 }
+
+static bool same_index(const hone_buffer_t* buffer, const hone_dim_t* a, const hone_dim_t* b) {
+  for (int i = 0; i < buffer->rank; i++)
+    if (!hone_dim_same(a[i], b[i])) return false;
+  return true;
+}
+
+int hone_access_load_number(const hone_access_list_t* list, const hone_buffer_t* buffer,
+                            const hone_dim_t* index) {
+  int number = 0;
+  for (int i = 0; i < list->count; i++) {
+    const hone_access_t* a = &list->items[i];
+    bool is_new = a->buffer == buffer && !a->is_store;
+    for (int k = 0; k < i && is_new; k++)
+      is_new = list->items[k].buffer != buffer || list->items[k].is_store ||
+               !same_index(buffer, list->items[k].index, a->index);
+    number += is_new;
+    if (is_new && same_index(buffer, a->index, index)) return number;
+  }
+  return 0;
+}

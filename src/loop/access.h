@@ -33,4 +33,8 @@ HONE_MUST_USE hone_status_t hone_access_owners(const hone_kernel_t* kernel, hone
 /* Whether `inner` is `outer` or inside of it. */
 bool hone_stmt_is_inside(const hone_stmt_t* inner, const hone_stmt_t* outer);
 
+/* Which of the different loads of the buffer in the list has that index, from 1 on; 0: none. */
+int hone_access_load_number(const hone_access_list_t* list, const hone_buffer_t* buffer,
+                            const hone_dim_t* index);
+
 #endif

@@ -250,6 +250,8 @@ typedef struct hone_substitution {
    * index, symbols already replaced, and writes that of `into`. */
   const hone_buffer_t* from;
   const hone_buffer_t* into;
+  /* Whether an access with that index, symbols already replaced, moves; NULL: all do. */
+  bool (*moves)(void* self, const hone_dim_t* old);
   void (*reindex)(void* self, hone_kernel_t* kernel, const hone_dim_t* old, hone_dim_t* out);
   /* A buffer of one integer whose loads become `value`; NULL: none. */
   const hone_buffer_t* constant;

@@ -156,13 +156,22 @@ hone_stmt_t* hone_kernel_find_loop(const hone_kernel_t* kernel, const char* name
 
 /* ---- replacing ---- */
 
+/* Hints stay with the memory that they are about when others come to use a copy of it. */
+static bool is_hint_at_source(const hone_stmt_t* stmt, const hone_substitution_t* by) {
+  return stmt->kind == HONE_STMT_PREFETCH && by->from == stmt->buffer &&
+         by->into->space != HONE_SPACE_GLOBAL;
+}
+
 static bool replace_here(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_substitution_t* by) {
   if (stmt->kind == HONE_STMT_LOOP) stmt->extent = hone_substitution_dim(kernel, stmt->extent, by);
   if (stmt->value) {
     stmt->value = hone_term_replace(kernel, stmt->value, by);
     if (!stmt->value) return false;
   }
-  return !stmt->buffer || hone_index_replace(kernel, &stmt->buffer, &stmt->index, by);
+  if (!stmt->buffer) return true;
+  hone_substitution_t here = *by;
+  if (is_hint_at_source(stmt, by)) here.from = NULL;
+  return hone_index_replace(kernel, &stmt->buffer, &stmt->index, &here);
 }
 
 bool hone_stmt_replace(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_substitution_t* by) {

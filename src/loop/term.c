@@ -306,7 +306,7 @@ static const hone_buffer_t* replace_access(hone_kernel_t* kernel, const hone_buf
                                            hone_dim_t out[HONE_MAX_BUFFER_RANK]) {
   hone_dim_t moved[HONE_MAX_BUFFER_RANK];
   for (int i = 0; i < buffer->rank; i++) moved[i] = hone_substitution_dim(kernel, index[i], by);
-  if (by->from == buffer) {
+  if (by->from == buffer && (!by->moves || by->moves(by->self, moved))) {
     by->reindex(by->self, kernel, moved, out);
     return by->into;
   }

@@ -40,6 +40,8 @@ static bool add_loop(void* self, hone_stmt_t* stmt) {
  * often taken together. */
 static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t size) {
   static const int factors[] = {1, 2, 3, 4, 5, 8, 16};
+  static const char* const stages[] = {"stage %s %s local", "stage %s %s local 2",
+                                       "prefetch %s %s %s"};
   static const char* const tails[] = {"exact", "guard", "peel", "peel"};
   static const char* const ones[] = {"distribute", "distribute", "vectorize", "vectorize",
                                      "unroll",     "parallel",   "parallel",  "rfactor",
@@ -68,7 +70,7 @@ static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t
       snprintf(line, size, "merge %s %s", a, b);
       break;
     case 6:
-      snprintf(line, size, below(d, 3) ? "stage %s %s local" : "prefetch %s %s %s", buffer, a, b);
+      snprintf(line, size, stages[below(d, 3)], buffer, a, b);
       break;
     default: {
       const char* name = ones[below(d, 12)];

@@ -342,6 +342,20 @@ static void stage_copies_tiles(void** state) {
   assert_refused("matmul", "", "stage a i global", "neither");
 }
 
+static void stage_copies_for_one_load(void** state) {
+  assert_body(scheduled("softmax", "stage x i local 2"),
+              "      sum[] += exp(sub(x.s[0, k], most[]))\n"
+              "    }\n"
+              "    for l in 24 {\n"
+              "      out[i, l] = div(exp(sub(x[i, l], most[])), sum[])\n");
+  assert_same("softmax", "stage x i local 2\nstage x i local 1");
+  assert_same("softmax", "stage x i local 1\npack x.s 1 0");
+  assert_refused("softmax", "", "stage x i local 4", "does not use");
+  assert_refused("softmax", "", "stage x i local 0", "from 1");
+  assert_refused("matmul", "", "stage acc i local 1", "lives in");
+  assert_refused("two_sums", "", "stage out i local 1", "does not use");
+}
+
 static void tensorize_marks_loops(void** state) {
   const char* before =
       "split j 16\nsplit k 4\npack b 1/16 0/4 1%16 0%4\ndistribute j.i\nreorder k.o j.i.1 k.i";
@@ -480,6 +494,7 @@ int main(void) {
       cmocka_unit_test(prefetch_asks_ahead),
       cmocka_unit_test(partition_decides_conditions),
       cmocka_unit_test(stage_copies_tiles),
+      cmocka_unit_test(stage_copies_for_one_load),
       cmocka_unit_test(tensorize_marks_loops),
       cmocka_unit_test(dependences_are_seen),
       cmocka_unit_test(schedules_are_noted_and_replayed),

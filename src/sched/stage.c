@@ -15,6 +15,7 @@ typedef struct staging {
   hone_stmt_t* loop;
   hone_buffer_t* buffer;
   bool shared;
+  int number;                  /* of the only load that is meant; 0: all accesses */
   bool stores, loads;          /* of the buffer in the loop */
   hone_access_list_t accesses; /* all in the loop */
   int n_symbols;
@@ -113,6 +114,10 @@ static bool widen(staging_t* s, int axis, hone_dim_t index, bool first) {
   return true;
 }
 
+static bool is_meant(const staging_t* s, const hone_dim_t* index) {
+  return !s->number || hone_access_load_number(&s->accesses, s->buffer, index) == s->number;
+}
+
 static hone_status_t find_box(staging_t* s) {
   bool first = true;
   int64_t size = 1;
@@ -120,6 +125,7 @@ static hone_status_t find_box(staging_t* s) {
     const hone_access_t* a = &s->accesses.items[i];
     if (a->buffer != s->buffer) continue;
     s->stores |= a->is_store;
+    if (!is_meant(s, a->index)) continue;
     s->loads |= !a->is_store || a->combine != HONE_COMBINE_SET;
     for (int k = 0; k < s->buffer->rank; k++)
       if (!widen(s, k, a->index[k], first))
@@ -190,6 +196,9 @@ static hone_status_t check(staging_t* s) {
                              s->loop->name);
   if (s->shared) HONE_TRY(find_items(s));
   HONE_TRY(find_box(s));
+  if (s->number && s->stores)
+    return hone_sched_refuse("stage %s: one load of what is stored to is not staged",
+                             s->buffer->name);
   if (s->shared && s->stores)
     return hone_sched_refuse("stage %s: what is stored to is not staged for a group",
                              s->buffer->name);
@@ -309,6 +318,8 @@ static void reindex(void* self, hone_kernel_t* kernel, const hone_dim_t* old, ho
   }
 }
 
+static bool moves(void* self, const hone_dim_t* old) { return is_meant(self, old); }
+
 static bool stage(staging_t* s) {
   hone_kernel_t* kernel = s->kernel;
   hone_dim_t dims[HONE_MAX_BUFFER_RANK];
@@ -318,18 +329,21 @@ static bool stage(staging_t* s) {
                               s->buffer->dtype, s->buffer->rank, dims,
                               s->shared ? HONE_SPACE_SHARED : HONE_SPACE_LOCAL, HONE_ROLE_SCRATCH);
   if (!s->box) return false;
-  hone_substitution_t by = {.from = s->buffer, .into = s->box, .reindex = reindex, .self = s};
+  hone_substitution_t by = {
+      .from = s->buffer, .into = s->box, .moves = moves, .reindex = reindex, .self = s};
   for (int i = 0; i < s->loop->n_body; i++)
     if (!hone_stmt_replace(kernel, s->loop->body[i], &by)) return false;
   if (s->shared) return copy_in_together(s);
   return (!copies_in || copy_in(s)) && (!s->stores || copy_out(s));
 }
 
-hone_status_t hone_sched_stage(hone_kernel_t* kernel, const char* buffer, const char* name,
-                               hone_stage_space_t space) {
+hone_status_t hone_sched_stage_load(hone_kernel_t* kernel, const char* buffer, const char* name,
+                                    hone_stage_space_t space, int number) {
   size_t begin = hone_sched_begin(kernel);
+  char word[24] = "";
   staging_t s = {.kernel = kernel,
                  .shared = space == HONE_STAGE_SHARED,
+                 .number = number,
                  .n_symbols = hone_dims_symbol_count(kernel->dims)};
   HONE_TRY(hone_sched_find(kernel, name, &s.loop));
   HONE_TRY(hone_sched_find_buffer(kernel, buffer, &s.buffer));
@@ -342,23 +356,33 @@ hone_status_t hone_sched_stage(hone_kernel_t* kernel, const char* buffer, const 
   if (!status) status = check(&s);
   if (!status && !stage(&s)) status = hone_oom();
   hone_access_free(&s.accesses);
+  if (number) snprintf(word, sizeof word, " %d", number);
   return status ? status
-                : hone_sched_end(kernel, begin, "stage %s %s %s", s.buffer->name, s.loop->name,
-                                 s.shared ? "shared" : "local");
+                : hone_sched_end(kernel, begin, "stage %s %s %s%s", s.buffer->name, s.loop->name,
+                                 s.shared ? "shared" : "local", word);
+}
+
+hone_status_t hone_sched_stage(hone_kernel_t* kernel, const char* buffer, const char* loop,
+                               hone_stage_space_t space) {
+  return hone_sched_stage_load(kernel, buffer, loop, space, 0);
 }
 
 static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args) {
+  int64_t number = 0;
+  if (n == 4) HONE_TRY(hone_sched_parse_int(args[3], &number));
+  if (n == 4 && (number < 1 || number > INT32_MAX))
+    return hone_sched_refuse("stage: loads are numbered from 1");
   if (strcmp(args[2], "local") == 0)
-    return hone_sched_stage(kernel, args[0], args[1], HONE_STAGE_LOCAL);
+    return hone_sched_stage_load(kernel, args[0], args[1], HONE_STAGE_LOCAL, (int)number);
   if (strcmp(args[2], "shared") == 0)
-    return hone_sched_stage(kernel, args[0], args[1], HONE_STAGE_SHARED);
+    return hone_sched_stage_load(kernel, args[0], args[1], HONE_STAGE_SHARED, (int)number);
   return hone_sched_refuse("stage: '%s' is neither local nor shared", args[2]);
 }
 
 const hone_primitive_t hone_primitive_stage = {
     .name = "stage",
-    .usage = "stage BUFFER LOOP local|shared",
+    .usage = "stage BUFFER LOOP local|shared [NUMBER]",
     .min_args = 3,
-    .max_args = 3,
+    .max_args = 4,
     .apply = apply,
 };

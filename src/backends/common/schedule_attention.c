@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "backends/common/schedule_impl.h"
+#include "loop/access.h"
 #include "tune/cost.h"
 
 enum { MAX_LOOPS = 24, MAX_PARTS = 24, NAME = 128 };
@@ -70,7 +71,7 @@ static bool find_rows(chain_t* c, const hone_stmt_t* first, const hone_stmt_t* l
     hone_dim_t var = c->outs[i]->var;
     for (int side = 0; side < 2; side++) {
       const hone_term_t *q = factor(first, side), *k = factor(first, 1 - side);
-      bool is_row = hone_term_uses(q, var) && !hone_term_uses(k, var) && q->buffer != k->buffer;
+      bool is_row = hone_term_uses(q, var) && !hone_term_uses(k, var);
       for (int n = 0; n < 2 && is_row; n++) {
         const hone_term_t* v = factor(last, n);
         is_row = v->buffer->role == HONE_ROLE_SCRATCH || !hone_term_uses(v, var);
@@ -79,7 +80,6 @@ static bool find_rows(chain_t* c, const hone_stmt_t* first, const hone_stmt_t* l
           (c->rows && hone_cost_extent(c->rows->extent) >= hone_cost_extent(c->outs[i]->extent)))
         continue;
       c->rows = c->outs[i];
-      c->q = q;
     }
   }
   return c->rows != NULL;
@@ -154,24 +154,44 @@ static void turn_rows(hone_recipe_t* r, const hone_stmt_t* block) {
   }
 }
 
-/* Copies the block of the first operand, so that its rows are the lanes. Gives whether the
- * copying stands in front, which is as fast as it can be one by one. */
-static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block, const char* operand) {
-  int parts = block->n_body;
-  if (!hone_recipe_did(r, hone_sched_stage(r->kernel, operand, block->name, HONE_STAGE_LOCAL)) ||
-      block->n_body == parts)
-    return false;
-  hone_dim_t var = block->body[1]->var;
-  const hone_stmt_t* product = find_product(block->body[1]);
+/* The operand of the first product that changes with the rows. */
+static const hone_term_t* find_operand(const hone_stmt_t* part) {
+  const hone_stmt_t* product = find_product(part);
   for (int side = 0; side < 2 && product; side++) {
     const hone_term_t* load = factor(product, side);
-    for (int i = 0; load && i < load->buffer->rank - 1; i++)
-      if (load->buffer->role == HONE_ROLE_SCRATCH && hone_dim_same(load->index[i], var)) {
-        move_axis_back(r, load->buffer, i);
-        return true;
-      }
+    if (load && hone_term_uses(load, part->var)) return load;
   }
-  return true;
+  return NULL;
+}
+
+/* Which of the loads of its buffer it is; 0: out of memory. */
+static int number_of(hone_recipe_t* r, hone_stmt_t* block, const hone_term_t* load) {
+  hone_access_list_t list;
+  if (!hone_recipe_did(r, hone_access_collect(r->kernel, block, &list))) return 0;
+  int number = hone_access_load_number(&list, load->buffer, load->index);
+  hone_access_free(&list);
+  return number;
+}
+
+/* Copies the block of that operand, so that its rows are the lanes. Gives whether the
+ * copying stands in front, which is as fast as it can be one by one. */
+static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block) {
+  int parts = block->n_body, first = 0;
+  while (first < parts - 1 && !find_product(block->body[first])) first++;
+  const hone_term_t* load = find_operand(block->body[first]);
+  int number = load ? number_of(r, block, load) : 0;
+  if (!number || !hone_recipe_did(r, hone_sched_stage_load(r->kernel, load->buffer->name,
+                                                           block->name, HONE_STAGE_LOCAL, number)))
+    return false;
+  bool has_copy = block->n_body > parts;
+  hone_stmt_t* part = block->body[has_copy ? first + 1 : first];
+  load = find_operand(part);
+  for (int i = 0; load && i < load->buffer->rank - 1; i++)
+    if (load->buffer->role == HONE_ROLE_SCRATCH && hone_dim_same(load->index[i], part->var)) {
+      move_axis_back(r, load->buffer, i);
+      break;
+    }
+  return has_copy;
 }
 
 /* A map or reduction over the rows: all loops but that of the lanes go around. */
@@ -210,12 +230,11 @@ static int64_t rows_at_once(const hone_recipe_t* r, hone_dim_t extent) {
 
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   chain_t c;
-  char rows[NAME], inner[NAME], outer[NAME], operand[NAME];
+  char rows[NAME], inner[NAME], outer[NAME];
   if (!recognise(&c, nest)) return false;
   int64_t block = rows_at_once(r, c.rows->extent);
   if (block == 0 || !copy_name(rows, c.rows->name, "") || !copy_name(inner, rows, ".i") ||
-      !copy_name(outer, rows, ".o") || !copy_name(operand, c.q->buffer->name, "") ||
-      !move_rows_in(r, &c))
+      !copy_name(outer, rows, ".o") || !move_rows_in(r, &c))
     return false;
   hone_stmt_t* parent = hone_kernel_find_loop(r->kernel, rows)->parent;
   int position = hone_stmt_position(hone_kernel_find_loop(r->kernel, rows));
@@ -224,7 +243,7 @@ bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   hone_stmt_t* around = hone_kernel_find_loop(r->kernel, outer);
   if (!around || !hone_recipe_did(r, hone_sched_distribute(r->kernel, inner))) return true;
   turn_rows(r, around);
-  bool has_copy = turn_operand(r, around, operand);
+  bool has_copy = turn_operand(r, around);
   schedule_parts(r, around, has_copy ? 1 : 0);
   return true;
 }

@@ -781,7 +781,7 @@ static void schedule_lanes(hone_recipe_t* r, contraction_t* c, tile_t tile) {
   if (!arrange(r, c, &cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts.lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
-  if (lanes_go_first(r, c) && r->choice->sum_unroll < 2) ask_ahead(r, c, &cuts);
+  if (r->choice->sum_unroll < 2) ask_ahead(r, c, &cuts);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
   contraction_t behind;
   if (rest && recognise_rest(r, rest, &behind)) schedule_lanes(r, &behind, choose_tile(r, &behind));

@@ -533,18 +533,10 @@ static bool goes_along_keys(const search_t* s, const chain_t* chain) {
   return false;
 }
 
-/* What the value is a view of. */
-static const hone_value_t* source_of(const hone_value_t* value) {
-  while (value->node && hone_fusion_is_view(value->node)) value = value->node->inputs[0];
-  return value;
-}
-
-/* Products of layers are better apart: weights are laid out, and shared out among threads.
- * Of one value with itself blocks of rows could not be told from the rest of it. */
+/* Products of layers are better apart: weights are laid out, and shared out among threads. */
 static bool is_of_values(const hone_node_t* contract) {
-  const hone_value_t *a = contract->inputs[0], *b = contract->inputs[1];
-  return !hone_match_from_constants(a) && !hone_match_from_constants(b) &&
-         source_of(a) != source_of(b);
+  return !hone_match_from_constants(contract->inputs[0]) &&
+         !hone_match_from_constants(contract->inputs[1]);
 }
 
 static bool is_read_by_one(const search_t* s, int group, int reader) {
