@@ -125,7 +125,7 @@ static void count_stmt(count_t count, const hone_stmt_t* stmt, double* in_lanes)
   for (int i = 0; i < stmt->n_body; i++) count_stmt(count, stmt->body[i], in_lanes);
 }
 
-static double bytes_of(const hone_buffer_t* buffer) {
+double hone_cost_bytes(const hone_buffer_t* buffer) {
   double bytes = (double)hone_dtype_size(buffer->dtype);
   for (int i = 0; i < buffer->rank; i++) bytes *= hone_cost_extent(buffer->dims[i]);
   return bytes;
@@ -146,7 +146,8 @@ hone_cost_facts_t hone_cost_look(hone_kernel_t* kernel) {
   double in_lanes = 0;
   const count_t count = {.facts = &facts, .rounds = 1, .kernel = kernel};
   for (int i = 0; i < kernel->n_buffers; i++)
-    if (kernel->buffers[i]->space == HONE_SPACE_GLOBAL) facts.bytes += bytes_of(kernel->buffers[i]);
+    if (kernel->buffers[i]->space == HONE_SPACE_GLOBAL)
+      facts.bytes += hone_cost_bytes(kernel->buffers[i]);
   for (int i = 0; i < kernel->root->n_body; i++) {
     count_stmt(count, kernel->root->body[i], &in_lanes);
     count_outer(&facts, kernel->root->body[i]);

@@ -31,6 +31,8 @@ typedef struct hone_cost_facts {
 hone_cost_facts_t hone_cost_look(hone_kernel_t* kernel);
 /* The extent, or what counts for it. */
 double hone_cost_extent(hone_dim_t extent);
+/* Of all elements of the buffer. */
+double hone_cost_bytes(const hone_buffer_t* buffer);
 
 /* Cycles a second of one core, and lanes of f32 in a vector. */
 double hone_cost_clock(const hone_device_properties_t* properties);

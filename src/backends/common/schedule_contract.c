@@ -40,14 +40,10 @@ static const hone_term_t* bare_load(const hone_term_t* term) {
   return term->kind == HONE_TERM_LOAD ? term : NULL;
 }
 
-static axis_t axis_of_loop(const hone_stmt_t* loop) {
-  return (axis_t){loop->name, loop->var, loop->extent};
-}
-
 static bool find_outs(contraction_t* c, const hone_stmt_t* nest) {
   for (const hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
     if (c->n_outs == MAX_LOOPS || loop->is_reduction) return false;
-    c->outs[c->n_outs++] = axis_of_loop(loop);
+    c->outs[c->n_outs++] = (axis_t){loop->name, loop->var, loop->extent};
     c->body = loop;
   }
   return c->n_outs > 0;
@@ -64,7 +60,7 @@ static bool find_sums(contraction_t* c) {
   }
   for (; sum; sum = hone_only_loop(sum)) {
     if (c->n_sums == MAX_LOOPS) return false;
-    c->sums[c->n_sums++] = axis_of_loop(sum);
+    c->sums[c->n_sums++] = (axis_t){sum->name, sum->var, sum->extent};
     c->update = sum->body[0];
   }
   return c->n_sums > 0;
@@ -126,21 +122,22 @@ static int axis_of(const hone_term_t* b, hone_dim_t var) {
   return -1;
 }
 
-/* The innermost output loop that only goes along weights: they can be laid out as
- * lanes want them, and results are put down one by one. */
+/* The longest output loop that only goes along weights, of several the innermost: they can
+ * be laid out as lanes want them, and results are put down one by one. */
 static bool find_weight_lanes(contraction_t* c) {
+  const hone_term_t *a = c->a, *b = c->b;
   for (int i = c->n_outs - 1; i >= 0; i--) {
-    bool in_a = hone_term_uses(c->a, c->outs[i].var), in_b = hone_term_uses(c->b, c->outs[i].var);
-    const hone_term_t *weights = in_a ? c->a : c->b, *other = in_a ? c->b : c->a;
+    bool in_a = hone_term_uses(a, c->outs[i].var), in_b = hone_term_uses(b, c->outs[i].var);
+    const hone_term_t *weights = in_a ? a : b, *other = in_a ? b : a;
     if (in_a == in_b || !weights->buffer->is_constant || other->buffer->is_constant ||
-        !hone_dim_is_int(c->outs[i].extent) || axis_of(weights, c->outs[i].var) < 0)
+        !hone_dim_is_int(c->outs[i].extent) || axis_of(weights, c->outs[i].var) < 0 ||
+        (c->lanes && c->lanes->extent.k >= c->outs[i].extent.k))
       continue;
     c->lanes = &c->outs[i];
     c->a = other;
     c->b = weights;
-    return true;
   }
-  return false;
+  return c->lanes;
 }
 
 /* The sum whose steps are consecutive in a, else the last. */
@@ -884,22 +881,32 @@ static void prepare_dots(hone_recipe_t* r, contraction_t* c) {
 }
 
 /* The contraction with the lanes that it gets: along weights where those along the
- * output make no tile, as where channels lie far apart. */
+ * output make no tile, as where channels lie far apart, or a shorter one. */
 static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, contraction_t* out) {
   if (r->choice->lanes_of_weights) return recognise(r, out, nest, LANES_OF_WEIGHTS);
   if (!recognise(r, out, nest, LANES_OF_OUTPUT)) return false;
-  if (is_tileable(r, out)) return true;
-  if (recognise(r, out, nest, LANES_OF_WEIGHTS) && is_tileable(r, out)) return true;
+  int64_t lanes = known(out->lanes->extent);
+  bool is_short = lanes && lanes < r->shape->lanes, tiles = is_tileable(r, out);
+  if (tiles && !is_short) return true;
+  if (recognise(r, out, nest, LANES_OF_WEIGHTS) && is_tileable(r, out) &&
+      (!tiles || known(out->lanes->extent) > lanes))
+    return true;
   return recognise(r, out, nest, LANES_OF_OUTPUT);
+}
+
+/* The same, after what helps all ways to schedule it. */
+static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, contraction_t* out) {
+  if (!recognise(r, out, nest, LANES_OF_OUTPUT)) return false;
+  hone_split_phases(r, nest, out->a->buffer->is_constant ? out->a : out->b);
+  hone_fuse_contiguous_sums(r, nest);
+  return find_contraction(r, nest, out);
 }
 
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   contraction_t c;
   char grouped[NAME];
   r->dot = NULL;
-  if (!recognise(r, &c, nest, LANES_OF_OUTPUT)) return false;
-  hone_fuse_contiguous_sums(r, nest);
-  if (!find_contraction(r, nest, &c)) return false;
+  if (!prepare_contraction(r, nest, &c)) return false;
   tile_t tile = find_tile(r, &c);
   if (!is_tileable(r, &c) || are_dots_faster(r, &c) ||
       !lay_out(r, &c, (int64_t)r->shape->lanes * tile.vectors, grouped)) {
@@ -911,12 +918,6 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
 }
 
 /* ---- facts ---- */
-
-static double bytes_of(const hone_buffer_t* buffer) {
-  double bytes = (double)hone_dtype_size(buffer->dtype);
-  for (int i = 0; i < buffer->rank; i++) bytes *= hone_cost_extent(buffer->dims[i]);
-  return bytes;
-}
 
 static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
                        hone_contraction_facts_t* out) {
@@ -933,8 +934,8 @@ static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
                                     .group = c->group,
                                     .lanes_first = weights_are_larger(kernel, c),
                                     .row_bytes = c->row_bytes,
-                                    .a_bytes = bytes_of(c->a->buffer),
-                                    .b_bytes = bytes_of(c->b->buffer)};
+                                    .a_bytes = hone_cost_bytes(c->a->buffer),
+                                    .b_bytes = hone_cost_bytes(c->b->buffer)};
   for (int i = 0; i < c->n_outs; i++)
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows)
       out->others *= hone_cost_extent(c->outs[i].extent);
@@ -961,9 +962,7 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
 
 static bool look_at_nest(hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_facts_t* out) {
   contraction_t c, other;
-  if (!recognise(r, &c, nest, LANES_OF_OUTPUT)) return false;
-  hone_fuse_contiguous_sums(r, nest);
-  if (!find_contraction(r, nest, &c)) return false;
+  if (!prepare_contraction(r, nest, &c)) return false;
   fill_facts(r, &c, out);
   out->has_weight_lanes = recognise(r, &other, nest, LANES_OF_WEIGHTS) && is_tileable(r, &other) &&
                           !hone_dim_same(other.lanes->var, c.lanes->var);

@@ -36,6 +36,9 @@ bool hone_can_be_lanes_of(hone_kernel_t* kernel, const hone_stmt_t* inside, hone
 hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer);
 /* The same for the loops of sums in the innermost loop of a nest. */
 void hone_fuse_contiguous_sums(hone_recipe_t* r, hone_stmt_t* nest);
+/* schedule_phases.c: cuts loops of the output along which weights repeat, so that rows can be
+ * those with equal weights. */
+void hone_split_phases(hone_recipe_t* r, hone_stmt_t* nest, const hone_term_t* weights);
 /* Cuts the last loop of a split, NAME.i of `vectors` vectors, into vectors that are
  * written out; of one vector it becomes that. */
 void hone_make_vectors(hone_recipe_t* r, const char* name, int64_t vectors);

@@ -327,6 +327,24 @@ static void outputs_that_lie_apart_are_lanes(void** state) {
   free(text);
 }
 
+static void loops_along_which_weights_repeat_are_cut(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines, "  %0 \"x\" <0 dim 0> = input : f32[n, 10]\n  %1 = constant {");
+  for (int i = 0; i < 160; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_append(&lines,
+                  "} : f32[8, 2, 10]\n"
+                  "  %2 = slice %0 lo=[1, 0] hi=[n, 10] step=[1, 1] : f32[(n - 1), 10]\n"
+                  "  %3 = contract %1 %2 dtype=f32 axes=[2, 1] batch=0 : f32[8, 2, (n - 1)]\n"
+                  "  %4 = permute %3 axes=[0, 2, 1] : f32[8, (n - 1), 2]\n"
+                  "  %5 = reshape %4 shape=[8, (2*n - 2)] : f32[8, (2*n - 2)]\n"
+                  "  return %5 \"y\"\n");
+  char* text = scheduled("symbol \"n\" input 2 64\n", hone_str_text(&lines));
+  expect_lines(text, 3, (const char* const[]){" 2 exact", " vector {", "pack in"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 static void a_row_is_summed_in_lanes(void** state) {
   char* text = scheduled("symbol \"n\" input 0 64\n",
                          "  %0 \"x\" <0 dim 0> = input : f32[n, 40]\n"
@@ -418,6 +436,7 @@ int main(void) {
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
+      cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
       cmocka_unit_test(a_row_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
       cmocka_unit_test(long_sums_are_added_by_parts),
