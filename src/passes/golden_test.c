@@ -6,7 +6,7 @@
  * rounding, "fast-math" sets that option, "unchanged" says that the pass must
  * leave the graph alone (and the file of what is wanted is not there), "bf16" and
  * "f16" ask for that precision, and allow what it rounds, "widens" is a device
- * whose products of that precision are slow.
+ * whose products of that precision are slow, "fours" one that adds up four bytes at once.
  * With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are written. */
 #include <glob.h>
 #include <stdio.h>
@@ -46,6 +46,7 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .verify = true,
                                  .fast_math = says(text, "fast-math"),
                                  .widens = says(text, "widens"),
+                                 .sums_fours = says(text, "fours"),
                                  .precision = says(text, "bf16")  ? HONE_BF16
                                               : says(text, "f16") ? HONE_F16
                                                                   : HONE_UNKNOWN};

@@ -11,14 +11,21 @@
  * Quantizing what is still exact in the same scale and zero point (movement,
  * relu, max pooling between two quantizations) vanishes.
  *
+ * Where the device adds up bytes in fours (options->sums_fours), windows over few channels
+ * get whole fours: 7 x 7 becomes 7 x 8 with weights of zero, which changes no sum.
+ *
  * Rounding: integer contractions are exact. A float one was a sum of rounded
  * products, rounded once; now it is the exact sum, rounded once, times the
  * rounded product of the scales. The two differ by a few units in the last place
  * of an f32, so that what is quantized afterwards, by a multiplication and
  * rounding to even, is the same or, where it was next to a half, one step off. */
+#include "passes/common/evaluate.h"
 #include "passes/common/match.h"
 #include "passes/common/pattern.h"
 #include "passes/common/quantity.h"
+
+/* GROUP: bytes that are added up at once. */
+enum { GROUP = 4, MOST_SUMMED = 64 };
 
 typedef struct integer {
   hone_arena_t* arena;
@@ -104,12 +111,70 @@ static hone_dim_t summed_count(hone_rewriter_t* r, const hone_node_t* node) {
   return count;
 }
 
+/* ---- whole fours ---- */
+
+/* Which of the pairs of axes that are summed over is the innermost of a window, where none
+ * has whole fours and there are few channels, as in a picture; -1: it is not so. */
+static int find_window_pair(const hone_node_t* node, const hone_value_t* a) {
+  int found = -1, last = hone_rank(a) - 1, own = last - a->node->n_axes;
+  int64_t channels = 1;
+  if (a->node->prim != HONE_PRIM_WINDOW || node->n_batch) return -1;
+  for (int i = 0; 2 * i < node->n_axes; i++) {
+    int64_t axis = node->axes[2 * i];
+    hone_dim_t extent = hone_dim(a, (int)axis);
+    if (!hone_dim_is_int(extent) || extent.k % GROUP == 0 || extent.k > MOST_SUMMED) return -1;
+    if (axis <= own) channels *= extent.k;
+    if (axis == last) found = i;
+  }
+  return channels <= GROUP ? found : -1;
+}
+
+/* `x` with more elements, zeros, at the end of an axis. */
+static hone_value_t* lengthen(hone_rewriter_t* r, hone_value_t* x, int64_t axis, int64_t more) {
+  hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
+  if (more <= 0) return x;
+  for (int i = 0; i < hone_rank(x); i++) lo[i] = hi[i] = hone_d(0);
+  hi[axis] = hone_d(more);
+  return hone_pad(r->b, x, lo, hi, hone_scalar(r->b, hone_dtype_of(x), 0));
+}
+
+/* Its value, computed at once: repeated zeros are not folded. */
+static hone_value_t* computed(hone_rewriter_t* r, const hone_value_t* value) {
+  hone_tensor_t* tensor;
+  if (!hone_builder_ok(r->b)) return NULL;
+  hone_status_t status = hone_evaluate(r->context, value, &tensor);
+  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, tensor);
+}
+
+/* Devices that add up bytes in fours get a window with whole fours: more places, which
+ * meet weights of zero. */
+static void fill_fours(hone_rewriter_t* r, const hone_node_t* node, hone_value_t* inputs[2]) {
+  hone_dim_t sizes[HONE_MAX_RANK];
+  const hone_node_t* window = inputs[0]->node;
+  int pair = r->context->options->sums_fours ? find_window_pair(node, inputs[0]) : -1;
+  if (pair < 0 || !constant_of(inputs[1])) return;
+  int w = window->n_axes - 1, axis = (int)window->axes[w];
+  hone_dim_t had = hone_dim(window->inputs[0], axis), places = hone_dim(inputs[0], axis);
+  int64_t size = window->shape[w].k, whole = (size + GROUP - 1) / GROUP * GROUP;
+  if (!hone_dim_is_int(had) || !hone_dim_is_int(places) || !hone_dim_is_int(window->step[w]) ||
+      !hone_dim_is(window->hi[w], 1) || 2 * whole > 3 * size || places.k < 1)
+    return;
+  for (int i = 0; i < window->n_axes; i++) sizes[i] = window->shape[i];
+  sizes[w] = hone_d(whole);
+  int64_t needed = (places.k - 1) * window->step[w].k + whole;
+  hone_value_t* longer = lengthen(r, window->inputs[0], axis, needed - had.k);
+  inputs[0] =
+      hone_window(r->b, longer, window->n_axes, window->axes, sizes, window->step, window->hi);
+  inputs[1] = computed(r, lengthen(r, inputs[1], node->axes[2 * pair + 1], whole - size));
+}
+
 /* The exact sums of (a - za) (b - zb) as i32. */
 static hone_value_t* integer_sums(hone_rewriter_t* r, const hone_node_t* node,
                                   const hone_quantity_t* a, const hone_quantity_t* b) {
   hone_node_t product = *node;
   hone_value_t* inputs[2] = {a->q, b->q};
   product.dtype = HONE_I32;
+  fill_fours(r, node, inputs);
   hone_value_t* sums = hone_rewrite_copy(r, &product, inputs);
   if (b->zero) sums = hone_sub(r->b, sums, hone_mul(r->b, sum_of(r, node, 0, a->q), b->zero));
   if (a->zero) sums = hone_sub(r->b, sums, hone_mul(r->b, sum_of(r, node, 1, b->q), a->zero));

@@ -41,6 +41,7 @@ typedef struct hone_pass_options {
   bool exact;                      /* no rewrites that lose precision for speed */
   hone_dtype_t precision;          /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
   bool widens;                     /* products of `precision` are slower than of f32 here */
+  bool sums_fours;                 /* the device adds up products of four bytes at once */
   bool details;                    /* report each rewrite, not only each pass */
   bool verify;                     /* run the verifier after each pass, as debug builds do */
   double fold_growth;              /* constants may grow this much by folding; 0: 4 */

@@ -143,18 +143,19 @@ static hone_status_t run_explained(const driver_t* d, const hone_pass_options_t*
   return status;
 }
 
-/* Whether products of the precision are slower on the device than those of f32. */
-static bool widens(const driver_t* d, hone_dtype_t precision) {
+/* What passes care about of the device. */
+static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   hone_device_properties_t properties = {.struct_size = sizeof properties};
   d->backend->properties(d->device, &properties);
-  return !(precision == HONE_BF16 ? properties.fast_bf16 : properties.fast_f16);
+  options->widens = !(options->precision == HONE_BF16 ? properties.fast_bf16 : properties.fast_f16);
+  options->sums_fours = properties.has_dot4;
 }
 
 static hone_status_t run_passes(driver_t* d) {
   hone_pass_options_t options = {0};
   if (d->settings.passes) options = *d->settings.passes;
   if (!options.target) options.target = d->backend;
-  options.widens = widens(d, options.precision);
+  describe_device(d, &options);
   HONE_TRY(dump_graph(d, "lowered"));
   HONE_TRY(d->settings.dump && !d->settings.pass_report
                ? run_explained(d, &options)
