@@ -216,17 +216,17 @@ static bool recognise(const hone_recipe_t* r, contraction_t* c, hone_stmt_t* nes
     return false;
   find_rows(r->kernel, c);
   c->apart = hone_term_uses(c->a, c->lanes->var);
-  if (is_grouped(r, c, chosen_innermost(r, c))) c->group = DOT;
+  int64_t lanes = known(c->lanes->extent);
+  bool is_part = lanes && lanes < r->shape->lanes; /* of a vector, for which no instruction is */
+  if (!is_part && is_grouped(r, c, chosen_innermost(r, c))) c->group = DOT;
   c->sum_count = 1;
   for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
   return true;
 }
 
-/* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. What an
- * instruction adds up has no part of a vector. */
+/* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. */
 static bool is_tileable(const hone_recipe_t* r, const contraction_t* c) {
-  int64_t stride, extent = known(c->lanes->extent);
-  if (c->group > 1 && extent && extent < r->shape->lanes) return false;
+  int64_t stride;
   return (!r->choice->no_pack && could_pack(c)) ||
          (factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1);
 }
