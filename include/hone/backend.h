@@ -185,8 +185,9 @@ typedef struct hone_backend {
   hone_status_t (*alloc)(hone_device_t* device, hone_memory_kind_t kind, size_t size,
                          hone_memory_t** out_memory);
   void (*free)(hone_device_t* device, hone_memory_t* memory);
-  /* A block over memory of the caller, used in place, which must outlive it.
-   * Optional; may refuse with UNSUPPORTED (alignment, another address space). */
+  /* A block over memory of the caller, used in place, which must outlive it: what kernels
+   * write is there once the stream has been waited for. Optional; may refuse with UNSUPPORTED
+   * (alignment, another address space). */
   hone_status_t (*wrap)(hone_device_t* device, void* data, size_t size, hone_memory_t** out_memory);
   /* Where the host sees the block, until unmap; waits for the stream first.
    * Optional for devices that do not share the host's memory. */

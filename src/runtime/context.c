@@ -124,27 +124,36 @@ static hone_status_t failed_check(const hone_step_t* step, int64_t word) {
   return step->origin[0] ? hone_status_annotate(status, "node %s", step->origin) : status;
 }
 
-static hone_status_t look_at(hone_context_t* context, const hone_step_t* step) {
+/* The first check that failed, in the order of the steps. */
+static hone_status_t find_failed(hone_context_t* context, const char* words) {
   const hone_program_t* program = context->program;
-  int64_t word = 0;
-  HONE_TRY(program->backend->copy_out(context->stream, &word, context->errors,
-                                      (size_t)step->error * HONE_ERROR_STRIDE, sizeof word));
-  HONE_TRY(program->backend->synchronize(context->stream));
-  if (!word) return NULL;
-  HONE_TRY(clear_errors(context));
-  context->is_named = true;
-  return failed_check(step, word);
-}
-
-static hone_status_t look_at_checks(hone_context_t* context) {
-  const hone_program_t* program = context->program;
-  context->has_checked = false;
   for (int r = 0; r < program->n_routines; r++)
     for (int s = 0; s < program->routines[r]->n_steps; s++) {
       const hone_step_t* step = &program->routines[r]->steps[s];
-      if (step->kind == HONE_STEP_LAUNCH && step->error >= 0) HONE_TRY(look_at(context, step));
+      int64_t word = 0;
+      if (step->kind != HONE_STEP_LAUNCH || step->error < 0) continue;
+      memcpy(&word, words + (size_t)step->error * HONE_ERROR_STRIDE, sizeof word);
+      if (!word) continue;
+      HONE_TRY(clear_errors(context));
+      context->is_named = true;
+      return failed_check(step, word);
     }
   return NULL;
+}
+
+/* All words at once: each copy is waited for. */
+static hone_status_t look_at_checks(hone_context_t* context) {
+  const hone_program_t* program = context->program;
+  size_t bytes = (size_t)program->n_errors * HONE_ERROR_STRIDE;
+  context->has_checked = false;
+  char* words = hone_alloc(program->allocator, bytes);
+  if (!words) return hone_oom();
+  hone_status_t status =
+      program->backend->copy_out(context->stream, words, context->errors, 0, bytes);
+  if (!status) status = program->backend->synchronize(context->stream);
+  if (!status) status = find_failed(context, words);
+  hone_free(program->allocator, words, bytes);
+  return status;
 }
 
 hone_status_t hone_context_synchronize(hone_context_t* context) {

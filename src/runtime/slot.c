@@ -207,18 +207,9 @@ hone_status_t hone_slot_to_device(hone_context_t* context, hone_slot_t* slot,
   return NULL;
 }
 
-/* Lets the host see what the device wrote to memory that is the host's too. */
-static hone_status_t show(const hone_context_t* context, const hone_slot_t* slot) {
-  const hone_backend_t* backend = context->program->backend;
-  void* data;
-  HONE_TRY(backend->map(context->stream, slot->block->memory, slot->offset, slot->bytes, &data));
-  return backend->unmap(context->stream, slot->block->memory, data);
-}
-
 hone_status_t hone_slot_to_host(hone_context_t* context, hone_slot_t* slot,
                                 hone_tensor_t** out_tensor) {
   if (!slot->tensor && slot->block->tensor && !slot->offset) {
-    HONE_TRY(show(context, slot));
     HONE_TRY(hone_context_synchronize(context));
     HONE_TRY(view_tensor(slot->block->tensor, slot->dtype, slot->rank, slot->dims, &slot->tensor));
   } else if (!slot->tensor) {

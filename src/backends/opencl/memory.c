@@ -33,7 +33,8 @@ void hone_opencl_free(hone_device_t* device, hone_memory_t* memory) {
   hone_free(device->allocator, memory, sizeof *memory);
 }
 
-/* Others than CPUs may work on a copy that only mapping brings up to date. */
+/* Others than CPUs may work on a copy that only mapping brings up to date: they get no such
+ * blocks. */
 hone_status_t hone_opencl_wrap(hone_device_t* device, void* data, size_t size,
                                hone_memory_t** out_memory) {
   if (!device->is_cpu || !device->properties.shares_host_memory)
