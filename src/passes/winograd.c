@@ -1,11 +1,12 @@
 /* Winograd: convolutions by 3 x 3 windows, side by side, with fewer products.
  *
- * Results are made in tiles of 4 x 4. The 6 x 6 inputs under a tile are
- * transformed, V = B' d B, the weights once and for all, U = G g G'; the sum over
- * channels is one product of matrices for each of the 36 places, and a tile is
- * Y = A' M A of its results. That takes 36 products where the window takes 144.
- * After A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural
- * Networks" (2015), F(4 x 4, 3 x 3).
+ * Results are made in tiles of 4 x 4 or 2 x 2. The 6 x 6 or 4 x 4 inputs under a
+ * tile are transformed, V = B' d B, the weights once and for all, U = G g G'; the
+ * sum over channels is one product of matrices for each of the 36 or 16 places, and
+ * a tile is Y = A' M A of its results. That takes 36 or 64 products for 16 results,
+ * where windows take 144; the smaller tiles have weights of 16 numbers for each 9,
+ * the larger of 36. After A. Lavin and S. Gray, "Fast Algorithms for Convolutional
+ * Neural Networks" (2015), F(4 x 4, 3 x 3) and F(2 x 2, 3 x 3).
  *
  * The transforms are written as slices, sums and concats of elements, which
  * become one kernel each. Results differ by rounding, by about 1e-5 of the
@@ -18,7 +19,15 @@
 #include "passes/common/match.h"
 #include "passes/common/rewrite.h"
 
-enum { WINDOW = 3, TILE = 4, PATCH = TILE + WINDOW - 1, PLACES = PATCH * PATCH };
+enum { WINDOW = 3, MOST_TILE = 4, MOST_PATCH = MOST_TILE + WINDOW - 1 };
+
+/* One size of tiles. */
+typedef struct tiling {
+  int tile, patch;                   /* results and inputs along an axis */
+  float weights[MOST_PATCH][WINDOW]; /* G */
+  void (*inputs)(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v);  /* B' */
+  void (*results)(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y); /* A' */
+} tiling_t;
 
 typedef struct conv {
   const hone_node_t *contract, *window;
@@ -28,7 +37,9 @@ typedef struct conv {
   int free[3];
   int64_t height, width;                    /* of the result */
   int w_filter, w_channel, w_row, w_column; /* axes of the weights */
-  int64_t channels, filters, tiles_high, tiles_wide;
+  int64_t channels, filters;
+  const tiling_t* tiling; /* what follows depends on it */
+  int64_t tiles_high, tiles_wide;
 } conv_t;
 
 /* ---- recognising ---- */
@@ -74,8 +85,6 @@ static bool find_sizes(conv_t* c) {
   c->width = type->dims[2].k;
   c->channels = hone_tensor_dims(c->w)[c->w_channel];
   c->filters = hone_tensor_dims(c->w)[c->w_filter];
-  c->tiles_high = (c->height + TILE - 1) / TILE;
-  c->tiles_wide = (c->width + TILE - 1) / TILE;
   return c->height > 0 && c->width > 0;
 }
 
@@ -92,39 +101,14 @@ static bool recognise(const hone_node_t* node, conv_t* c) {
   return find_axes(c) && find_sizes(c);
 }
 
-/* ---- whether it pays ---- */
-
-/* Both ways as the multiply-adds that they take the time of, for one pair of a
- * channel and a filter. Transformed weights have four times the bytes, most of
- * which come from memory in each run; patches and results are written and
- * read again in a far cache. Fitted on x86 with AVX2. */
-static bool pays(const conv_t* c) {
-  enum { LEAST_CHANNELS = 24 };
-  const double weight_bytes = (PLACES - WINDOW * WINDOW) * 4, per_byte = 2.5, per_far_byte = 3;
-  const double least_gain = 1.25;
-  if (c->channels < LEAST_CHANNELS || c->filters < LEAST_CHANNELS) return false;
-  double tiles = (double)(c->tiles_high * c->tiles_wide);
-  double direct = (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
-  double moved = tiles * PLACES * 8 * (1.0 / (double)c->channels + 1.0 / (double)c->filters);
-  double now = tiles * PLACES + weight_bytes * per_byte + moved * per_far_byte;
-  return direct > least_gain * now;
-}
-
 /* ---- transforms along one axis ---- */
-
-static void take_apart(hone_builder_t* b, hone_value_t* x, int axis, int n, hone_value_t** parts) {
-  for (int i = 0; i < n; i++) parts[i] = hone_slice_axis(b, x, axis, hone_d(i), hone_d(i + 1));
-}
 
 /* x + factor * y */
 static hone_value_t* plus(hone_builder_t* b, hone_value_t* x, double factor, hone_value_t* y) {
   return hone_add(b, x, hone_mul_number(b, y, factor));
 }
 
-/* B': six inputs to six places. */
-static hone_value_t* transform_inputs(hone_builder_t* b, hone_value_t* x, int axis) {
-  hone_value_t *d[PATCH], *v[PATCH];
-  take_apart(b, x, axis, PATCH, d);
+static void inputs_of_6(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
   hone_value_t* even = plus(b, d[4], -4, d[2]);
   hone_value_t* odd = plus(b, d[3], -4, d[1]);
   hone_value_t* even2 = hone_sub(b, d[4], d[2]);
@@ -135,13 +119,9 @@ static hone_value_t* transform_inputs(hone_builder_t* b, hone_value_t* x, int ax
   v[3] = plus(b, even2, 2, odd2);
   v[4] = plus(b, even2, -2, odd2);
   v[5] = plus(b, plus(b, d[5], 4, d[1]), -5, d[3]);
-  return hone_concat(b, PATCH, v, axis);
 }
 
-/* A': six places to four results. */
-static hone_value_t* transform_results(hone_builder_t* b, hone_value_t* x, int axis) {
-  hone_value_t *m[PATCH], *y[TILE];
-  take_apart(b, x, axis, PATCH, m);
+static void results_of_6(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
   hone_value_t* sum = hone_add(b, m[1], m[2]);
   hone_value_t* difference = hone_sub(b, m[1], m[2]);
   hone_value_t* sum2 = hone_add(b, m[3], m[4]);
@@ -150,27 +130,95 @@ static hone_value_t* transform_results(hone_builder_t* b, hone_value_t* x, int a
   y[1] = plus(b, difference, 2, difference2);
   y[2] = plus(b, sum, 4, sum2);
   y[3] = hone_add(b, plus(b, difference, 8, difference2), m[5]);
-  return hone_concat(b, TILE, y, axis);
+}
+
+static void inputs_of_4(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
+  v[0] = hone_sub(b, d[0], d[2]);
+  v[1] = hone_add(b, d[1], d[2]);
+  v[2] = hone_sub(b, d[2], d[1]);
+  v[3] = hone_sub(b, d[1], d[3]);
+}
+
+static void results_of_4(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
+  y[0] = hone_add(b, hone_add(b, m[0], m[1]), m[2]);
+  y[1] = hone_sub(b, hone_sub(b, m[1], m[2]), m[3]);
+}
+
+static const tiling_t tilings[] = {
+    {.tile = 4,
+     .patch = 6,
+     .weights = {{1.0f / 4, 0, 0},
+                 {-1.0f / 6, -1.0f / 6, -1.0f / 6},
+                 {-1.0f / 6, 1.0f / 6, -1.0f / 6},
+                 {1.0f / 24, 1.0f / 12, 1.0f / 6},
+                 {1.0f / 24, -1.0f / 12, 1.0f / 6},
+                 {0, 0, 1}},
+     .inputs = inputs_of_6,
+     .results = results_of_6},
+    {.tile = 2,
+     .patch = 4,
+     .weights = {{1, 0, 0}, {0.5f, 0.5f, 0.5f}, {0.5f, -0.5f, 0.5f}, {0, 0, 1}},
+     .inputs = inputs_of_4,
+     .results = results_of_4},
+};
+
+static hone_value_t* transform(hone_builder_t* b, hone_value_t* x, int axis, int from, int to,
+                               void (*fn)(hone_builder_t* b, hone_value_t* const* in,
+                                          hone_value_t** out)) {
+  hone_value_t *in[MOST_PATCH], *out[MOST_PATCH];
+  for (int i = 0; i < from; i++) in[i] = hone_slice_axis(b, x, axis, hone_d(i), hone_d(i + 1));
+  fn(b, in, out);
+  return hone_concat(b, to, out, axis);
+}
+
+/* ---- which tiles pay ---- */
+
+static void set_tiling(conv_t* c, const tiling_t* tiling) {
+  c->tiling = tiling;
+  c->tiles_high = (c->height + tiling->tile - 1) / tiling->tile;
+  c->tiles_wide = (c->width + tiling->tile - 1) / tiling->tile;
+}
+
+/* What tiles take, as the multiply-adds that take as long, for one pair of a channel
+ * and a filter. Transformed weights are more bytes, most of which come from memory in
+ * each run; patches and results are written and read again in a far cache. Fitted on
+ * x86 with AVX2. */
+static double cost(const conv_t* c) {
+  const double per_byte = 2.5, per_far_byte = 3;
+  double places = (double)(c->tiling->patch * c->tiling->patch);
+  double products = places * (double)(c->tiles_high * c->tiles_wide);
+  double weight_bytes = (places - WINDOW * WINDOW) * (double)sizeof(float);
+  double moved = products * 8 * (1.0 / (double)c->channels + 1.0 / (double)c->filters);
+  return products + weight_bytes * per_byte + moved * per_far_byte;
+}
+
+/* Sets the best tiling; false where windows are as fast. */
+static bool choose(conv_t* c) {
+  enum { LEAST_CHANNELS = 24 };
+  const double least_gain = 1.25;
+  conv_t best = *c;
+  if (c->channels < LEAST_CHANNELS || c->filters < LEAST_CHANNELS) return false;
+  for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++) {
+    set_tiling(c, &tilings[i]);
+    if (!best.tiling || cost(c) < cost(&best)) best = *c;
+  }
+  *c = best;
+  double direct = (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
+  return direct > least_gain * cost(c);
 }
 
 /* ---- weights ---- */
 
 /* G, for all filters of a channel at once: row r of `out` is the sum of
- * factors[r][k] times row k of `in`; rows are `stride` apart on each side. */
-static void transform_rows(const float* in, int64_t in_stride, float* out, int64_t out_stride,
-                           int64_t count) {
-  static const float factors[PATCH][WINDOW] = {
-      {1.0f / 4, 0, 0},
-      {-1.0f / 6, -1.0f / 6, -1.0f / 6},
-      {-1.0f / 6, 1.0f / 6, -1.0f / 6},
-      {1.0f / 24, 1.0f / 12, 1.0f / 6},
-      {1.0f / 24, -1.0f / 12, 1.0f / 6},
-      {0, 0, 1},
-  };
-  for (int r = 0; r < PATCH; r++)
+ * weights[r][k] times row k of `in`; rows are `stride` apart on each side. */
+static void transform_rows(const tiling_t* tiling, const float* in, int64_t in_stride, float* out,
+                           int64_t out_stride, int64_t count) {
+  for (int r = 0; r < tiling->patch; r++) {
+    const float* factors = tiling->weights[r];
     for (int64_t i = 0; i < count; i++)
-      out[r * out_stride + i] = factors[r][0] * in[i] + factors[r][1] * in[in_stride + i] +
-                                factors[r][2] * in[2 * in_stride + i];
+      out[r * out_stride + i] =
+          factors[0] * in[i] + factors[1] * in[in_stride + i] + factors[2] * in[2 * in_stride + i];
+  }
 }
 
 typedef struct strides {
@@ -196,26 +244,28 @@ static void gather_channel(const conv_t* c, const strides_t* s, int64_t channel,
         *out++ = w[row * s->row + column * s->column + f * s->filter];
 }
 
-/* U as [6, 6, channels, filters]. `room` holds (9 + 18) * filters numbers. */
+/* U as [places, channels, filters]. `room` holds the window of a channel, and its rows
+ * transformed. */
 static void transform_weights(const conv_t* c, float* room, float* out) {
   strides_t s = strides_of(c);
   int64_t n = c->filters, place = c->channels * n;
   float *window = room, *rows = room + (int64_t)(WINDOW * WINDOW) * n;
   for (int64_t channel = 0; channel < c->channels; channel++) {
     gather_channel(c, &s, channel, window);
-    transform_rows(window, WINDOW * n, rows, WINDOW * n, WINDOW * n);
-    for (int r = 0; r < PATCH; r++)
-      transform_rows(rows + (int64_t)(r * WINDOW) * n, n, out + r * PATCH * place + channel * n,
-                     place, n);
+    transform_rows(c->tiling, window, WINDOW * n, rows, WINDOW * n, WINDOW * n);
+    for (int r = 0; r < c->tiling->patch; r++)
+      transform_rows(c->tiling, rows + (int64_t)(r * WINDOW) * n, n,
+                     out + r * c->tiling->patch * place + channel * n, place, n);
   }
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c) {
   const hone_allocator_t* allocator = r->graph->allocator;
-  const int64_t dims[] = {PATCH, PATCH, c->channels, c->filters};
-  size_t bytes = (size_t)(WINDOW * WINDOW + PATCH * WINDOW) * (size_t)c->filters * sizeof(float);
+  const int64_t dims[] = {(int64_t)c->tiling->patch * c->tiling->patch, c->channels, c->filters};
+  size_t bytes =
+      (size_t)(WINDOW * (WINDOW + c->tiling->patch)) * (size_t)c->filters * sizeof(float);
   hone_tensor_t* u;
-  hone_status_t status = hone_tensor_create(allocator, HONE_F32, 4, dims, &u);
+  hone_status_t status = hone_tensor_create(allocator, HONE_F32, 3, dims, &u);
   if (status) return hone_fail_status(r->b, status);
   float* room = hone_alloc(allocator, bytes);
   if (!room) {
@@ -234,8 +284,8 @@ static hone_value_t* fill_tiles(hone_rewriter_t* r, const conv_t* c) {
   hone_builder_t* b = r->b;
   hone_dim_t lo[4] = {hone_d(0), hone_d(0), hone_d(0), hone_d(0)};
   hone_dim_t hi[4] = {hone_d(0), hone_d(0), hone_d(0), hone_d(0)};
-  hi[c->free[1]] = hone_d(c->tiles_high * TILE - c->height);
-  hi[c->free[2]] = hone_d(c->tiles_wide * TILE - c->width);
+  hi[c->free[1]] = hone_d(c->tiles_high * c->tiling->tile - c->height);
+  hi[c->free[2]] = hone_d(c->tiles_wide * c->tiling->tile - c->width);
   if (hone_dim_is(hi[c->free[1]], 0) && hone_dim_is(hi[c->free[2]], 0)) return c->x;
   const hone_node_t* pad = hone_match_prim(c->x, HONE_PRIM_PAD);
   if (!pad) return hone_pad(b, c->x, lo, hi, NULL);
@@ -243,54 +293,63 @@ static hone_value_t* fill_tiles(hone_rewriter_t* r, const conv_t* c) {
   return hone_pad(b, pad->inputs[0], pad->lo, hi, pad->inputs[1]);
 }
 
-/* [6, 6, batch, tiles down, tiles across, channels] */
+/* [places, batch, tiles down, tiles across, channels] */
 static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c) {
-  const hone_dim_t sizes[] = {hone_d(PATCH), hone_d(PATCH)};
-  const hone_dim_t strides[] = {hone_d(TILE), hone_d(TILE)}, ones[] = {hone_d(1), hone_d(1)};
+  int tile = c->tiling->tile, patch = c->tiling->patch;
+  const hone_dim_t sizes[] = {hone_d(patch), hone_d(patch)};
+  const hone_dim_t strides[] = {hone_d(tile), hone_d(tile)}, ones[] = {hone_d(1), hone_d(1)};
   const int64_t order[] = {4, 5, c->free[0], c->free[1], c->free[2], c->channel};
   hone_value_t* v = hone_window(r->b, fill_tiles(r, c), 2, c->window->axes, sizes, strides, ones);
-  v = transform_inputs(r->b, v, 4);
-  v = transform_inputs(r->b, v, 5);
-  return hone_permute(r->b, v, order);
+  for (int axis = 4; axis < 6; axis++)
+    v = transform(r->b, v, axis, patch, patch, c->tiling->inputs);
+  v = hone_permute(r->b, v, order);
+  if (!v) return NULL;
+  const hone_dim_t shape[] = {hone_d(patch * patch), hone_dim(v, 2), hone_dim(v, 3), hone_dim(v, 4),
+                              hone_dim(v, 5)};
+  return hone_reshape(r->b, v, 5, shape);
 }
 
-/* [batch, height, width, filters] from [6, 6, batch, tiles down, tiles across, filters] */
+/* [batch, height, width, filters] from [places, batch, tiles down, tiles across, filters] */
 static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_value_t* m) {
   hone_builder_t* b = r->b;
   static const int64_t order[] = {2, 3, 0, 4, 1, 5};
-  hone_value_t* y = transform_results(b, transform_results(b, m, 0), 1);
+  if (!m) return NULL;
+  int tile = c->tiling->tile, patch = c->tiling->patch;
+  const hone_dim_t apart[] = {hone_d(patch),  hone_d(patch),  hone_dim(m, 1),
+                              hone_dim(m, 2), hone_dim(m, 3), hone_dim(m, 4)};
+  hone_value_t* y = hone_reshape(b, m, 6, apart);
+  for (int axis = 1; axis >= 0; axis--) y = transform(b, y, axis, patch, tile, c->tiling->results);
   y = hone_permute(b, y, order);
   if (!y) return NULL;
-  const hone_dim_t shape[] = {hone_dim(y, 0), hone_d(c->tiles_high * TILE),
-                              hone_d(c->tiles_wide * TILE), hone_d(c->filters)};
+  const hone_dim_t shape[] = {hone_dim(y, 0), hone_d(c->tiles_high * c->tiling->tile),
+                              hone_d(c->tiles_wide * c->tiling->tile), hone_d(c->filters)};
   y = hone_reshape(b, y, 4, shape);
   y = hone_slice_axis(b, y, 1, hone_d(0), hone_d(c->height));
   return hone_slice_axis(b, y, 2, hone_d(0), hone_d(c->width));
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
-  static const int64_t pairs[][2] = {{0, 0}, {1, 1}, {5, 2}};
+  static const int64_t pairs[][2] = {{0, 0}, {4, 1}};
   conv_t c;
-  if (!recognise(node, &c) || !pays(&c)) return NULL;
+  if (!recognise(node, &c) || !choose(&c)) return NULL;
   hone_value_t* v = make_patches(r, &c);
-  hone_value_t* m = hone_contract(r->b, v, make_weights(r, &c), 3, pairs, 2, HONE_F32);
+  hone_value_t* m = hone_contract(r->b, v, make_weights(r, &c), 2, pairs, 1, HONE_F32);
   hone_value_t* now = make_results(r, &c, m);
-  if (now) hone_pass_did(r->context, node, "by tiles of 4 x 4, with a quarter of the products");
+  if (now) hone_pass_did(r->context, node, "by tiles of %d x %d", c.tiling->tile, c.tiling->tile);
   return now;
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   if (context->options->exact) return NULL;
   HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
-  if (context->count)
-    hone_pass_note(context, "%" PRId64 " convolutions by tiles of 4 x 4", context->count);
+  if (context->count) hone_pass_note(context, "%" PRId64 " convolutions by tiles", context->count);
   return NULL;
 }
 
 extern const hone_pass_t hone_pass_winograd;
 const hone_pass_t hone_pass_winograd = {
     .name = "winograd",
-    .summary = "3 x 3 convolutions with a quarter of the products (rounding differs)",
+    .summary = "3 x 3 convolutions with a quarter of the products, or half (rounding differs)",
     .phases = {HONE_PHASE_TIDY + 90},
     .run = run,
 };
