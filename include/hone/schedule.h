@@ -105,8 +105,9 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_pack(hone_kernel_t* kernel, cons
                                                      int n, const char* const* layout);
 
 /* Each round of `inner`, a loop in `loop`, asks for a line of the cache of what the next
- * round of `loop` will read of the buffer, whose first axis that loop goes along. Only a
- * hint, which devices without caches of that kind ignore. Text: prefetch w j.o k.o */
+ * round of `loop` will read of the buffer, one of whose axes that loop goes along, with
+ * loops outside of it in front of that axis and those inside behind it. Only a hint, which devices
+ * without caches of that kind ignore. Text: prefetch w j.o k.o */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, const char* buffer,
                                                          const char* loop, const char* inner);
 

@@ -4,7 +4,9 @@
  *   for j.o { for i { for k.o { for k.i { … += a[i, k] * b[j.o, k, …] } } } }
  *
  * "prefetch b j.o k.o" has each round of k.o ask for one line of b[j.o + 1, …],
- * which the rounds of i and k.o together read from the first to the last. */
+ * which the rounds of i and k.o together read from the first to the last. Axes in
+ * front of that may go along loops outside of j.o; behind its last round lies what
+ * the next round of those reads first. */
 #include "base/memory.h"
 #include "sched/common/edit.h"
 
@@ -14,7 +16,9 @@ typedef struct asking {
   hone_kernel_t* kernel;
   hone_stmt_t *loop, *inner;
   hone_buffer_t* buffer;
-  int64_t line, lines; /* elements in a line; lines in what a round reads */
+  int axis;                /* that the loop goes along */
+  const hone_dim_t* index; /* of one access: the same for all up to that axis */
+  int64_t line, lines;     /* elements in a line; lines in what a round reads */
 } asking_t;
 
 static bool any_uses(const hone_access_t* a, int first, hone_dim_t var) {
@@ -23,20 +27,42 @@ static bool any_uses(const hone_access_t* a, int first, hone_dim_t var) {
   return false;
 }
 
-/* Each round reads elements of the first axis's own. */
-static hone_status_t check_accesses(const asking_t* a) {
+/* Axis that goes along the loop alone; -1: none. */
+static int find_axis(const asking_t* a, const hone_dim_t* index) {
+  for (int i = 0; i < a->buffer->rank - 1; i++)
+    if (hone_dim_same(index[i], a->loop->var)) return i;
+  return -1;
+}
+
+/* Whether the access is to one piece in each round of the loop: along loops outside of it
+ * in front of the axis, and along those inside only behind it. */
+static bool fits(const asking_t* a, const hone_access_t* access) {
+  for (int i = 0; i <= a->axis; i++) {
+    if (!hone_dim_same(access->index[i], a->index[i])) return false;
+    for (const hone_stmt_t* s = access->stmt->parent; s != a->loop->parent; s = s->parent)
+      if (s->kind == HONE_STMT_LOOP && hone_dim_uses(access->index[i], s->var) &&
+          !(i == a->axis && s == a->loop))
+        return false;
+  }
+  return !any_uses(access, a->axis + 1, a->loop->var);
+}
+
+/* Each round reads elements of its own, in one piece. */
+static hone_status_t check_accesses(asking_t* a) {
   hone_access_list_t list;
-  bool is_read = false, fits = a->buffer->rank > 1;
+  bool ok = true;
   HONE_TRY(hone_access_collect(a->kernel, a->loop, &list));
-  for (int i = 0; i < list.count; i++) {
+  for (int i = 0; i < list.count && ok; i++) {
     if (list.items[i].buffer != a->buffer) continue;
-    is_read = true;
-    fits = fits && hone_dim_same(list.items[i].index[0], a->loop->var) &&
-           !any_uses(&list.items[i], 1, a->loop->var);
+    if (!a->index) {
+      a->index = list.items[i].index;
+      a->axis = find_axis(a, a->index);
+    }
+    ok = a->axis >= 0 && fits(a, &list.items[i]);
   }
   hone_access_free(&list);
-  if (is_read && fits) return NULL;
-  return hone_sched_refuse("prefetch %s: %s is not what its first axis is read along",
+  if (a->index && ok) return NULL;
+  return hone_sched_refuse("prefetch %s: %s is not what one of its axes alone is read along",
                            a->buffer->name, a->loop->name);
 }
 
@@ -48,7 +74,9 @@ static hone_status_t check(asking_t* a) {
     return hone_sched_refuse("prefetch %s: %s is no loop of rounds in %s", a->buffer->name,
                              a->inner->name, a->loop->name);
   HONE_TRY(check_accesses(a));
-  hone_dim_t count = hone_dim_product(a->kernel->dims, a->buffer->rank - 1, a->buffer->dims + 1);
+  int behind = a->axis + 1;
+  hone_dim_t count =
+      hone_dim_product(a->kernel->dims, a->buffer->rank - behind, a->buffer->dims + behind);
   a->line = LINE_BYTES / (int64_t)hone_dtype_size(a->buffer->dtype);
   a->lines = hone_dim_is_int(count) ? count.k / a->line : 0;
   if (a->lines > 0) return NULL;
@@ -72,8 +100,8 @@ static bool ask(const asking_t* a) {
   hone_dims_t* dims = a->kernel->dims;
   hone_dim_t index[HONE_MAX_BUFFER_RANK];
   hone_dim_t line = hone_dim_min(dims, rounds_before(a), hone_dim_int(a->lines - 1));
-  for (int i = 0; i < a->buffer->rank; i++) index[i] = hone_dim_int(0);
-  index[0] = hone_dim_add(dims, a->loop->var, hone_dim_int(1));
+  for (int i = 0; i < a->buffer->rank; i++) index[i] = i < a->axis ? a->index[i] : hone_dim_int(0);
+  index[a->axis] = hone_dim_add(dims, a->loop->var, hone_dim_int(1));
   index[a->buffer->rank - 1] = hone_dim_mul(dims, line, hone_dim_int(a->line));
   hone_stmt_t* stmt = hone_stmt_prefetch(a->kernel, a->inner, a->buffer, index);
   if (!stmt) return false;

@@ -293,7 +293,10 @@ static void prefetch_asks_ahead(void** state) {
               "parallel j.o");
   assert_same("attention", "prefetch k h j");
   assert_refused("matmul_sizes", "", "prefetch a i j", "no line");
-  assert_refused("matmul", "", "prefetch b i k", "first axis");
+  assert_body(scheduled("conv", "split o 2\npack w 0/2 1 2 3 0%2\nprefetch w c kx"),
+              "                prefetch w[o.o, (c + 1), 0, 0, 0]\n");
+  assert_refused("matmul", "", "prefetch b i k", "one of its axes");
+  assert_refused("attention", "", "prefetch v e j4", "one of its axes");
   assert_refused("matmul", "", "prefetch a i i", "no loop of rounds");
   assert_refused("softmax", "", "prefetch most i j", "scratch");
 }

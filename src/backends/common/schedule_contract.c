@@ -233,6 +233,34 @@ static bool is_tileable(const hone_recipe_t* r, const contraction_t* c) {
 
 /* ---- laying out ---- */
 
+/* A loop of the output that goes along both operands: each round has a product of
+ * its own, whose operands are all that is used at a time. */
+static bool is_batch(const contraction_t* c, const axis_t* axis) {
+  return axis != c->lanes && axis != c->rows && hone_dim_is_int(axis->extent) &&
+         hone_term_uses(c->a, axis->var) && hone_term_uses(c->b, axis->var);
+}
+
+/* Whether batches have enough rounds for threads to share. */
+static bool has_batches(const contraction_t* c) {
+  enum { ENOUGH = 8 };
+  int64_t rounds = 1;
+  for (int i = 0; i < c->n_outs; i++)
+    if (is_batch(c, &c->outs[i])) rounds *= c->outs[i].extent.k;
+  return rounds >= ENOUGH;
+}
+
+/* Appends the axes of b that no sum goes along, and that are not used yet. */
+static int list_others(const contraction_t* c, bool* used, int n, char (*words)[24]) {
+  for (int i = 0; i < c->b->buffer->rank; i++) {
+    bool is_sum = false;
+    for (int k = 0; k < c->n_sums; k++) is_sum |= hone_dim_same(c->b->index[i], c->sums[k].var);
+    if (is_sum || used[i]) continue;
+    used[i] = true;
+    snprintf(words[n++], sizeof *words, "%d", i);
+  }
+  return n;
+}
+
 /* Weights as [block, the axes in the order of the sums, in the block, in the group]. */
 static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block) {
   char words[HONE_MAX_RANK + 1][24];
@@ -242,15 +270,10 @@ static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block
   if (!c->b->buffer->is_constant || lanes < 0 || rank + 1 > HONE_MAX_RANK) return false;
   for (int i = 0; i < rank; i++)
     if (!uses_axis_alone(c, c->b, i)) return false;
-  snprintf(words[n++], sizeof *words, "%d/%lld", lanes, (long long)block);
   used[lanes] = true;
-  for (int i = 0; i < rank; i++) {
-    bool is_sum = false;
-    for (int k = 0; k < c->n_sums; k++) is_sum |= hone_dim_same(c->b->index[i], c->sums[k].var);
-    if (is_sum || used[i]) continue;
-    used[i] = true;
-    snprintf(words[n++], sizeof *words, "%d", i);
-  }
+  if (has_batches(c)) n = list_others(c, used, n, words);
+  snprintf(words[n++], sizeof *words, "%d/%lld", lanes, (long long)block);
+  n = list_others(c, used, n, words);
   for (int k = 0; k < c->n_sums; k++) {
     int axis = axis_of(c->b, c->sums[k].var);
     if (axis < 0 || used[axis]) continue;
@@ -662,22 +685,6 @@ static void cut_rows(hone_recipe_t* r, contraction_t* c, int64_t tile_rows, char
   rows->extent = hone_dim_int(block);
 }
 
-/* A loop of the output that goes along both operands: each round has a product of
- * its own, whose operands are all that is used at a time. */
-static bool is_batch(const contraction_t* c, const axis_t* axis) {
-  return axis != c->lanes && axis != c->rows && hone_dim_is_int(axis->extent) &&
-         hone_term_uses(c->a, axis->var) && hone_term_uses(c->b, axis->var);
-}
-
-/* Whether batches have enough rounds for threads to share. */
-static bool has_batches(const contraction_t* c) {
-  enum { ENOUGH = 8 };
-  int64_t rounds = 1;
-  for (int i = 0; i < c->n_outs; i++)
-    if (is_batch(c, &c->outs[i])) rounds *= c->outs[i].extent.k;
-  return rounds >= ENOUGH;
-}
-
 /* The loops of one nest of tiles, by name; "" where there is none. */
 typedef struct cuts {
   char lanes_outer[NAME], lanes[NAME], rows_outer[NAME], rows[NAME];
@@ -726,11 +733,12 @@ static const hone_stmt_t* first_sum(const hone_stmt_t* stmt) {
 /* Weights come from far, and those of a block of lanes are read in little time when the
  * first tile needs them. So the tiles of the block before ask for them, line by line. */
 static void ask_ahead(hone_recipe_t* r, const contraction_t* c, const cuts_t* cuts) {
-  enum { LEAST_STEPS = 4, MOST_STEPS = 64 };
+  enum { LEAST_STEPS = 2, MOST_STEPS = 64 };
   char steps[NAME];
   const hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
   const hone_stmt_t* sum = block ? first_sum(block) : NULL;
-  if (!sum || !c->b->buffer->is_constant || !hone_dim_is_int(sum->extent) ||
+  bool is_near = *cuts->rows_outer; /* read again for each block of rows */
+  if (!sum || is_near || !c->b->buffer->is_constant || !hone_dim_is_int(sum->extent) ||
       !copy_name(steps, sum->name, ".o"))
     return;
   int64_t tiles = count_tiles(r->kernel, sum, block), each = MOST_STEPS;
