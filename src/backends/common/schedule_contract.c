@@ -640,26 +640,17 @@ static int64_t count_others(const contraction_t* c) {
   return rounds;
 }
 
-/* The share of a tile's time that does something, in blocks of so many rows. */
-static double block_yield(int64_t block, int64_t tile_rows) {
-  int64_t tiles = (block + tile_rows - 1) / tile_rows;
-  return (double)block / (double)(tiles * tile_rows);
-}
-
 /* Rows that are done for all lanes before the next ones, so that they are still near
  * when they are read again, and so that each thread has rows of its own, which it
  * finds in its own cache if it made them: the largest divisor of the rows that stays
- * in a part of the second cache, leaves threads enough blocks, and wastes little.
- * 0: all rows. */
+ * in a part of the second cache and leaves threads enough blocks. 0: all rows. */
 static int64_t find_block(const hone_recipe_t* r, const contraction_t* c, int64_t tile_rows) {
   enum { USUAL_CACHE = 1 << 19, PART = 4, ENOUGH_BLOCKS = 8, ENOUGH_TILES = 4 };
   int64_t rows = c->rows ? known(c->rows->extent) : 0, others = count_others(c), best = 0;
   int64_t cache = r->shape->second_cache > 0 ? r->shape->second_cache : USUAL_CACHE;
   if (!rows || !others || others >= ENOUGH_BLOCKS || !c->row_bytes) return 0;
-  for (int64_t block = ENOUGH_TILES * tile_rows; block * ENOUGH_BLOCKS <= rows; block++) {
-    if (rows % block || block * c->row_bytes * PART > cache) continue;
-    if (!best || block_yield(block, tile_rows) >= 0.95 * block_yield(best, tile_rows)) best = block;
-  }
+  for (int64_t block = ENOUGH_TILES * tile_rows; block * ENOUGH_BLOCKS <= rows; block++)
+    if (rows % block == 0 && block * c->row_bytes * PART <= cache) best = block;
   return best;
 }
 
