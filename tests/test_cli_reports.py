@@ -69,8 +69,8 @@ def products(path):
 def attention(path):
     return save(path, [node("MatMul", "q k", "s"), node("Softmax", "s", "p"),
                        node("MatMul", "p v", "y")],
-                [("q", [8, 1024, 64]), ("k", [8, 64, 1024]), ("v", [8, 1024, 64])],
-                [("y", [8, 1024, 64])])
+                [("q", [64, 512, 64]), ("k", [64, 64, 512]), ("v", [64, 512, 64])],
+                [("y", [64, 512, 64])])
 
 
 def views(path):
@@ -100,9 +100,10 @@ def network(tmp_path_factory):
 # ---- plan ----
 
 def peak_of(engine, *options):
-    done = subprocess.run([PEAK, HONE, "run", str(engine), "--random", *options], text=True,
-                          capture_output=True, timeout=120, check=True)
-    return int(done.stdout)
+    """The middle of three: which pages of files and stacks are there differs from run to run."""
+    runs = [subprocess.run([PEAK, HONE, "run", str(engine), "--random", *options], text=True,
+                           capture_output=True, timeout=120, check=True) for _ in range(3)]
+    return sorted(int(run.stdout) for run in runs)[1]
 
 
 @pytest.fixture(scope="module")
