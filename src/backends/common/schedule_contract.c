@@ -4,244 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/common/schedule_impl.h"
+#include "backends/common/contraction.h"
 #include "tune/cost.h"
 
-enum { MAX_LOOPS = 24, NAME = 128, DOT = 4 /* bytes that a dot4 adds up */ };
-
-/* A loop as it was found. Schedule primitives move what a loop is from one
- * statement to another, but its name and variable stay until it is split. */
-typedef struct axis {
-  const char* name;
-  hone_dim_t var, extent;
-} axis_t;
-
-/* for outs… { acc = 0; for sums… { acc += a * b }; …; out = f(acc) } */
-typedef struct contraction {
-  int n_outs, n_sums;
-  axis_t outs[MAX_LOOPS];
-  axis_t sums[MAX_LOOPS];
-  const hone_stmt_t *body, *update; /* of the innermost output loop, and the sum's store */
-  const hone_term_t *a, *b;         /* loads; b moves with the lanes */
-  const axis_t *lanes, *rows;       /* among outs; rows may be NULL */
-  int64_t row_bytes;                /* from one row to the next in a; 0: not known */
-  double sum_count;                 /* products in each sum */
-  int group;                        /* of them that one instruction adds up; 1: one */
-  bool apart; /* each lane has data of its own, as channels of a depthwise convolution do */
-} contraction_t;
-
-/* The extent; 0 where only a run knows it. */
-static int64_t known(hone_dim_t extent) { return hone_dim_is_int(extent) ? extent.k : 0; }
-
-/* ---- recognising ---- */
-
-static const hone_term_t* bare_load(const hone_term_t* term) {
-  while (term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST) term = term->args[0];
-  return term->kind == HONE_TERM_LOAD ? term : NULL;
-}
-
-static bool find_outs(contraction_t* c, const hone_stmt_t* nest) {
-  for (const hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
-    if (c->n_outs == MAX_LOOPS || loop->is_reduction) return false;
-    c->outs[c->n_outs++] = (axis_t){loop->name, loop->var, loop->extent};
-    c->body = loop;
-  }
-  return c->n_outs > 0;
-}
-
-/* The loops of the sum among the statements of the innermost output loop. */
-static bool find_sums(contraction_t* c) {
-  const hone_stmt_t* sum = NULL;
-  for (int i = 0; i < c->body->n_body; i++) {
-    const hone_stmt_t* stmt = c->body->body[i];
-    if (stmt->kind == HONE_STMT_STORE) continue;
-    if (!hone_stmt_is_loop(stmt) || !stmt->is_reduction || sum) return false;
-    sum = stmt;
-  }
-  for (; sum; sum = hone_only_loop(sum)) {
-    if (c->n_sums == MAX_LOOPS) return false;
-    c->sums[c->n_sums++] = (axis_t){sum->name, sum->var, sum->extent};
-    c->update = sum->body[0];
-  }
-  return c->n_sums > 0;
-}
-
-static bool find_update(contraction_t* c) {
-  if (c->update->parent->n_body != 1 || c->update->kind != HONE_STMT_STORE) return false;
-  const hone_term_t* value = c->update->value;
-  if (c->update->combine != HONE_COMBINE_ADD || value->kind != HONE_TERM_PRIM ||
-      value->prim != HONE_PRIM_MUL)
-    return false;
-  c->a = bare_load(value->args[0]);
-  c->b = bare_load(value->args[1]);
-  return c->a && c->b;
-}
-
-static bool factor_of(hone_kernel_t* k, const hone_buffer_t* buffer, const hone_dim_t* index,
-                      hone_dim_t var, int64_t* out) {
-  return hone_dim_factor(hone_buffer_offset(k, buffer, index), var, out);
-}
-
-/* Makes b the operand that moves with the lanes, and weights, where both do. */
-static bool put_lanes_in_b(contraction_t* c) {
-  bool in_a = hone_term_uses(c->a, c->lanes->var), in_b = hone_term_uses(c->b, c->lanes->var);
-  if (in_a && (!in_b || c->a->buffer->is_constant)) {
-    const hone_term_t* swap = c->a;
-    c->a = c->b;
-    c->b = swap;
-  }
-  return in_a || in_b;
-}
-
-/* The output loop along which the results are consecutive. */
-static bool find_lanes(hone_kernel_t* kernel, contraction_t* c) {
-  const hone_stmt_t* store = c->body->body[c->body->n_body - 1];
-  if (store->kind != HONE_STMT_STORE) return false;
-  for (int i = c->n_outs - 1; i >= 0; i--) {
-    int64_t factor;
-    if (factor_of(kernel, store->buffer, store->index, c->outs[i].var, &factor) && factor == 1)
-      c->lanes = &c->outs[i];
-  }
-  return c->lanes && put_lanes_in_b(c);
-}
-
-/* The innermost other output loop that the second operand does not see. */
-static void find_rows(hone_kernel_t* kernel, contraction_t* c) {
-  int64_t stride;
-  for (int i = 0; i < c->n_outs; i++)
-    if (&c->outs[i] != c->lanes && !hone_term_uses(c->b, c->outs[i].var)) c->rows = &c->outs[i];
-  if (c->rows && factor_of(kernel, c->a->buffer, c->a->index, c->rows->var, &stride) &&
-      stride > 0 && stride < (1 << 24))
-    c->row_bytes = stride * (int64_t)hone_dtype_size(c->a->buffer->dtype);
-}
-
-/* Axis of b that is exactly the variable; -1: none. */
-static int axis_of(const hone_term_t* b, hone_dim_t var) {
-  for (int i = 0; i < b->buffer->rank; i++)
-    if (hone_dim_same(b->index[i], var)) return i;
-  return -1;
-}
-
-/* The longest output loop that only goes along weights, of several the innermost: they can
- * be laid out as lanes want them, and results are put down one by one. */
-static bool find_weight_lanes(contraction_t* c) {
-  const hone_term_t *a = c->a, *b = c->b;
-  for (int i = c->n_outs - 1; i >= 0; i--) {
-    bool in_a = hone_term_uses(a, c->outs[i].var), in_b = hone_term_uses(b, c->outs[i].var);
-    const hone_term_t *weights = in_a ? a : b, *other = in_a ? b : a;
-    if (in_a == in_b || !weights->buffer->is_constant || other->buffer->is_constant ||
-        !hone_dim_is_int(c->outs[i].extent) || axis_of(weights, c->outs[i].var) < 0 ||
-        (c->lanes && c->lanes->extent.k >= c->outs[i].extent.k))
-      continue;
-    c->lanes = &c->outs[i];
-    c->a = other;
-    c->b = weights;
-  }
-  return c->lanes;
-}
-
-/* The sum whose steps are consecutive in a, else the last. */
-static int find_innermost(hone_kernel_t* kernel, const contraction_t* c) {
-  int best = c->n_sums - 1;
-  for (int i = 0; i < c->n_sums - 1; i++) {
-    int64_t factor;
-    if (factor_of(kernel, c->a->buffer, c->a->index, c->sums[i].var, &factor) && factor == 1)
-      best = i;
-  }
-  return best;
-}
-
-/* ---- what could be laid out ---- */
-
-static bool uses_axis_alone(const contraction_t* c, const hone_term_t* b, int axis) {
-  if (hone_dim_is(b->index[axis], 0)) return true;
-  for (int i = 0; i < c->n_outs; i++)
-    if (hone_dim_same(b->index[axis], c->outs[i].var)) return true;
-  for (int i = 0; i < c->n_sums; i++)
-    if (hone_dim_same(b->index[axis], c->sums[i].var)) return true;
-  return false;
-}
-
-/* Whether b's elements along the lanes are, or can be laid out, side by side. */
-static bool could_pack(const contraction_t* c) {
-  if (!c->b->buffer->is_constant || c->b->buffer->packing || !hone_dim_is_int(c->lanes->extent) ||
-      axis_of(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
-    return false;
-  for (int i = 0; i < c->b->buffer->rank; i++)
-    if (!uses_axis_alone(c, c->b, i)) return false;
-  return true;
-}
-
-/* ---- bytes in fours ---- */
-
-/* The intrinsic for products of a and b; NULL: there is none. */
-static const hone_intrinsic_t* find_dot(const hone_cpu_shape_t* shape, const contraction_t* c) {
-  char name[64];
-  if (!shape->has_dot4 || c->update->value->dtype != HONE_I32) return NULL;
-  snprintf(name, sizeof name, "dot4_%s_%s_x%d", hone_dtype_name(c->a->buffer->dtype),
-           hone_dtype_name(c->b->buffer->dtype), shape->lanes);
-  return hone_intrinsic_find(name);
-}
-
-/* Whether sums can be taken in fours: weights that can be laid out so, and whole fours that
- * lie side by side in the other operand. */
-static bool is_grouped(const hone_recipe_t* r, const contraction_t* c, int innermost) {
-  const axis_t* sum = &c->sums[innermost];
-  int64_t factor;
-  return !r->choice->no_pack && could_pack(c) && c->b->buffer->rank + 2 <= HONE_MAX_RANK &&
-         axis_of(c->b, sum->var) >= 0 && hone_dim_is_int(sum->extent) && sum->extent.k % DOT == 0 &&
-         factor_of(r->kernel, c->a->buffer, c->a->index, sum->var, &factor) && factor == 1 &&
-         find_dot(r->shape, c);
-}
-
-static int chosen_innermost(const hone_recipe_t* r, const contraction_t* c) {
-  int chosen = r->choice->innermost;
-  return chosen >= 1 && chosen <= c->n_sums ? chosen - 1 : find_innermost(r->kernel, c);
-}
-
-/* Lanes that were chosen before, and moved outside of all other loops. */
-static bool find_outermost_lanes(contraction_t* c) {
-  c->lanes = &c->outs[0];
-  return put_lanes_in_b(c);
-}
-
-typedef enum lanes_at { LANES_OF_OUTPUT, LANES_OF_WEIGHTS, LANES_OUTERMOST } lanes_at_t;
-
-static bool recognise(const hone_recipe_t* r, contraction_t* c, hone_stmt_t* nest, lanes_at_t at) {
-  *c = (contraction_t){.group = 1};
-  if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
-      !(at == LANES_OF_OUTPUT    ? find_lanes(r->kernel, c)
-        : at == LANES_OF_WEIGHTS ? find_weight_lanes(c)
-                                 : find_outermost_lanes(c)))
-    return false;
-  find_rows(r->kernel, c);
-  c->apart = hone_term_uses(c->a, c->lanes->var);
-  int64_t lanes = known(c->lanes->extent);
-  bool is_part = lanes && lanes < r->shape->lanes; /* of a vector, for which no instruction is */
-  if (!is_part && is_grouped(r, c, chosen_innermost(r, c))) c->group = DOT;
-  c->sum_count = 1;
-  for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
-  return true;
-}
-
-/* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. */
-static bool is_tileable(const hone_recipe_t* r, const contraction_t* c) {
-  int64_t stride;
-  return (!r->choice->no_pack && could_pack(c)) ||
-         (factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1);
-}
+enum { NAME = 128 };
 
 /* ---- laying out ---- */
 
 /* A loop of the output that goes along both operands: each round has a product of
  * its own, whose operands are all that is used at a time. */
-static bool is_batch(const contraction_t* c, const axis_t* axis) {
+static bool is_batch(const hone_contraction_t* c, const hone_axis_t* axis) {
   return axis != c->lanes && axis != c->rows && hone_dim_is_int(axis->extent) &&
          hone_term_uses(c->a, axis->var) && hone_term_uses(c->b, axis->var);
 }
 
 /* Whether batches have enough rounds for threads to share. */
-static bool has_batches(const contraction_t* c) {
+static bool has_batches(const hone_contraction_t* c) {
   enum { ENOUGH = 8 };
   int64_t rounds = 1;
   for (int i = 0; i < c->n_outs; i++)
@@ -250,7 +28,7 @@ static bool has_batches(const contraction_t* c) {
 }
 
 /* Appends the axes of b that no sum goes along, and that are not used yet. */
-static int list_others(const contraction_t* c, bool* used, int n, char (*words)[24]) {
+static int list_others(const hone_contraction_t* c, bool* used, int n, char (*words)[24]) {
   for (int i = 0; i < c->b->buffer->rank; i++) {
     bool is_sum = false;
     for (int k = 0; k < c->n_sums; k++) is_sum |= hone_dim_same(c->b->index[i], c->sums[k].var);
@@ -262,20 +40,21 @@ static int list_others(const contraction_t* c, bool* used, int n, char (*words)[
 }
 
 /* Weights as [block, the axes in the order of the sums, in the block, in the group]. */
-static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block) {
+static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t block) {
   char words[HONE_MAX_RANK + 1][24];
   const char* layout[HONE_MAX_RANK + 1];
   bool used[HONE_MAX_RANK] = {false};
-  int n = 0, group = -1, lanes = axis_of(c->b, c->lanes->var), rank = c->b->buffer->rank;
+  int n = 0, group = -1, lanes = hone_contraction_axis(c->b, c->lanes->var),
+      rank = c->b->buffer->rank;
   if (!c->b->buffer->is_constant || lanes < 0 || rank + 1 > HONE_MAX_RANK) return false;
   for (int i = 0; i < rank; i++)
-    if (!uses_axis_alone(c, c->b, i)) return false;
+    if (!hone_contraction_uses_alone(c, c->b, i)) return false;
   used[lanes] = true;
   if (has_batches(c)) n = list_others(c, used, n, words);
   snprintf(words[n++], sizeof *words, "%d/%lld", lanes, (long long)block);
   n = list_others(c, used, n, words);
   for (int k = 0; k < c->n_sums; k++) {
-    int axis = axis_of(c->b, c->sums[k].var);
+    int axis = hone_contraction_axis(c->b, c->sums[k].var);
     if (axis < 0 || used[axis]) continue;
     used[axis] = true;
     if (k == c->n_sums - 1 && c->group > 1) group = axis;
@@ -288,11 +67,11 @@ static bool pack_weights(hone_recipe_t* r, const contraction_t* c, int64_t block
 }
 
 /* The sum whose steps are consecutive in a, or the one chosen, goes innermost. */
-static void order_sums(hone_recipe_t* r, contraction_t* c) {
-  int best = chosen_innermost(r, c);
+static void order_sums(hone_recipe_t* r, hone_contraction_t* c) {
+  int best = hone_contraction_chosen_innermost(r, c);
   if (best == c->n_sums - 1) return;
-  const char* names[MAX_LOOPS];
-  axis_t order[MAX_LOOPS];
+  const char* names[HONE_CONTRACTION_LOOPS];
+  hone_axis_t order[HONE_CONTRACTION_LOOPS];
   int n = 0;
   for (int i = 0; i < c->n_sums; i++)
     if (i != best) order[n++] = c->sums[i];
@@ -300,155 +79,6 @@ static void order_sums(hone_recipe_t* r, contraction_t* c) {
   for (int i = 0; i < n; i++) names[i] = order[i].name;
   if (hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names)))
     memcpy(c->sums, order, (size_t)n * sizeof *order);
-}
-
-/* ---- the tile ---- */
-
-typedef struct tile {
-  int rows, vectors;
-} tile_t;
-
-/* Elements whose addresses differ by a multiple of this share a set of the first
- * cache, which has as many ways as it has such pieces. */
-enum { WAY_BYTES = 4096, USUAL_WAYS = 8 };
-
-/* Whether so many rows at once drive one another out of the first cache: they are
- * a large power of two apart, and two ways are left to everything else. */
-static bool evicts_itself(const hone_cpu_shape_t* shape, int64_t row_bytes, int rows) {
-  int64_t common = row_bytes & -row_bytes; /* the power of two in it */
-  int64_t sets = common >= WAY_BYTES ? 1 : common ? WAY_BYTES / common : WAY_BYTES;
-  int64_t ways = shape->first_cache / WAY_BYTES > 2 ? shape->first_cache / WAY_BYTES : USUAL_WAYS;
-  return rows > sets * (ways - 2);
-}
-
-/* Cycles that a vector of weights takes to arrive: more, where those of a block
- * of lanes, read again for each tile of rows, find no room in the second cache. */
-static double vector_cycles(const hone_cpu_shape_t* shape, double sums, int vectors) {
-  enum { USUAL_ROOM = 1 << 20, NEAR = 32, FAR = 4 }; /* lanes a cycle */
-  double bytes = sums * vectors * shape->lanes * (double)sizeof(float);
-  double room = shape->second_cache > 0 ? (double)shape->second_cache : USUAL_ROOM;
-  return (double)shape->lanes / (bytes > 0.75 * room ? FAR : NEAR);
-}
-
-/* Cycles of arithmetic for one step of the sum; of bytes in fours, with widening them. */
-static double step_arithmetic(const contraction_t* c, int rows, int vectors) {
-  return c->group == 1 ? rows * vectors / 2.0 : rows * vectors + 0.5 * rows + 0.75 * vectors;
-}
-
-/* Rounds of the innermost sum that are written out: a window of few steps over data of the lanes'
- * own, whose places are then loaded once for all rows that see them. */
-static int64_t window_steps(const contraction_t* c) {
-  enum { MOST_STEPS = 7 };
-  int64_t steps = c->apart && c->n_sums ? known(c->sums[c->n_sums - 1].extent) : 0;
-  return steps <= MOST_STEPS ? steps : 0;
-}
-
-/* What one step of the sum over a tile loads. */
-static double step_loads(const hone_cpu_shape_t* shape, const contraction_t* c, int rows,
-                         int vectors) {
-  double steps = (double)window_steps(c);
-  if (steps > 0) return ((rows - 1 + steps) / steps + 1) * vectors;
-  return rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors;
-}
-
-/* Cycles for one step of the sum over a tile, with two loads a cycle, and four cycles until a
- * result can be added to again. Vectors of weights come from the second cache, so that what they
- * take shows a little even where arithmetic is the limit: of tiles that are equally fast else,
- * the one with more rows for each vector is better. */
-static double step_cycles(const hone_cpu_shape_t* shape, const contraction_t* c, int rows,
-                          int vectors) {
-  double arithmetic = step_arithmetic(c, rows, vectors);
-  double loads = step_loads(shape, c, rows, vectors) / 2;
-  double cycles = arithmetic > loads ? arithmetic : loads;
-  return (cycles > 4 ? cycles : 4) +
-         vectors * vector_cycles(shape, c->sum_count / c->group, vectors);
-}
-
-/* What is taken for rows or vectors whose number only a run knows. */
-enum { MANY = 240, FEW_SYMBOLS = 64, MOST_ROWS = 16, MOST_VECTORS = 4 };
-
-/* The extent when all sizes are as small as they can be, one at least: a factor
- * that is always there. MANY when there is none. */
-static int64_t likely_extent(hone_kernel_t* kernel, hone_dim_t extent) {
-  int64_t values[FEW_SYMBOLS];
-  if (hone_dim_is_int(extent)) return extent.k;
-  int count = hone_dims_symbol_count(kernel->dims);
-  if (count > FEW_SYMBOLS) return MANY;
-  for (int i = 0; i < count; i++) {
-    int64_t least = hone_dims_symbol(kernel->dims, i)->min;
-    values[i] = least < 1 ? 1 : least;
-  }
-  int64_t extent_then = hone_dim_eval(extent, values);
-  return extent_then > 1 ? extent_then : MANY;
-}
-
-/* Vectors along the lanes, the last of which may be part of one unless sums go in fours. */
-static int64_t count_vectors(const hone_recipe_t* r, const contraction_t* c) {
-  int64_t lanes = likely_extent(r->kernel, c->lanes->extent), each = r->shape->lanes;
-  if (c->group > 1 && lanes >= each) return lanes / each;
-  return (lanes + each - 1) / each;
-}
-
-/* Cycles for one step of the sums of a tile's vectors in all rows. */
-static double rows_cost(const hone_recipe_t* r, const contraction_t* c, tile_t t) {
-  int64_t rows = c->rows ? likely_extent(r->kernel, c->rows->extent) : MANY;
-  int64_t blocks = rows / t.rows;
-  double cost = (double)blocks * step_cycles(r->shape, c, t.rows, t.vectors);
-  /* A rest whose number of rows only a run knows is summed up in memory. */
-  double factor = c->rows && hone_dim_is_int(c->rows->extent) ? 1 : 2;
-  if (rows % t.rows) cost += factor * step_cycles(r->shape, c, (int)(rows % t.rows), t.vectors);
-  return cost;
-}
-
-/* The best tile of so many vectors. */
-static tile_t choose_rows(const hone_recipe_t* r, const contraction_t* c, int vectors,
-                          double* out_cost) {
-  int64_t most = !c->rows ? 1 : hone_dim_is_int(c->rows->extent) ? c->rows->extent.k : MOST_ROWS;
-  tile_t best = {1, vectors};
-  *out_cost = rows_cost(r, c, best);
-  for (int rows = 2; rows <= most && rows <= MOST_ROWS; rows++) {
-    tile_t t = {rows, vectors};
-    if (c->apart && known(c->rows->extent) % rows) continue;
-    if (rows * vectors + vectors + 1 > r->shape->registers) break;
-    double cost = rows_cost(r, c, t);
-    if (cost >= *out_cost * 0.999) continue;
-    best = t;
-    *out_cost = cost;
-  }
-  return best;
-}
-
-/* Data of the lanes' own comes a line of the cache at a time: tiles of parts of lines
- * read those more than once. */
-static double line_factor(const hone_recipe_t* r, const contraction_t* c, int vectors) {
-  enum { LINE = 64 };
-  bool has_parts = vectors * r->shape->lanes * (int)sizeof(float) % LINE != 0;
-  return c->apart && has_parts ? 1.1 : 1;
-}
-
-/* Of all lanes: what tiles leave over has a tile of its own, or, where only a run
- * knows how much that is, is done one after the other. */
-static double cost_of(const hone_recipe_t* r, const contraction_t* c, tile_t t) {
-  int64_t vectors = count_vectors(r, c);
-  double cost = rows_cost(r, c, t), rest_cost = 0;
-  int64_t blocks = vectors / t.vectors, rest = vectors % t.vectors;
-  if (!hone_dim_is_int(c->lanes->extent)) return cost * ((double)blocks + 1.5 * (double)rest);
-  if (rest) choose_rows(r, c, (int)rest, &rest_cost);
-  return cost * (double)blocks + rest_cost;
-}
-
-static tile_t choose_tile(const hone_recipe_t* r, const contraction_t* c) {
-  int64_t most = count_vectors(r, c);
-  double cost, best_cost = 0;
-  tile_t best = {0};
-  for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
-    tile_t t = choose_rows(r, c, vectors, &cost);
-    cost = cost_of(r, c, t) * line_factor(r, c, vectors);
-    if (best.rows && cost >= best_cost * 0.999) continue;
-    best = t;
-    best_cost = cost;
-  }
-  return best;
 }
 
 /* ---- doing ---- */
@@ -507,14 +137,14 @@ static void unroll_sum(hone_recipe_t* r, const char* sum) {
 /* One of the loop nests that a tile falls into: rows { lanes { sums { … } } },
  * with the sums moved outside, except for what an instruction adds up. */
 static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
-  const char* names[MAX_LOOPS];
+  const char* names[HONE_CONTRACTION_LOOPS];
   hone_stmt_t *rows = has_rows ? part : NULL, *lanes = has_rows ? hone_only_loop(part) : part;
   if (!lanes) return;
   char rows_name[NAME] = "", lanes_name[NAME], sum_name[NAME] = "";
   if (rows && !copy_name(rows_name, rows->name, "")) return;
   if (!copy_name(lanes_name, lanes->name, "")) return;
   int n = 0;
-  for (hone_stmt_t* sum = hone_only_loop(lanes); sum && n < MAX_LOOPS - 2;
+  for (hone_stmt_t* sum = hone_only_loop(lanes); sum && n < HONE_CONTRACTION_LOOPS - 2;
        sum = hone_only_loop(sum))
     names[n++] = sum->name;
   bool has_sums = n > 0;
@@ -545,8 +175,8 @@ static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lane
 }
 
 /* Puts the loop over lanes outside of all others. */
-static bool move_lanes_out(hone_recipe_t* r, const contraction_t* c) {
-  const char* names[MAX_LOOPS];
+static bool move_lanes_out(hone_recipe_t* r, const hone_contraction_t* c) {
+  const char* names[HONE_CONTRACTION_LOOPS];
   int n = 0;
   names[n++] = c->lanes->name;
   for (int i = 0; i < c->n_outs; i++)
@@ -580,7 +210,7 @@ static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
 static bool even_out(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
   enum { FEW = 2, LEAST = 5 };
   char part[NAME];
-  int64_t extent = known(loop->extent), rest = extent % rows;
+  int64_t extent = hone_known_extent(loop->extent), rest = extent % rows;
   if (rows < LEAST || extent <= 2 * rows || rest < 1 || rest > FEW) return false;
   const char* base = loop->name;
   const int64_t at = extent - rows - rest, heights[] = {rows, (rows + rest + 1) / 2};
@@ -619,7 +249,7 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
 
 /* More bytes of weights than of the other operand, or than can be told: each
  * thread takes weights of its own. */
-static bool weights_are_larger(hone_kernel_t* kernel, const contraction_t* c) {
+static bool weights_are_larger(hone_kernel_t* kernel, const hone_contraction_t* c) {
   hone_dim_t a = hone_dim_product(kernel->dims, c->a->buffer->rank, c->a->buffer->dims);
   hone_dim_t b = hone_dim_product(kernel->dims, c->b->buffer->rank, c->b->buffer->dims);
   if (!hone_dim_is_int(a) && c->b->buffer->is_constant) return true;
@@ -627,16 +257,17 @@ static bool weights_are_larger(hone_kernel_t* kernel, const contraction_t* c) {
          (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
 }
 
-static bool lanes_go_first(const hone_recipe_t* r, const contraction_t* c) {
+static bool lanes_go_first(const hone_recipe_t* r, const hone_contraction_t* c) {
   if (r->choice->order == HONE_LANES_ORDER_AUTO) return weights_are_larger(r->kernel, c);
   return r->choice->order == HONE_LANES_ORDER_FIRST;
 }
 
-/* Rounds of the loops of the output around lanes and rows; 0: not known. */
-static int64_t count_others(const contraction_t* c) {
+/* Rounds of the loops of the output around lanes and rows; 0: not hone_known_extent. */
+static int64_t count_others(const hone_contraction_t* c) {
   int64_t rounds = 1;
   for (int i = 0; i < c->n_outs; i++)
-    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows) rounds *= known(c->outs[i].extent);
+    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows)
+      rounds *= hone_known_extent(c->outs[i].extent);
   return rounds;
 }
 
@@ -644,9 +275,10 @@ static int64_t count_others(const contraction_t* c) {
  * when they are read again, and so that each thread has rows of its own, which it
  * finds in its own cache if it made them: the largest divisor of the rows that stays
  * in a part of the second cache and leaves threads enough blocks. 0: all rows. */
-static int64_t find_block(const hone_recipe_t* r, const contraction_t* c, int64_t tile_rows) {
+static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows) {
   enum { USUAL_CACHE = 1 << 19, PART = 4, ENOUGH_BLOCKS = 8, ENOUGH_TILES = 4 };
-  int64_t rows = c->rows ? known(c->rows->extent) : 0, others = count_others(c), best = 0;
+  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, others = count_others(c),
+          best = 0;
   int64_t cache = r->shape->second_cache > 0 ? r->shape->second_cache : USUAL_CACHE;
   if (!rows || !others || others >= ENOUGH_BLOCKS || !c->row_bytes) return 0;
   for (int64_t block = ENOUGH_TILES * tile_rows; block * ENOUGH_BLOCKS <= rows; block++)
@@ -655,7 +287,7 @@ static int64_t find_block(const hone_recipe_t* r, const contraction_t* c, int64_
 }
 
 /* Cuts the rows into blocks, rows.o around rows.i, which are the rows from then on. */
-static void cut_rows(hone_recipe_t* r, contraction_t* c, int64_t tile_rows, char outer[NAME],
+static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows, char outer[NAME],
                      char inner[NAME]) {
   int64_t block = r->choice->block;
   if (c->apart)
@@ -671,7 +303,7 @@ static void cut_rows(hone_recipe_t* r, contraction_t* c, int64_t tile_rows, char
     *outer = 0;
     return;
   }
-  axis_t* rows = &c->outs[c->rows - c->outs];
+  hone_axis_t* rows = &c->outs[c->rows - c->outs];
   rows->name = inner;
   rows->extent = hone_dim_int(block);
 }
@@ -683,8 +315,8 @@ typedef struct cuts {
 
 /* lanes_outer { others { rows { lanes } } }, or lanes_outer inside of the others, blocks of
  * rows around all of it, and around those batches. */
-static bool arrange(hone_recipe_t* r, const contraction_t* c, const cuts_t* cuts) {
-  const char* order[MAX_LOOPS + 2];
+static bool arrange(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
+  const char* order[HONE_CONTRACTION_LOOPS + 2];
   int n = 0;
   bool lanes_first = lanes_go_first(r, c), batches = has_batches(c), apart = c->apart;
   for (int i = 0; i < c->n_outs; i++)
@@ -705,8 +337,9 @@ static bool arrange(hone_recipe_t* r, const contraction_t* c, const cuts_t* cuts
 static int64_t count_tiles(hone_kernel_t* kernel, const hone_stmt_t* sum,
                            const hone_stmt_t* block) {
   int64_t count = 1;
-  for (const hone_stmt_t* s = sum->parent; s && s != block && count < MANY; s = s->parent)
-    if (hone_stmt_is_loop(s) && !s->is_reduction) count *= likely_extent(kernel, s->extent);
+  for (const hone_stmt_t* s = sum->parent; s && s != block && count < HONE_MANY_ROUNDS;
+       s = s->parent)
+    if (hone_stmt_is_loop(s) && !s->is_reduction) count *= hone_likely_extent(kernel, s->extent);
   return count;
 }
 
@@ -723,7 +356,7 @@ static const hone_stmt_t* first_sum(const hone_stmt_t* stmt) {
 
 /* Weights come from far, and those of a block of lanes are read in little time when the
  * first tile needs them. So the tiles of the block before ask for them, line by line. */
-static void ask_ahead(hone_recipe_t* r, const contraction_t* c, const cuts_t* cuts) {
+static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
   enum { LEAST_STEPS = 2, MOST_STEPS = 64 };
   char steps[NAME];
   const hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
@@ -741,30 +374,31 @@ static void ask_ahead(hone_recipe_t* r, const contraction_t* c, const cuts_t* cu
 }
 
 /* Cuts the lanes, which are the outermost loop, into blocks. */
-static bool cut_lanes(hone_recipe_t* r, const contraction_t* c, int64_t block, cuts_t* cuts) {
+static bool cut_lanes(hone_recipe_t* r, const hone_contraction_t* c, int64_t block, cuts_t* cuts) {
   return copy_name(cuts->lanes, c->lanes->name, ".i") &&
          copy_name(cuts->lanes_outer, c->lanes->name, ".o") &&
          hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL));
 }
 
 /* Recognises what blocks of lanes leave over; what adds up the blocks' sums does so here too. */
-static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, contraction_t* c) {
+static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, hone_contraction_t* c) {
   const hone_intrinsic_t* dot = r->dot;
-  if (!recognise(r, c, rest, LANES_OUTERMOST)) return false;
+  if (!hone_contraction_recognise(r, c, rest, HONE_LANES_OUTERMOST)) return false;
   r->dot = NULL;
-  if (!dot || known(c->lanes->extent) < r->shape->lanes || c->n_sums < 2) return is_tileable(r, c);
+  if (!dot || hone_known_extent(c->lanes->extent) < r->shape->lanes || c->n_sums < 2)
+    return hone_contraction_is_tileable(r, c);
   r->dot = dot;
-  c->group = DOT;
+  c->group = HONE_DOT_BYTES;
   c->n_sums--;
   return true;
 }
 
 /* Tiles of the blocks that the lanes, which are the outermost loop, are cut into. What
  * these leave over stands behind in a nest of its own, and gets tiles of its own. */
-static void schedule_lanes(hone_recipe_t* r, contraction_t* c, tile_t tile) {
+static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t tile) {
   cuts_t cuts = {.lanes_outer = ""};
   char tail[NAME];
-  int64_t lanes = r->shape->lanes, extent = known(c->lanes->extent);
+  int64_t lanes = r->shape->lanes, extent = hone_known_extent(c->lanes->extent);
   /* A single lane is no vector, so it does not go with others. */
   if (extent > lanes && extent % lanes == 1 && tile.vectors > extent / lanes)
     tile.vectors = (int)(extent / lanes);
@@ -772,21 +406,22 @@ static void schedule_lanes(hone_recipe_t* r, contraction_t* c, tile_t tile) {
       c->group > 1 ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
   if (!copy_name(tail, c->lanes->name, ".t") || !copy_name(cuts.lanes, c->lanes->name, "")) return;
   if (!is_block && !cut_lanes(r, c, lanes * tile.vectors, &cuts)) return;
-  r->has_window = window_steps(c) > 1;
+  r->has_window = hone_contraction_window(c) > 1;
   cut_rows(r, c, tile.rows, cuts.rows_outer, cuts.rows);
   if (!arrange(r, c, &cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts.lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
   if (r->choice->sum_unroll < 2) ask_ahead(r, c, &cuts);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
-  contraction_t behind;
-  if (rest && recognise_rest(r, rest, &behind)) schedule_lanes(r, &behind, choose_tile(r, &behind));
+  hone_contraction_t behind;
+  if (rest && recognise_rest(r, rest, &behind))
+    schedule_lanes(r, &behind, hone_contraction_tile(r, &behind));
 }
 
 /* Cuts the innermost sum into what an instruction adds up, and the steps around that. */
-static void cut_groups(hone_recipe_t* r, contraction_t* c, char steps[NAME]) {
-  axis_t* sum = &c->sums[c->n_sums - 1];
-  const hone_intrinsic_t* dot = c->group > 1 ? find_dot(r->shape, c) : NULL;
+static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[NAME]) {
+  hone_axis_t* sum = &c->sums[c->n_sums - 1];
+  const hone_intrinsic_t* dot = c->group > 1 ? hone_contraction_dot(r->shape, c) : NULL;
   if (!dot || !copy_name(steps, sum->name, ".o") ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, c->group, HONE_TAIL_EXACT)))
     return;
@@ -795,36 +430,38 @@ static void cut_groups(hone_recipe_t* r, contraction_t* c, char steps[NAME]) {
 }
 
 /* Whether b's elements along the lanes are consecutive, if need be after packing. */
-static bool lay_out(hone_recipe_t* r, contraction_t* c, int64_t block, char grouped[NAME]) {
+static bool lay_out(hone_recipe_t* r, hone_contraction_t* c, int64_t block, char grouped[NAME]) {
   int64_t stride;
   order_sums(r, c);
-  if (c->group > 1 && !is_grouped(r, c, c->n_sums - 1)) c->group = 1;
+  if (c->group > 1 && !hone_contraction_is_grouped(r, c, c->n_sums - 1)) c->group = 1;
   if (!r->choice->no_pack && hone_dim_is_int(c->lanes->extent) && pack_weights(r, c, block)) {
     cut_groups(r, c, grouped);
     return true;
   }
-  return factor_of(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) && stride == 1;
+  return hone_contraction_factor(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) &&
+         stride == 1;
 }
 
 /* The tile chosen, as far as it makes sense here; else the best by the model. */
-static tile_t find_tile(const hone_recipe_t* r, const contraction_t* c) {
-  tile_t tile = {r->choice->rows, r->choice->vectors};
-  int64_t most = count_vectors(r, c);
-  if (tile.rows < 1 || tile.vectors < 1) return choose_tile(r, c);
+static hone_tile_t find_tile(const hone_recipe_t* r, const hone_contraction_t* c) {
+  hone_tile_t tile = {r->choice->rows, r->choice->vectors};
+  int64_t most = hone_contraction_vectors(r, c);
+  if (tile.rows < 1 || tile.vectors < 1) return hone_contraction_tile(r, c);
   if (!c->rows) tile.rows = 1;
   if (tile.vectors > most) tile.vectors = (int)most;
   return tile;
 }
 
 /* Weights in the order in which the sums go around, the other axes in front. */
-static bool pack_along_sums(hone_recipe_t* r, const contraction_t* c, const hone_term_t* weights) {
+static bool pack_along_sums(hone_recipe_t* r, const hone_contraction_t* c,
+                            const hone_term_t* weights) {
   char words[HONE_MAX_RANK][24];
   const char* layout[HONE_MAX_RANK];
   bool is_sum[HONE_MAX_RANK] = {false};
-  int n = 0, rank = weights->buffer->rank, of_sum[MAX_LOOPS];
+  int n = 0, rank = weights->buffer->rank, of_sum[HONE_CONTRACTION_LOOPS];
   if (rank > HONE_MAX_RANK) return false;
   for (int k = 0; k < c->n_sums; k++) {
-    of_sum[k] = axis_of(weights, c->sums[k].var);
+    of_sum[k] = hone_contraction_axis(weights, c->sums[k].var);
     if (of_sum[k] < 0 || is_sum[of_sum[k]]) return false;
     is_sum[of_sum[k]] = true;
   }
@@ -836,36 +473,38 @@ static bool pack_along_sums(hone_recipe_t* r, const contraction_t* c, const hone
 }
 
 /* The operand that is not weights; NULL where none or both are. */
-static const hone_term_t* find_data(const contraction_t* c) {
+static const hone_term_t* find_data(const hone_contraction_t* c) {
   if (c->a->buffer->is_constant == c->b->buffer->is_constant) return NULL;
   return c->a->buffer->is_constant ? c->b : c->a;
 }
 
 /* Whether a sum has enough consecutive steps in the data to give it the lanes. */
-static bool has_long_sum(const hone_recipe_t* r, const contraction_t* c) {
+static bool has_long_sum(const hone_recipe_t* r, const hone_contraction_t* c) {
   int64_t step;
-  contraction_t by_data = *c;
+  hone_contraction_t by_data = *c;
   by_data.a = find_data(c);
   if (!by_data.a) return false;
-  const axis_t* sum = &c->sums[find_innermost(r->kernel, &by_data)];
-  return known(sum->extent) >= 2 * r->shape->lanes &&
-         factor_of(r->kernel, by_data.a->buffer, by_data.a->index, sum->var, &step) && step == 1;
+  const hone_axis_t* sum = &c->sums[hone_contraction_innermost(r->kernel, &by_data)];
+  return hone_known_extent(sum->extent) >= 2 * r->shape->lanes &&
+         hone_contraction_factor(r->kernel, by_data.a->buffer, by_data.a->index, sum->var, &step) &&
+         step == 1;
 }
 
 /* Whether so few outputs are summed up faster one by one, with lanes along the sum,
  * than in vectors of which most lanes hold nothing. */
-static bool are_dots_faster(const hone_recipe_t* r, const contraction_t* c) {
+static bool are_dots_faster(const hone_recipe_t* r, const hone_contraction_t* c) {
   static const double cycles = 1.5; /* a vector of one sum */
-  int64_t lanes = known(c->lanes->extent);
+  int64_t lanes = hone_known_extent(c->lanes->extent);
   if (!lanes || lanes >= r->shape->lanes || !has_long_sum(r, c)) return false;
-  double rows = c->rows ? (double)likely_extent(r->kernel, c->rows->extent) : MANY;
-  return cycles * rows * (double)lanes / r->shape->lanes < cost_of(r, c, choose_tile(r, c));
+  double rows = c->rows ? (double)hone_likely_extent(r->kernel, c->rows->extent) : HONE_MANY_ROUNDS;
+  return cycles * rows * (double)lanes / r->shape->lanes <
+         hone_contraction_cost(r, c, hone_contraction_tile(r, c));
 }
 
 /* Where no tile is made, as in a last layer with one output: the sum whose steps are
  * consecutive in the data gets lanes instead (by schedule_rows.c), together with the
  * one around it where both are one run. */
-static void prepare_dots(hone_recipe_t* r, contraction_t* c) {
+static void prepare_dots(hone_recipe_t* r, hone_contraction_t* c) {
   if (!has_long_sum(r, c)) return;
   const hone_term_t *data = find_data(c), *weights = data == c->a ? c->b : c->a;
   int64_t outer;
@@ -873,41 +512,43 @@ static void prepare_dots(hone_recipe_t* r, contraction_t* c) {
   c->b = weights;
   order_sums(r, c);
   if (!pack_along_sums(r, c, weights) || c->n_sums < 2) return;
-  const axis_t *last = &c->sums[c->n_sums - 1], *around = &c->sums[c->n_sums - 2];
-  if (factor_of(r->kernel, data->buffer, data->index, around->var, &outer) &&
+  const hone_axis_t *last = &c->sums[c->n_sums - 1], *around = &c->sums[c->n_sums - 2];
+  if (hone_contraction_factor(r->kernel, data->buffer, data->index, around->var, &outer) &&
       outer == last->extent.k)
     hone_recipe_did(r, hone_sched_fuse(r->kernel, around->name, last->name));
 }
 
 /* The contraction with the lanes that it gets: along weights where those along the
  * output make no tile, as where channels lie far apart, or a shorter one. */
-static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, contraction_t* out) {
-  if (r->choice->lanes_of_weights) return recognise(r, out, nest, LANES_OF_WEIGHTS);
-  if (!recognise(r, out, nest, LANES_OF_OUTPUT)) return false;
-  int64_t lanes = known(out->lanes->extent);
-  bool is_short = lanes && lanes < r->shape->lanes, tiles = is_tileable(r, out);
+static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_t* out) {
+  if (r->choice->lanes_of_weights)
+    return hone_contraction_recognise(r, out, nest, HONE_LANES_OF_WEIGHTS);
+  if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
+  int64_t lanes = hone_known_extent(out->lanes->extent);
+  bool is_short = lanes && lanes < r->shape->lanes, tiles = hone_contraction_is_tileable(r, out);
   if (tiles && !is_short) return true;
-  if (recognise(r, out, nest, LANES_OF_WEIGHTS) && is_tileable(r, out) &&
-      (!tiles || known(out->lanes->extent) > lanes))
+  if (hone_contraction_recognise(r, out, nest, HONE_LANES_OF_WEIGHTS) &&
+      hone_contraction_is_tileable(r, out) &&
+      (!tiles || hone_known_extent(out->lanes->extent) > lanes))
     return true;
-  return recognise(r, out, nest, LANES_OF_OUTPUT);
+  return hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT);
 }
 
 /* The same, after what helps all ways to schedule it. */
-static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, contraction_t* out) {
-  if (!recognise(r, out, nest, LANES_OF_OUTPUT)) return false;
+static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_t* out) {
+  if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
   hone_split_phases(r, nest, out->a->buffer->is_constant ? out->a : out->b);
   hone_fuse_contiguous_sums(r, nest);
   return find_contraction(r, nest, out);
 }
 
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
-  contraction_t c;
+  hone_contraction_t c;
   char grouped[NAME];
   r->dot = NULL;
   if (!prepare_contraction(r, nest, &c)) return false;
-  tile_t tile = find_tile(r, &c);
-  if (!is_tileable(r, &c) || are_dots_faster(r, &c) ||
+  hone_tile_t tile = find_tile(r, &c);
+  if (!hone_contraction_is_tileable(r, &c) || are_dots_faster(r, &c) ||
       !lay_out(r, &c, (int64_t)r->shape->lanes * tile.vectors, grouped)) {
     prepare_dots(r, &c);
     return r->status != NULL;
@@ -918,18 +559,18 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
 
 /* ---- facts ---- */
 
-static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
+static void fill_facts(const hone_recipe_t* r, const hone_contraction_t* c,
                        hone_contraction_facts_t* out) {
   hone_kernel_t* kernel = r->kernel;
-  tile_t tile = choose_tile(r, c);
-  *out = (hone_contraction_facts_t){.lanes = known(c->lanes->extent),
+  hone_tile_t tile = hone_contraction_tile(r, c);
+  *out = (hone_contraction_facts_t){.lanes = hone_known_extent(c->lanes->extent),
                                     .has_rows = c->rows != NULL,
-                                    .rows = c->rows ? known(c->rows->extent) : 1,
+                                    .rows = c->rows ? hone_known_extent(c->rows->extent) : 1,
                                     .others = 1,
                                     .sums = c->sum_count,
                                     .n_sums = c->n_sums,
-                                    .innermost = find_innermost(kernel, c),
-                                    .can_pack = could_pack(c),
+                                    .innermost = hone_contraction_innermost(kernel, c),
+                                    .can_pack = hone_contraction_could_pack(c),
                                     .group = c->group,
                                     .lanes_first = weights_are_larger(kernel, c),
                                     .row_bytes = c->row_bytes,
@@ -938,32 +579,34 @@ static void fill_facts(const hone_recipe_t* r, const contraction_t* c,
   for (int i = 0; i < c->n_outs; i++)
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows)
       out->others *= hone_cost_extent(c->outs[i].extent);
-  out->last_sum = known(c->sums[out->innermost].extent);
-  if (!is_tileable(r, c) || are_dots_faster(r, c)) return;
+  out->last_sum = hone_known_extent(c->sums[out->innermost].extent);
+  if (!hone_contraction_is_tileable(r, c) || are_dots_faster(r, c)) return;
   out->tile_rows = tile.rows;
   out->tile_vectors = tile.vectors;
 }
 
 double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu_shape_t* shape,
                                int rows, int vectors) {
-  axis_t lanes = {.extent = f->lanes ? hone_dim_int(f->lanes)
-                                     : hone_dim_int(HONE_COST_EXTENT * (int64_t)shape->lanes)};
-  axis_t row = {.extent = hone_dim_int(f->rows ? f->rows : HONE_COST_EXTENT)};
-  contraction_t c = {.lanes = &lanes,
-                     .rows = &row,
-                     .row_bytes = f->row_bytes,
-                     .sum_count = f->sums,
-                     .group = f->group};
+  hone_axis_t lanes = {.extent = f->lanes ? hone_dim_int(f->lanes)
+                                          : hone_dim_int(HONE_COST_EXTENT * (int64_t)shape->lanes)};
+  hone_axis_t row = {.extent = hone_dim_int(f->rows ? f->rows : HONE_COST_EXTENT)};
+  hone_contraction_t c = {.lanes = &lanes,
+                          .rows = &row,
+                          .row_bytes = f->row_bytes,
+                          .sum_count = f->sums,
+                          .group = f->group};
   const hone_recipe_t r = {.shape = shape};
   double scalar = f->group > 1 ? (double)(lanes.extent.k % shape->lanes * row.extent.k) : 0;
-  return (cost_of(&r, &c, (tile_t){rows, vectors}) + scalar) * f->others * f->sums / f->group;
+  return (hone_contraction_cost(&r, &c, (hone_tile_t){rows, vectors}) + scalar) * f->others *
+         f->sums / f->group;
 }
 
 static bool look_at_nest(hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_facts_t* out) {
-  contraction_t c, other;
+  hone_contraction_t c, other;
   if (!prepare_contraction(r, nest, &c)) return false;
   fill_facts(r, &c, out);
-  out->has_weight_lanes = recognise(r, &other, nest, LANES_OF_WEIGHTS) && is_tileable(r, &other) &&
+  out->has_weight_lanes = hone_contraction_recognise(r, &other, nest, HONE_LANES_OF_WEIGHTS) &&
+                          hone_contraction_is_tileable(r, &other) &&
                           !hone_dim_same(other.lanes->var, c.lanes->var);
   return true;
 }
@@ -990,8 +633,9 @@ bool hone_contraction_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
 bool hone_contraction_any(hone_kernel_t* kernel) {
   const hone_recipe_t r = {
       .kernel = kernel, .shape = &(hone_cpu_shape_t){0}, .choice = &(hone_cpu_choice_t){0}};
-  contraction_t c;
+  hone_contraction_t c;
   for (int i = 0; i < kernel->root->n_body; i++)
-    if (recognise(&r, &c, kernel->root->body[i], LANES_OF_OUTPUT)) return true;
+    if (hone_contraction_recognise(&r, &c, kernel->root->body[i], HONE_LANES_OF_OUTPUT))
+      return true;
   return false;
 }

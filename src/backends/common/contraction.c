@@ -1,0 +1,210 @@
+/* Which loops of a nest are a contraction, and where its lanes can go. */
+#include "backends/common/contraction.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tune/cost.h"
+
+static const hone_term_t* bare_load(const hone_term_t* term) {
+  while (term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST) term = term->args[0];
+  return term->kind == HONE_TERM_LOAD ? term : NULL;
+}
+
+static bool find_outs(hone_contraction_t* c, const hone_stmt_t* nest) {
+  for (const hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
+    if (c->n_outs == HONE_CONTRACTION_LOOPS || loop->is_reduction) return false;
+    c->outs[c->n_outs++] = (hone_axis_t){loop->name, loop->var, loop->extent};
+    c->body = loop;
+  }
+  return c->n_outs > 0;
+}
+
+/* The loops of the sum among the statements of the innermost output loop. */
+static bool find_sums(hone_contraction_t* c) {
+  const hone_stmt_t* sum = NULL;
+  for (int i = 0; i < c->body->n_body; i++) {
+    const hone_stmt_t* stmt = c->body->body[i];
+    if (stmt->kind == HONE_STMT_STORE) continue;
+    if (!hone_stmt_is_loop(stmt) || !stmt->is_reduction || sum) return false;
+    sum = stmt;
+  }
+  for (; sum; sum = hone_only_loop(sum)) {
+    if (c->n_sums == HONE_CONTRACTION_LOOPS) return false;
+    c->sums[c->n_sums++] = (hone_axis_t){sum->name, sum->var, sum->extent};
+    c->update = sum->body[0];
+  }
+  return c->n_sums > 0;
+}
+
+static bool find_update(hone_contraction_t* c) {
+  if (c->update->parent->n_body != 1 || c->update->kind != HONE_STMT_STORE) return false;
+  const hone_term_t* value = c->update->value;
+  if (c->update->combine != HONE_COMBINE_ADD || value->kind != HONE_TERM_PRIM ||
+      value->prim != HONE_PRIM_MUL)
+    return false;
+  c->a = bare_load(value->args[0]);
+  c->b = bare_load(value->args[1]);
+  return c->a && c->b;
+}
+
+bool hone_contraction_factor(hone_kernel_t* k, const hone_buffer_t* buffer, const hone_dim_t* index,
+                             hone_dim_t var, int64_t* out) {
+  return hone_dim_factor(hone_buffer_offset(k, buffer, index), var, out);
+}
+
+/* Makes b the operand that moves with the lanes, and weights, where both do. */
+static bool put_lanes_in_b(hone_contraction_t* c) {
+  bool in_a = hone_term_uses(c->a, c->lanes->var), in_b = hone_term_uses(c->b, c->lanes->var);
+  if (in_a && (!in_b || c->a->buffer->is_constant)) {
+    const hone_term_t* swap = c->a;
+    c->a = c->b;
+    c->b = swap;
+  }
+  return in_a || in_b;
+}
+
+/* The output loop along which the results are consecutive. */
+static bool find_lanes(hone_kernel_t* kernel, hone_contraction_t* c) {
+  const hone_stmt_t* store = c->body->body[c->body->n_body - 1];
+  if (store->kind != HONE_STMT_STORE) return false;
+  for (int i = c->n_outs - 1; i >= 0; i--) {
+    int64_t factor;
+    if (hone_contraction_factor(kernel, store->buffer, store->index, c->outs[i].var, &factor) &&
+        factor == 1)
+      c->lanes = &c->outs[i];
+  }
+  return c->lanes && put_lanes_in_b(c);
+}
+
+/* The innermost other output loop that the second operand does not see. */
+static void find_rows(hone_kernel_t* kernel, hone_contraction_t* c) {
+  int64_t stride;
+  for (int i = 0; i < c->n_outs; i++)
+    if (&c->outs[i] != c->lanes && !hone_term_uses(c->b, c->outs[i].var)) c->rows = &c->outs[i];
+  if (c->rows &&
+      hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->rows->var, &stride) &&
+      stride > 0 && stride < (1 << 24))
+    c->row_bytes = stride * (int64_t)hone_dtype_size(c->a->buffer->dtype);
+}
+
+/* Axis of b that is exactly the variable; -1: none. */
+int hone_contraction_axis(const hone_term_t* b, hone_dim_t var) {
+  for (int i = 0; i < b->buffer->rank; i++)
+    if (hone_dim_same(b->index[i], var)) return i;
+  return -1;
+}
+
+/* The longest output loop that only goes along weights, of several the innermost: they can
+ * be laid out as lanes want them, and results are put down one by one. */
+static bool find_weight_lanes(hone_contraction_t* c) {
+  const hone_term_t *a = c->a, *b = c->b;
+  for (int i = c->n_outs - 1; i >= 0; i--) {
+    bool in_a = hone_term_uses(a, c->outs[i].var), in_b = hone_term_uses(b, c->outs[i].var);
+    const hone_term_t *weights = in_a ? a : b, *other = in_a ? b : a;
+    if (in_a == in_b || !weights->buffer->is_constant || other->buffer->is_constant ||
+        !hone_dim_is_int(c->outs[i].extent) || hone_contraction_axis(weights, c->outs[i].var) < 0 ||
+        (c->lanes && c->lanes->extent.k >= c->outs[i].extent.k))
+      continue;
+    c->lanes = &c->outs[i];
+    c->a = other;
+    c->b = weights;
+  }
+  return c->lanes;
+}
+
+/* The sum whose steps are consecutive in a, else the last. */
+int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* c) {
+  int best = c->n_sums - 1;
+  for (int i = 0; i < c->n_sums - 1; i++) {
+    int64_t factor;
+    if (hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->sums[i].var, &factor) &&
+        factor == 1)
+      best = i;
+  }
+  return best;
+}
+
+/* ---- what could be laid out ---- */
+
+bool hone_contraction_uses_alone(const hone_contraction_t* c, const hone_term_t* b, int axis) {
+  if (hone_dim_is(b->index[axis], 0)) return true;
+  for (int i = 0; i < c->n_outs; i++)
+    if (hone_dim_same(b->index[axis], c->outs[i].var)) return true;
+  for (int i = 0; i < c->n_sums; i++)
+    if (hone_dim_same(b->index[axis], c->sums[i].var)) return true;
+  return false;
+}
+
+/* Whether b's elements along the lanes are, or can be laid out, side by side. */
+bool hone_contraction_could_pack(const hone_contraction_t* c) {
+  if (!c->b->buffer->is_constant || c->b->buffer->packing || !hone_dim_is_int(c->lanes->extent) ||
+      hone_contraction_axis(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
+    return false;
+  for (int i = 0; i < c->b->buffer->rank; i++)
+    if (!hone_contraction_uses_alone(c, c->b, i)) return false;
+  return true;
+}
+
+/* ---- bytes in fours ---- */
+
+/* The intrinsic for products of a and b; NULL: there is none. */
+const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
+                                             const hone_contraction_t* c) {
+  char name[64];
+  if (!shape->has_dot4 || c->update->value->dtype != HONE_I32) return NULL;
+  snprintf(name, sizeof name, "dot4_%s_%s_x%d", hone_dtype_name(c->a->buffer->dtype),
+           hone_dtype_name(c->b->buffer->dtype), shape->lanes);
+  return hone_intrinsic_find(name);
+}
+
+/* Whether sums can be taken in fours: weights that can be laid out so, and whole fours that
+ * lie side by side in the other operand. */
+bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_t* c,
+                                 int innermost) {
+  const hone_axis_t* sum = &c->sums[innermost];
+  int64_t factor;
+  return !r->choice->no_pack && hone_contraction_could_pack(c) &&
+         c->b->buffer->rank + 2 <= HONE_MAX_RANK && hone_contraction_axis(c->b, sum->var) >= 0 &&
+         hone_dim_is_int(sum->extent) && sum->extent.k % HONE_DOT_BYTES == 0 &&
+         hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &factor) &&
+         factor == 1 && hone_contraction_dot(r->shape, c);
+}
+
+int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c) {
+  int chosen = r->choice->innermost;
+  return chosen >= 1 && chosen <= c->n_sums ? chosen - 1 : hone_contraction_innermost(r->kernel, c);
+}
+
+/* Lanes that were chosen before, and moved outside of all other loops. */
+static bool find_outermost_lanes(hone_contraction_t* c) {
+  c->lanes = &c->outs[0];
+  return put_lanes_in_b(c);
+}
+
+bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,
+                                hone_lanes_at_t at) {
+  *c = (hone_contraction_t){.group = 1};
+  if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
+      !(at == HONE_LANES_OF_OUTPUT    ? find_lanes(r->kernel, c)
+        : at == HONE_LANES_OF_WEIGHTS ? find_weight_lanes(c)
+                                      : find_outermost_lanes(c)))
+    return false;
+  find_rows(r->kernel, c);
+  c->apart = hone_term_uses(c->a, c->lanes->var);
+  int64_t lanes = hone_known_extent(c->lanes->extent);
+  bool is_part = lanes && lanes < r->shape->lanes; /* of a vector, for which no instruction is */
+  if (!is_part && hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
+    c->group = HONE_DOT_BYTES;
+  c->sum_count = 1;
+  for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
+  return true;
+}
+
+/* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. */
+bool hone_contraction_is_tileable(const hone_recipe_t* r, const hone_contraction_t* c) {
+  int64_t stride;
+  return (!r->choice->no_pack && hone_contraction_could_pack(c)) ||
+         (hone_contraction_factor(r->kernel, c->b->buffer, c->b->index, c->lanes->var, &stride) &&
+          stride == 1);
+}

@@ -1,0 +1,91 @@
+/* Contractions as schedules see them, for schedule_contract.c: recognised by contraction.c,
+ * with a tile chosen by contraction_tile.c. */
+#ifndef HONE_BACKENDS_COMMON_CONTRACTION_H
+#define HONE_BACKENDS_COMMON_CONTRACTION_H
+
+#include "backends/common/schedule_impl.h"
+
+enum {
+  HONE_CONTRACTION_LOOPS = 24,
+  HONE_DOT_BYTES = 4,    /* that a dot4 adds up */
+  HONE_MANY_ROUNDS = 240 /* taken for rows or vectors whose number only a run knows */
+};
+
+/* A loop as it was found. Schedule primitives move what a loop is from one
+ * statement to another, but its name and variable stay until it is split. */
+typedef struct hone_axis {
+  const char* name;
+  hone_dim_t var, extent;
+} hone_axis_t;
+
+/* for outs… { acc = 0; for sums… { acc += a * b }; …; out = f(acc) } */
+typedef struct hone_contraction {
+  int n_outs, n_sums;
+  hone_axis_t outs[HONE_CONTRACTION_LOOPS];
+  hone_axis_t sums[HONE_CONTRACTION_LOOPS];
+  const hone_stmt_t *body, *update; /* of the innermost output loop, and the sum's store */
+  const hone_term_t *a, *b;         /* loads; b moves with the lanes */
+  const hone_axis_t *lanes, *rows;  /* among outs; rows may be NULL */
+  int64_t row_bytes;                /* from one row to the next in a; 0: not known */
+  double sum_count;                 /* products in each sum */
+  int group;                        /* of them that one instruction adds up; 1: one */
+  bool apart; /* each lane has data of its own, as channels of a depthwise convolution do */
+} hone_contraction_t;
+
+/* ---- contraction.c ---- */
+
+/* Where the lanes go. */
+typedef enum hone_lanes_at {
+  HONE_LANES_OF_OUTPUT,
+  HONE_LANES_OF_WEIGHTS,
+  HONE_LANES_OUTERMOST
+} hone_lanes_at_t;
+
+/* Whether the nest is one; `out` is good until the kernel is changed. */
+bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* out, hone_stmt_t* nest,
+                                hone_lanes_at_t at);
+/* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. */
+bool hone_contraction_is_tileable(const hone_recipe_t* r, const hone_contraction_t* c);
+/* Whether b's elements along the lanes can be laid out side by side. */
+bool hone_contraction_could_pack(const hone_contraction_t* c);
+/* Whether an axis of b goes along one loop, or none. */
+bool hone_contraction_uses_alone(const hone_contraction_t* c, const hone_term_t* b, int axis);
+/* Axis of b that is exactly the variable; -1: none. */
+int hone_contraction_axis(const hone_term_t* b, hone_dim_t var);
+/* Elements between places of the buffer that the variable's rounds reach; false: no constant. */
+bool hone_contraction_factor(hone_kernel_t* k, const hone_buffer_t* buffer, const hone_dim_t* index,
+                             hone_dim_t var, int64_t* out);
+/* The sum whose steps are consecutive in a, else the last; and that, or the one chosen. */
+int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* c);
+int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c);
+/* What adds up bytes of its operands in groups; NULL: nothing does. */
+const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
+                                             const hone_contraction_t* c);
+/* Whether it can, with that sum innermost. */
+bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_t* c,
+                                 int innermost);
+
+/* The extent; 0 where only a run knows it. */
+static inline int64_t hone_known_extent(hone_dim_t extent) {
+  return hone_dim_is_int(extent) ? extent.k : 0;
+}
+
+/* ---- contraction_tile.c ---- */
+
+/* Of the output, in registers. */
+typedef struct hone_tile {
+  int rows, vectors;
+} hone_tile_t;
+
+hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction_t* c);
+/* Cycles for one step of the sums of all tiles. */
+double hone_contraction_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t);
+/* Vectors along all lanes. */
+int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_t* c);
+/* Steps of the innermost sum, where that is a window to be written out; else 0. */
+int64_t hone_contraction_window(const hone_contraction_t* c);
+/* The extent when all sizes are as small as they can be, one at least. HONE_MANY_ROUNDS
+ * when that is one. */
+int64_t hone_likely_extent(hone_kernel_t* kernel, hone_dim_t extent);
+
+#endif

@@ -1,0 +1,144 @@
+/* The tile of a contraction that is kept in registers, by a model of what its steps cost. */
+#include "backends/common/contraction.h"
+
+/* Elements whose addresses differ by a multiple of this share a set of the first
+ * cache, which has as many ways as it has such pieces. */
+enum { WAY_BYTES = 4096, USUAL_WAYS = 8 };
+
+/* Whether so many rows at once drive one another out of the first cache: they are
+ * a large power of two apart, and two ways are left to everything else. */
+static bool evicts_itself(const hone_cpu_shape_t* shape, int64_t row_bytes, int rows) {
+  int64_t common = row_bytes & -row_bytes; /* the power of two in it */
+  int64_t sets = common >= WAY_BYTES ? 1 : common ? WAY_BYTES / common : WAY_BYTES;
+  int64_t ways = shape->first_cache / WAY_BYTES > 2 ? shape->first_cache / WAY_BYTES : USUAL_WAYS;
+  return rows > sets * (ways - 2);
+}
+
+/* Cycles that a vector of weights takes to arrive: more, where those of a block
+ * of lanes, read again for each tile of rows, find no room in the second cache. */
+static double vector_cycles(const hone_cpu_shape_t* shape, double sums, int vectors) {
+  enum { USUAL_ROOM = 1 << 20, NEAR = 32, FAR = 4 }; /* lanes a cycle */
+  double bytes = sums * vectors * shape->lanes * (double)sizeof(float);
+  double room = shape->second_cache > 0 ? (double)shape->second_cache : USUAL_ROOM;
+  return (double)shape->lanes / (bytes > 0.75 * room ? FAR : NEAR);
+}
+
+/* Cycles of arithmetic for one step of the sum; of bytes in fours, with widening them. */
+static double step_arithmetic(const hone_contraction_t* c, int rows, int vectors) {
+  return c->group == 1 ? rows * vectors / 2.0 : rows * vectors + 0.5 * rows + 0.75 * vectors;
+}
+
+/* Rounds of the innermost sum that are written out: a window of few steps over data of the lanes'
+ * own, whose places are then loaded once for all rows that see them. */
+int64_t hone_contraction_window(const hone_contraction_t* c) {
+  enum { MOST_STEPS = 7 };
+  int64_t steps = c->apart && c->n_sums ? hone_known_extent(c->sums[c->n_sums - 1].extent) : 0;
+  return steps <= MOST_STEPS ? steps : 0;
+}
+
+/* What one step of the sum over a tile loads. */
+static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
+                         int vectors) {
+  double steps = (double)hone_contraction_window(c);
+  if (steps > 0) return ((rows - 1 + steps) / steps + 1) * vectors;
+  return rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors;
+}
+
+/* Cycles for one step of the sum over a tile, with two loads a cycle, and four cycles until a
+ * result can be added to again. Vectors of weights come from the second cache, so that what they
+ * take shows a little even where arithmetic is the limit: of tiles that are equally fast else,
+ * the one with more rows for each vector is better. */
+static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
+                          int vectors) {
+  double arithmetic = step_arithmetic(c, rows, vectors);
+  double loads = step_loads(shape, c, rows, vectors) / 2;
+  double cycles = arithmetic > loads ? arithmetic : loads;
+  return (cycles > 4 ? cycles : 4) +
+         vectors * vector_cycles(shape, c->sum_count / c->group, vectors);
+}
+
+enum { FEW_SYMBOLS = 64, MOST_ROWS = 16, MOST_VECTORS = 4 };
+
+/* The extent when all sizes are as small as they can be, one at least: a factor
+ * that is always there. HONE_MANY_ROUNDS when there is none. */
+int64_t hone_likely_extent(hone_kernel_t* kernel, hone_dim_t extent) {
+  int64_t values[FEW_SYMBOLS];
+  if (hone_dim_is_int(extent)) return extent.k;
+  int count = hone_dims_symbol_count(kernel->dims);
+  if (count > FEW_SYMBOLS) return HONE_MANY_ROUNDS;
+  for (int i = 0; i < count; i++) {
+    int64_t least = hone_dims_symbol(kernel->dims, i)->min;
+    values[i] = least < 1 ? 1 : least;
+  }
+  int64_t extent_then = hone_dim_eval(extent, values);
+  return extent_then > 1 ? extent_then : HONE_MANY_ROUNDS;
+}
+
+/* Vectors along the lanes, the last of which may be part of one unless sums go in fours. */
+int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_t* c) {
+  int64_t lanes = hone_likely_extent(r->kernel, c->lanes->extent), each = r->shape->lanes;
+  if (c->group > 1 && lanes >= each) return lanes / each;
+  return (lanes + each - 1) / each;
+}
+
+/* Cycles for one step of the sums of a tile's vectors in all rows. */
+static double rows_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
+  int64_t rows = c->rows ? hone_likely_extent(r->kernel, c->rows->extent) : HONE_MANY_ROUNDS;
+  int64_t blocks = rows / t.rows;
+  double cost = (double)blocks * step_cycles(r->shape, c, t.rows, t.vectors);
+  /* A rest whose number of rows only a run knows is summed up in memory. */
+  double factor = c->rows && hone_dim_is_int(c->rows->extent) ? 1 : 2;
+  if (rows % t.rows) cost += factor * step_cycles(r->shape, c, (int)(rows % t.rows), t.vectors);
+  return cost;
+}
+
+/* The best tile of so many vectors. */
+static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t* c, int vectors,
+                               double* out_cost) {
+  int64_t most = !c->rows ? 1 : hone_dim_is_int(c->rows->extent) ? c->rows->extent.k : MOST_ROWS;
+  hone_tile_t best = {1, vectors};
+  *out_cost = rows_cost(r, c, best);
+  for (int rows = 2; rows <= most && rows <= MOST_ROWS; rows++) {
+    hone_tile_t t = {rows, vectors};
+    if (c->apart && hone_known_extent(c->rows->extent) % rows) continue;
+    if (rows * vectors + vectors + 1 > r->shape->registers) break;
+    double cost = rows_cost(r, c, t);
+    if (cost >= *out_cost * 0.999) continue;
+    best = t;
+    *out_cost = cost;
+  }
+  return best;
+}
+
+/* Data of the lanes' own comes a line of the cache at a time: tiles of parts of lines
+ * read those more than once. */
+static double line_factor(const hone_recipe_t* r, const hone_contraction_t* c, int vectors) {
+  enum { LINE = 64 };
+  bool has_parts = vectors * r->shape->lanes * (int)sizeof(float) % LINE != 0;
+  return c->apart && has_parts ? 1.1 : 1;
+}
+
+/* Of all lanes: what tiles leave over has a tile of its own, or, where only a run
+ * knows how much that is, is done one after the other. */
+double hone_contraction_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
+  int64_t vectors = hone_contraction_vectors(r, c);
+  double cost = rows_cost(r, c, t), rest_cost = 0;
+  int64_t blocks = vectors / t.vectors, rest = vectors % t.vectors;
+  if (!hone_dim_is_int(c->lanes->extent)) return cost * ((double)blocks + 1.5 * (double)rest);
+  if (rest) choose_rows(r, c, (int)rest, &rest_cost);
+  return cost * (double)blocks + rest_cost;
+}
+
+hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction_t* c) {
+  int64_t most = hone_contraction_vectors(r, c);
+  double cost, best_cost = 0;
+  hone_tile_t best = {0};
+  for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
+    hone_tile_t t = choose_rows(r, c, vectors, &cost);
+    cost = hone_contraction_cost(r, c, t) * line_factor(r, c, vectors);
+    if (best.rows && cost >= best_cost * 0.999) continue;
+    best = t;
+    best_cost = cost;
+  }
+  return best;
+}
