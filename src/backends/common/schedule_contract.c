@@ -120,11 +120,11 @@ static hone_stmt_t* deepest(hone_stmt_t* loop) {
   return loop;
 }
 
-/* Writes out some rounds of the innermost sum, or all of a window's. */
+/* Writes out some rounds of the innermost sum, or all of a short one's. */
 static void unroll_sum(hone_recipe_t* r, const char* sum) {
   char part[NAME];
   int rounds = r->choice->sum_unroll;
-  if (r->has_window && rounds < 2) {
+  if (r->is_short && rounds < 2) {
     hone_recipe_did(r, hone_sched_unroll(r->kernel, sum));
     return;
   }
@@ -393,6 +393,15 @@ static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, hone_contraction
   return true;
 }
 
+/* Whether the innermost of several sums over whole vectors has so few steps that counting
+ * them shows. */
+static bool is_short(const hone_recipe_t* r, const hone_contraction_t* c) {
+  enum { FEW = 9 };
+  int64_t steps = hone_known_extent(c->sums[c->n_sums - 1].extent);
+  return c->n_sums > 1 && c->group == 1 && steps > 1 && steps <= FEW &&
+         hone_known_extent(c->lanes->extent) >= r->shape->lanes;
+}
+
 /* Tiles of the blocks that the lanes, which are the outermost loop, are cut into. What
  * these leave over stands behind in a nest of its own, and gets tiles of its own. */
 static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t tile) {
@@ -406,7 +415,7 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
       c->group > 1 ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
   if (!copy_name(tail, c->lanes->name, ".t") || !copy_name(cuts.lanes, c->lanes->name, "")) return;
   if (!is_block && !cut_lanes(r, c, lanes * tile.vectors, &cuts)) return;
-  r->has_window = hone_contraction_window(c) > 1;
+  r->is_short = is_short(r, c);
   cut_rows(r, c, tile.rows, cuts.rows_outer, cuts.rows);
   if (!arrange(r, c, &cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts.lanes);

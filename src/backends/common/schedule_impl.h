@@ -12,7 +12,7 @@ typedef struct hone_recipe {
   const hone_cpu_choice_t* choice;
   /* Of the contraction that is being scheduled: what adds up the innermost sum; NULL: a loop. */
   const hone_intrinsic_t* dot;
-  bool has_window;      /* and that is a window of few steps, to be written out */
+  bool is_short;        /* and that has few steps, to be written out */
   hone_status_t status; /* out of memory: nothing more is done */
 } hone_recipe_t;
 
