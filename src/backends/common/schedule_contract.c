@@ -247,12 +247,13 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
   if (main) schedule_tile(r, main, deepest(main));
 }
 
-/* More bytes of weights than of the other operand, or than can be told: each
- * thread takes weights of its own. */
+/* More weights than elements of the other operand, at its smallest where only a run
+ * knows: each thread takes weights of its own. */
 static bool weights_are_larger(hone_kernel_t* kernel, const hone_contraction_t* c) {
   hone_dim_t a = hone_dim_product(kernel->dims, c->a->buffer->rank, c->a->buffer->dims);
   hone_dim_t b = hone_dim_product(kernel->dims, c->b->buffer->rank, c->b->buffer->dims);
-  if (!hone_dim_is_int(a) && c->b->buffer->is_constant) return true;
+  if (!hone_dim_is_int(a) && c->b->buffer->is_constant)
+    return hone_dim_min_value(b) > hone_dim_min_value(a);
   return hone_dim_min_value(b) > hone_dim_max_value(a) ||
          (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
 }
@@ -262,12 +263,13 @@ static bool lanes_go_first(const hone_recipe_t* r, const hone_contraction_t* c) 
   return r->choice->order == HONE_LANES_ORDER_FIRST;
 }
 
-/* Rounds of the loops of the output around lanes and rows; 0: not hone_known_extent. */
+/* Rounds of the loops of the output around lanes and rows; of those that only a run knows one,
+ * as a batch may well have. */
 static int64_t count_others(const hone_contraction_t* c) {
   int64_t rounds = 1;
   for (int i = 0; i < c->n_outs; i++)
-    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows)
-      rounds *= hone_known_extent(c->outs[i].extent);
+    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows && hone_dim_is_int(c->outs[i].extent))
+      rounds *= c->outs[i].extent.k;
   return rounds;
 }
 
@@ -280,7 +282,7 @@ static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, i
   int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, others = count_others(c),
           best = 0;
   int64_t cache = r->shape->second_cache > 0 ? r->shape->second_cache : USUAL_CACHE;
-  if (!rows || !others || others >= ENOUGH_BLOCKS || !c->row_bytes) return 0;
+  if (!rows || others >= ENOUGH_BLOCKS || !c->row_bytes) return 0;
   for (int64_t block = ENOUGH_TILES * tile_rows; block * ENOUGH_BLOCKS <= rows; block++)
     if (rows % block == 0 && block * c->row_bytes * PART <= cache) best = block;
   return best;
