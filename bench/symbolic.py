@@ -32,17 +32,11 @@ class Range(typing.NamedTuple):
     feeds: typing.Callable
 
 
-def sentence(random, length):
-    return {"input_ids": random.integers(0, 30522, (1, length)),
-            "attention_mask": np.ones((1, length), np.int64),
-            "token_type_ids": np.zeros((1, length), np.int64),
-            "position_ids": np.arange(length)[None]}
-
-
 RANGES = {
     "mobilenet_v2": Range("batch", 64, [], workloads.image),
     "resnet50": Range("batch", 64, [], workloads.image),
-    "bert_base": Range("length", 512, ["--dim", "batch=1"], sentence),
+    "bert_base": Range("length", 512, ["--dim", "batch=1"],
+                       lambda random, length: workloads.sentence(random, 1, length)),
 }
 
 

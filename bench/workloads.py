@@ -22,11 +22,11 @@ def image(random, batch):
     return {"image": random.standard_normal((batch, 3, 224, 224), np.float32)}
 
 
-def sentence(random, batch):
-    return {"input_ids": random.integers(0, 30522, (batch, LENGTH)),
-            "attention_mask": np.ones((batch, LENGTH), np.int64),
-            "token_type_ids": np.zeros((batch, LENGTH), np.int64),
-            "position_ids": np.tile(np.arange(LENGTH), (batch, 1))}
+def sentence(random, batch, length=LENGTH):
+    return {"input_ids": random.integers(0, 30522, (batch, length)),
+            "attention_mask": np.ones((batch, length), np.int64),
+            "token_type_ids": np.zeros((batch, length), np.int64),
+            "position_ids": np.tile(np.arange(length), (batch, 1))}
 
 
 class Network(typing.NamedTuple):

@@ -2,14 +2,8 @@
 #include "backends/common/contraction.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "tune/cost.h"
-
-static const hone_term_t* bare_load(const hone_term_t* term) {
-  while (term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST) term = term->args[0];
-  return term->kind == HONE_TERM_LOAD ? term : NULL;
-}
 
 static bool find_outs(hone_contraction_t* c, const hone_stmt_t* nest) {
   for (const hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
@@ -43,8 +37,8 @@ static bool find_update(hone_contraction_t* c) {
   if (c->update->combine != HONE_COMBINE_ADD || value->kind != HONE_TERM_PRIM ||
       value->prim != HONE_PRIM_MUL)
     return false;
-  c->a = bare_load(value->args[0]);
-  c->b = bare_load(value->args[1]);
+  c->a = hone_bare_load(value->args[0]);
+  c->b = hone_bare_load(value->args[1]);
   return c->a && c->b;
 }
 

@@ -82,8 +82,6 @@ hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction
 double hone_contraction_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t);
 /* Vectors along all lanes. */
 int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_t* c);
-/* Steps of the innermost sum, where that is a window to be written out; else 0. */
-int64_t hone_contraction_window(const hone_contraction_t* c);
 /* The extent when all sizes are as small as they can be, one at least. HONE_MANY_ROUNDS
  * when that is one. */
 int64_t hone_likely_extent(hone_kernel_t* kernel, hone_dim_t extent);

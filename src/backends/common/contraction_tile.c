@@ -30,7 +30,7 @@ static double step_arithmetic(const hone_contraction_t* c, int rows, int vectors
 
 /* Rounds of the innermost sum that are written out: a window of few steps over data of the lanes'
  * own, whose places are then loaded once for all rows that see them. */
-int64_t hone_contraction_window(const hone_contraction_t* c) {
+static int64_t window_steps(const hone_contraction_t* c) {
   enum { MOST_STEPS = 7 };
   int64_t steps = c->apart && c->n_sums ? hone_known_extent(c->sums[c->n_sums - 1].extent) : 0;
   return steps <= MOST_STEPS ? steps : 0;
@@ -39,7 +39,7 @@ int64_t hone_contraction_window(const hone_contraction_t* c) {
 /* What one step of the sum over a tile loads. */
 static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
                          int vectors) {
-  double steps = (double)hone_contraction_window(c);
+  double steps = (double)window_steps(c);
   if (steps > 0) return ((rows - 1 + steps) / steps + 1) * vectors;
   return rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors;
 }

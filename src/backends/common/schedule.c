@@ -1,6 +1,7 @@
 /* Which recipe a kernel gets. */
 #include "backends/common/schedule.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/common/schedule_impl.h"
@@ -23,6 +24,16 @@ bool hone_stmt_is_loop(const hone_stmt_t* stmt) { return stmt->kind == HONE_STMT
 
 hone_stmt_t* hone_only_loop(const hone_stmt_t* stmt) {
   return stmt->n_body == 1 && hone_stmt_is_loop(stmt->body[0]) ? stmt->body[0] : NULL;
+}
+
+const hone_term_t* hone_bare_load(const hone_term_t* term) {
+  while (term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST) term = term->args[0];
+  return term->kind == HONE_TERM_LOAD ? term : NULL;
+}
+
+bool hone_loop_name(char out[HONE_LOOP_NAME], const char* name, const char* suffix) {
+  int n = snprintf(out, HONE_LOOP_NAME, "%s%s", name, suffix);
+  return n > 0 && n < HONE_LOOP_NAME;
 }
 
 static void visit_term(hone_kernel_t* kernel, const hone_term_t* term,

@@ -17,7 +17,7 @@
 #include "loop/access.h"
 #include "tune/cost.h"
 
-enum { MAX_LOOPS = 24, MAX_PARTS = 24, NAME = 128 };
+enum { MAX_LOOPS = 24, MAX_PARTS = 24 };
 
 typedef struct chain {
   int n_outs;
@@ -42,9 +42,7 @@ static const hone_stmt_t* find_product(const hone_stmt_t* stmt) {
 }
 
 static const hone_term_t* factor(const hone_stmt_t* product, int side) {
-  const hone_term_t* term = product->value->args[side];
-  while (term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST) term = term->args[0];
-  return term->kind == HONE_TERM_LOAD ? term : NULL;
+  return hone_bare_load(product->value->args[side]);
 }
 
 static bool is_nest_of_stores(const hone_stmt_t* stmt) {
@@ -102,11 +100,6 @@ static bool recognise(chain_t* c, hone_stmt_t* nest) {
 }
 
 /* ---- blocks of rows ---- */
-
-static bool copy_name(char out[NAME], const char* name, const char* suffix) {
-  int n = snprintf(out, NAME, "%s%s", name, suffix);
-  return n > 0 && n < NAME;
-}
 
 /* Puts the loop over rows inside of the others. */
 static bool move_rows_in(hone_recipe_t* r, const chain_t* c) {
@@ -197,9 +190,9 @@ static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block) {
 /* A map or reduction over the rows: all loops but that of the lanes go around. */
 static void make_lanes_inside(hone_recipe_t* r, hone_stmt_t* part) {
   const char* names[MAX_LOOPS];
-  char lanes[NAME];
+  char lanes[HONE_LOOP_NAME];
   int n = 0;
-  if (!copy_name(lanes, part->name, "") || !hone_dim_is_int(part->extent)) return;
+  if (!hone_loop_name(lanes, part->name, "") || !hone_dim_is_int(part->extent)) return;
   int64_t vectors = part->extent.k / r->shape->lanes;
   for (hone_stmt_t* loop = hone_only_loop(part); loop && n < MAX_LOOPS - 1;
        loop = hone_only_loop(loop))
@@ -210,10 +203,10 @@ static void make_lanes_inside(hone_recipe_t* r, hone_stmt_t* part) {
 }
 
 static void schedule_parts(hone_recipe_t* r, hone_stmt_t* block, int first) {
-  char names[MAX_PARTS + 1][NAME];
+  char names[MAX_PARTS + 1][HONE_LOOP_NAME];
   int n = 0;
   for (int i = first; i < block->n_body && n <= MAX_PARTS; i++)
-    if (hone_stmt_is_loop(block->body[i])) copy_name(names[n++], block->body[i]->name, "");
+    if (hone_stmt_is_loop(block->body[i])) hone_loop_name(names[n++], block->body[i]->name, "");
   for (int i = 0; i < n && !r->status; i++) {
     hone_stmt_t* part = hone_kernel_find_loop(r->kernel, names[i]);
     if (!part || (find_product(part) && hone_schedule_contract(r, part))) continue;
@@ -230,11 +223,11 @@ static int64_t rows_at_once(const hone_recipe_t* r, hone_dim_t extent) {
 
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   chain_t c;
-  char rows[NAME], inner[NAME], outer[NAME];
+  char rows[HONE_LOOP_NAME], inner[HONE_LOOP_NAME], outer[HONE_LOOP_NAME];
   if (!recognise(&c, nest)) return false;
   int64_t block = rows_at_once(r, c.rows->extent);
-  if (block == 0 || !copy_name(rows, c.rows->name, "") || !copy_name(inner, rows, ".i") ||
-      !copy_name(outer, rows, ".o") || !move_rows_in(r, &c))
+  if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !hone_loop_name(inner, rows, ".i") ||
+      !hone_loop_name(outer, rows, ".o") || !move_rows_in(r, &c))
     return false;
   hone_stmt_t* parent = hone_kernel_find_loop(r->kernel, rows)->parent;
   int position = hone_stmt_position(hone_kernel_find_loop(r->kernel, rows));

@@ -7,8 +7,6 @@
 #include "backends/common/contraction.h"
 #include "tune/cost.h"
 
-enum { NAME = 128 };
-
 /* ---- laying out ---- */
 
 /* A loop of the output that goes along both operands: each round has a product of
@@ -83,11 +81,6 @@ static void order_sums(hone_recipe_t* r, hone_contraction_t* c) {
 
 /* ---- doing ---- */
 
-static bool copy_name(char out[NAME], const char* name, const char* suffix) {
-  int n = snprintf(out, NAME, "%s%s", name, suffix);
-  return n > 0 && n < NAME;
-}
-
 /* A vector's lanes, or what an instruction does for each of them. */
 static void make_vector(hone_recipe_t* r, const char* name, const hone_intrinsic_t* dot) {
   hone_recipe_did(r, dot ? hone_sched_tensorize(r->kernel, name, dot->name)
@@ -97,8 +90,8 @@ static void make_vector(hone_recipe_t* r, const char* name, const hone_intrinsic
 /* Cuts the loop over lanes of one part of the tile into vectors, the last of which may
  * be part of one. */
 static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrinsic_t* dot) {
-  char name[NAME], part[NAME];
-  if (!copy_name(name, loop->name, "")) return;
+  char name[HONE_LOOP_NAME], part[HONE_LOOP_NAME];
+  if (!hone_loop_name(name, loop->name, "")) return;
   if (hone_dim_is(loop->extent, 1)) {
     hone_recipe_did(r, hone_sched_unroll(r->kernel, name));
     return;
@@ -109,9 +102,9 @@ static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrins
   }
   if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_PEEL)))
     return;
-  if (copy_name(part, name, ".i")) make_vector(r, part, dot);
-  if (copy_name(part, name, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
-  if (copy_name(part, name, ".t") && hone_kernel_find_loop(r->kernel, part))
+  if (hone_loop_name(part, name, ".i")) make_vector(r, part, dot);
+  if (hone_loop_name(part, name, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
+  if (hone_loop_name(part, name, ".t") && hone_kernel_find_loop(r->kernel, part))
     hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
 }
 
@@ -122,15 +115,14 @@ static hone_stmt_t* deepest(hone_stmt_t* loop) {
 
 /* Writes out some rounds of the innermost sum, or all of a short one's. */
 static void unroll_sum(hone_recipe_t* r, const char* sum) {
-  char part[NAME];
+  char part[HONE_LOOP_NAME];
   int rounds = r->choice->sum_unroll;
-  if (r->is_short && rounds < 2) {
-    hone_recipe_did(r, hone_sched_unroll(r->kernel, sum));
+  if (rounds < 2) {
+    if (r->is_short) hone_recipe_did(r, hone_sched_unroll(r->kernel, sum));
     return;
   }
-  if (rounds < 2) return;
   if (hone_recipe_did(r, hone_sched_split(r->kernel, sum, rounds, HONE_TAIL_EXACT)) &&
-      copy_name(part, sum, ".i"))
+      hone_loop_name(part, sum, ".i"))
     hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
 }
 
@@ -140,16 +132,16 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   const char* names[HONE_CONTRACTION_LOOPS];
   hone_stmt_t *rows = has_rows ? part : NULL, *lanes = has_rows ? hone_only_loop(part) : part;
   if (!lanes) return;
-  char rows_name[NAME] = "", lanes_name[NAME], sum_name[NAME] = "";
-  if (rows && !copy_name(rows_name, rows->name, "")) return;
-  if (!copy_name(lanes_name, lanes->name, "")) return;
+  char rows_name[HONE_LOOP_NAME] = "", lanes_name[HONE_LOOP_NAME], sum_name[HONE_LOOP_NAME] = "";
+  if (rows && !hone_loop_name(rows_name, rows->name, "")) return;
+  if (!hone_loop_name(lanes_name, lanes->name, "")) return;
   int n = 0;
   for (hone_stmt_t* sum = hone_only_loop(lanes); sum && n < HONE_CONTRACTION_LOOPS - 2;
        sum = hone_only_loop(sum))
     names[n++] = sum->name;
   bool has_sums = n > 0;
   const char* group = has_sums && r->dot ? names[--n] : NULL;
-  if (n > 0 && !copy_name(sum_name, names[n - 1], "")) return;
+  if (n > 0 && !hone_loop_name(sum_name, names[n - 1], "")) return;
   if (rows) names[n++] = rows_name;
   names[n++] = lanes_name;
   if (group) names[n++] = group;
@@ -164,8 +156,8 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
 static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes) {
   hone_stmt_t* outer = rows ? rows->parent : lanes->parent;
   int position = hone_stmt_position(rows ? rows : lanes), before = outer->n_body;
-  char rows_name[NAME] = "";
-  if (rows && !copy_name(rows_name, rows->name, "")) return;
+  char rows_name[HONE_LOOP_NAME] = "";
+  if (rows && !hone_loop_name(rows_name, rows->name, "")) return;
   if (!hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name))) return;
   if (rows && !hone_recipe_did(r, hone_sched_distribute(r->kernel, rows_name))) return;
   int parts = outer->n_body - before + 1;
@@ -198,8 +190,8 @@ static int64_t smaller(int64_t rows) {
 /* The rows that tiles of `rows` leave over: a tile of their own, or, where only a
  * run knows how many there are, smaller and smaller ones. */
 static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
-  char name[NAME];
-  if (hone_dim_is_int(tail->extent) || rows < 2 || !copy_name(name, tail->name, ""))
+  char name[HONE_LOOP_NAME];
+  if (hone_dim_is_int(tail->extent) || rows < 2 || !hone_loop_name(name, tail->name, ""))
     schedule_tile(r, tail, deepest(tail));
   else
     schedule_block(r, deepest(tail), name, smaller(rows));
@@ -209,15 +201,16 @@ static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
  * evenly between two. Gives whether it is done. */
 static bool even_out(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
   enum { FEW = 2, LEAST = 5 };
-  char part[NAME];
+  char part[HONE_LOOP_NAME];
   int64_t extent = hone_known_extent(loop->extent), rest = extent % rows;
   if (rows < LEAST || extent <= 2 * rows || rest < 1 || rest > FEW) return false;
   const char* base = loop->name;
   const int64_t at = extent - rows - rest, heights[] = {rows, (rows + rest + 1) / 2};
   if (!hone_recipe_did(r, hone_sched_partition(r->kernel, base, 1, &at))) return false;
   for (int i = 1; i >= 0; i--) {
-    hone_stmt_t* rounds =
-        copy_name(part, base, i ? ".p1" : ".p0") ? hone_kernel_find_loop(r->kernel, part) : NULL;
+    hone_stmt_t* rounds = hone_loop_name(part, base, i ? ".p1" : ".p0")
+                              ? hone_kernel_find_loop(r->kernel, part)
+                              : NULL;
     if (rounds) schedule_block(r, deepest(rounds), part, heights[i]);
   }
   return true;
@@ -227,7 +220,7 @@ static bool even_out(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
  * the loop lanes.i, directly around the rows' loop. */
 static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
                            int64_t rows) {
-  char name[NAME];
+  char name[HONE_LOOP_NAME];
   hone_stmt_t* loop = rows_name ? hone_kernel_find_loop(r->kernel, rows_name) : NULL;
   if (loop && even_out(r, loop, rows)) return;
   if (!loop) {
@@ -241,7 +234,7 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
   hone_stmt_t* tail = has_tail ? parent->body[position + 1] : NULL;
   hone_stmt_t* main = hone_only_loop(parent->body[position]);
   if (!main && hone_stmt_is_loop(parent->body[position])) main = parent->body[position];
-  if (copy_name(name, rows_name, ".i") && hone_kernel_find_loop(r->kernel, name))
+  if (hone_loop_name(name, rows_name, ".i") && hone_kernel_find_loop(r->kernel, name))
     main = hone_kernel_find_loop(r->kernel, name);
   if (tail && hone_stmt_is_loop(tail)) schedule_tail(r, tail, rows);
   if (main) schedule_tile(r, main, deepest(main));
@@ -289,8 +282,8 @@ static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, i
 }
 
 /* Cuts the rows into blocks, rows.o around rows.i, which are the rows from then on. */
-static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows, char outer[NAME],
-                     char inner[NAME]) {
+static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
+                     char outer[HONE_LOOP_NAME], char inner[HONE_LOOP_NAME]) {
   int64_t block = r->choice->block;
   if (c->apart)
     block = tile_rows;
@@ -298,8 +291,8 @@ static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
     block = find_block(r, c, tile_rows);
   *outer = 0;
   if (block < tile_rows || block < 2 || !c->rows || !hone_dim_is_int(c->rows->extent) ||
-      c->rows->extent.k <= block || !copy_name(inner, c->rows->name, ".i") ||
-      !copy_name(outer, c->rows->name, ".o"))
+      c->rows->extent.k <= block || !hone_loop_name(inner, c->rows->name, ".i") ||
+      !hone_loop_name(outer, c->rows->name, ".o"))
     return;
   if (!hone_recipe_did(r, hone_sched_split(r->kernel, c->rows->name, block, HONE_TAIL_EXACT))) {
     *outer = 0;
@@ -312,7 +305,8 @@ static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
 
 /* The loops of one nest of tiles, by name; "" where there is none. */
 typedef struct cuts {
-  char lanes_outer[NAME], lanes[NAME], rows_outer[NAME], rows[NAME];
+  char lanes_outer[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME], rows_outer[HONE_LOOP_NAME],
+      rows[HONE_LOOP_NAME];
 } cuts_t;
 
 /* lanes_outer { others { rows { lanes } } }, or lanes_outer inside of the others, blocks of
@@ -360,12 +354,12 @@ static const hone_stmt_t* first_sum(const hone_stmt_t* stmt) {
  * first tile needs them. So the tiles of the block before ask for them, line by line. */
 static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
   enum { LEAST_STEPS = 2, MOST_STEPS = 64 };
-  char steps[NAME];
+  char steps[HONE_LOOP_NAME];
   const hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
   const hone_stmt_t* sum = block ? first_sum(block) : NULL;
   bool is_near = *cuts->rows_outer; /* read again for each block of rows */
   if (!sum || is_near || !c->b->buffer->is_constant || !hone_dim_is_int(sum->extent) ||
-      !copy_name(steps, sum->name, ".o"))
+      !hone_loop_name(steps, sum->name, ".o"))
     return;
   int64_t tiles = count_tiles(r->kernel, sum, block), each = MOST_STEPS;
   while (each > 1 && (each > tiles || sum->extent.k % each)) each /= 2;
@@ -377,8 +371,8 @@ static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_
 
 /* Cuts the lanes, which are the outermost loop, into blocks. */
 static bool cut_lanes(hone_recipe_t* r, const hone_contraction_t* c, int64_t block, cuts_t* cuts) {
-  return copy_name(cuts->lanes, c->lanes->name, ".i") &&
-         copy_name(cuts->lanes_outer, c->lanes->name, ".o") &&
+  return hone_loop_name(cuts->lanes, c->lanes->name, ".i") &&
+         hone_loop_name(cuts->lanes_outer, c->lanes->name, ".o") &&
          hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL));
 }
 
@@ -408,14 +402,16 @@ static bool is_short(const hone_recipe_t* r, const hone_contraction_t* c) {
  * these leave over stands behind in a nest of its own, and gets tiles of its own. */
 static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t tile) {
   cuts_t cuts = {.lanes_outer = ""};
-  char tail[NAME];
+  char tail[HONE_LOOP_NAME];
   int64_t lanes = r->shape->lanes, extent = hone_known_extent(c->lanes->extent);
   /* A single lane is no vector, so it does not go with others. */
   if (extent > lanes && extent % lanes == 1 && tile.vectors > extent / lanes)
     tile.vectors = (int)(extent / lanes);
   bool is_block =
       c->group > 1 ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
-  if (!copy_name(tail, c->lanes->name, ".t") || !copy_name(cuts.lanes, c->lanes->name, "")) return;
+  if (!hone_loop_name(tail, c->lanes->name, ".t") ||
+      !hone_loop_name(cuts.lanes, c->lanes->name, ""))
+    return;
   if (!is_block && !cut_lanes(r, c, lanes * tile.vectors, &cuts)) return;
   r->is_short = is_short(r, c);
   cut_rows(r, c, tile.rows, cuts.rows_outer, cuts.rows);
@@ -430,10 +426,10 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
 }
 
 /* Cuts the innermost sum into what an instruction adds up, and the steps around that. */
-static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[NAME]) {
+static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[HONE_LOOP_NAME]) {
   hone_axis_t* sum = &c->sums[c->n_sums - 1];
   const hone_intrinsic_t* dot = c->group > 1 ? hone_contraction_dot(r->shape, c) : NULL;
-  if (!dot || !copy_name(steps, sum->name, ".o") ||
+  if (!dot || !hone_loop_name(steps, sum->name, ".o") ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, c->group, HONE_TAIL_EXACT)))
     return;
   r->dot = dot;
@@ -441,7 +437,8 @@ static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[NAME]
 }
 
 /* Whether b's elements along the lanes are consecutive, if need be after packing. */
-static bool lay_out(hone_recipe_t* r, hone_contraction_t* c, int64_t block, char grouped[NAME]) {
+static bool lay_out(hone_recipe_t* r, hone_contraction_t* c, int64_t block,
+                    char grouped[HONE_LOOP_NAME]) {
   int64_t stride;
   order_sums(r, c);
   if (c->group > 1 && !hone_contraction_is_grouped(r, c, c->n_sums - 1)) c->group = 1;
@@ -555,7 +552,7 @@ static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, hone_contra
 
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   hone_contraction_t c;
-  char grouped[NAME];
+  char grouped[HONE_LOOP_NAME];
   r->dot = NULL;
   if (!prepare_contraction(r, nest, &c)) return false;
   hone_tile_t tile = find_tile(r, &c);

@@ -23,6 +23,11 @@ bool hone_recipe_did(hone_recipe_t* r, hone_status_t status);
 /* The loop that is all there is in the body; NULL otherwise. */
 hone_stmt_t* hone_only_loop(const hone_stmt_t* stmt);
 bool hone_stmt_is_loop(const hone_stmt_t* stmt);
+/* The load whose element the term is, but for casts; NULL: it is more than that. */
+const hone_term_t* hone_bare_load(const hone_term_t* term);
+/* The name of a part of a loop, "i" ".o"; false where it does not fit. */
+enum { HONE_LOOP_NAME = 128 };
+bool hone_loop_name(char out[HONE_LOOP_NAME], const char* name, const char* suffix);
 /* Calls visit for the offset of each load and store inside. */
 void hone_visit_offsets(hone_kernel_t* kernel, hone_stmt_t* stmt,
                         void (*visit)(void* self, hone_dim_t offset), void* self);
