@@ -115,6 +115,8 @@ static hone_status_t check_names(int count, const char* const* list) {
   return NULL;
 }
 
+enum { MAX_REPEATS = 64 };
+
 /* One run of one pass. */
 typedef struct slot {
   const hone_pass_t* pass;
@@ -172,7 +174,8 @@ static bool must_verify(const hone_pass_options_t* options) {
 }
 
 static hone_status_t run_one(hone_graph_t* graph, const slot_t* slot,
-                             const hone_pass_options_t* options, hone_pass_report_t* report) {
+                             const hone_pass_options_t* options, hone_pass_report_t* report,
+                             bool* out_repeat) {
   hone_pass_context_t context = {.pass = slot->pass,
                                  .options = options,
                                  .phase = slot->phase,
@@ -187,7 +190,29 @@ static hone_status_t run_one(hone_graph_t* graph, const slot_t* slot,
     context.result->duration_ns = now_ns() - start;
     context.result->nodes_after = hone_graph_node_count(graph);
   }
+  *out_repeat = context.repeat;
   if (context.count && options->after) options->after(options->after_self, slot->pass->name, graph);
+  return NULL;
+}
+
+/* The run before `slots[i]` from which on passes run again; i where there is none. */
+static int repeat_from(const slot_t* slots, int i) {
+  const char* name = slots[i].pass->repeats;
+  for (int k = i - 1; name && k >= 0; k--)
+    if (strcmp(slots[k].pass->name, name) == 0) return k;
+  return i;
+}
+
+static hone_status_t run_all(hone_graph_t* graph, const slot_t* slots, int count,
+                             const hone_pass_options_t* options, hone_pass_report_t* report) {
+  int repeats = 0;
+  for (int i = 0; i < count; i++) {
+    bool repeat = false;
+    HONE_TRY(run_one(graph, &slots[i], options, report, &repeat));
+    if (!repeat || ++repeats > MAX_REPEATS) continue;
+    int from = repeat_from(slots, i);
+    if (from < i) i = from - 1;
+  }
   return NULL;
 }
 
@@ -202,8 +227,7 @@ hone_status_t hone_passes_run(hone_graph_t* graph, const hone_pass_options_t* op
   slot_t* slots = hone_alloc(graph->allocator, bytes);
   if (!slots) return hone_oom();
   int count = schedule(options, slots);
-  hone_status_t status = NULL;
-  for (int i = 0; !status && i < count; i++) status = run_one(graph, &slots[i], options, report);
+  hone_status_t status = run_all(graph, slots, count, options, report);
   hone_free(graph->allocator, slots, bytes);
   return status;
 }

@@ -86,6 +86,7 @@ typedef struct hone_pass_context {
   hone_pass_report_t* report;
   hone_pass_result_t* result;
   int64_t count;
+  bool repeat; /* set by the pass: what it found lets those from `repeats` on find more */
 } hone_pass_context_t;
 
 typedef struct hone_pass {
@@ -93,6 +94,7 @@ typedef struct hone_pass {
   const char* summary; /* one line: "constant subexpressions become constants" */
   hone_phase_t phases[HONE_PASS_MAX_RUNS]; /* in which it runs; zeros at the end */
   bool off;                                /* runs only when asked for by name */
+  const char* repeats; /* the pass before from which on all run again where `repeat` is set */
   /* Rewrites a root graph, regions included, adds to context->count what it
    * changed, and notes lines. On failure the graph is good for nothing. */
   hone_status_t (*run)(hone_pass_context_t* context, hone_graph_t* graph);

@@ -99,6 +99,49 @@ static void passes_can_be_switched_off(void** state) {
   hone_graph_destroy(graph);
 }
 
+/* Each size is computed, by way of floats, from the one before. */
+static const char sizes_in_turn[] =
+    "hone-graph 1\n"
+    "symbol \"s0\" element 0 8\n"
+    "symbol \"s1\" element 0 8\n"
+    "symbol \"s2\" element 0 8\n"
+    "symbol \"s3\" element 0 8\n"
+    "symbol \"s4\" element 0 8\n"
+    "symbol \"n\" input 4 8\n"
+    "graph \"main\" {\n"
+    "  %0 \"x\" <5 dim 0> = input : f32[n]\n"
+    "  %1 <0 element 0> = constant {3} : i64[1]\n"
+    "  %2 = slice %0 lo=[0] hi=[s0] step=[1] : f32[s0]\n"
+    "  %3 = dims shape=[s0] : i64[1]\n"
+    "  %4 = cast %3 dtype=f32 : f32[1]\n"
+    "  %5 <1 element 0> = cast %4 dtype=i64 : i64[1]\n"
+    "  %6 = slice %2 lo=[0] hi=[s1] step=[1] : f32[s1]\n"
+    "  %7 = dims shape=[s1] : i64[1]\n"
+    "  %8 = cast %7 dtype=f32 : f32[1]\n"
+    "  %9 <2 element 0> = cast %8 dtype=i64 : i64[1]\n"
+    "  %10 = slice %6 lo=[0] hi=[s2] step=[1] : f32[s2]\n"
+    "  %11 = dims shape=[s2] : i64[1]\n"
+    "  %12 = cast %11 dtype=f32 : f32[1]\n"
+    "  %13 <3 element 0> = cast %12 dtype=i64 : i64[1]\n"
+    "  %14 = slice %10 lo=[0] hi=[s3] step=[1] : f32[s3]\n"
+    "  %15 = dims shape=[s3] : i64[1]\n"
+    "  %16 = cast %15 dtype=f32 : f32[1]\n"
+    "  %17 <4 element 0> = cast %16 dtype=i64 : i64[1]\n"
+    "  %18 = slice %14 lo=[0] hi=[s4] step=[1] : f32[s4]\n"
+    "  %19 \"y\" = neg %18 : f32[s4]\n"
+    "  return %19 \"y\"\n"
+    "}\n";
+
+static void sizes_that_follow_from_sizes_become_known(void** state) {
+  hone_graph_t* graph = parse(NULL, sizes_in_turn);
+  const char* only[] = {"fold", "sizes"};
+  hone_pass_options_t options = {.n_only = 2, .only = only, .verify = true};
+  assert_ok(hone_passes_run(graph, &options, NULL));
+  assert_true(hone_dim_is_int(graph->outputs[0]->type.dims[0]));
+  assert_int_equal(graph->outputs[0]->type.dims[0].k, 3);
+  hone_graph_destroy(graph);
+}
+
 static void every_pass_is_described(void** state) {
   assert_true(hone_pass_total() > 0);
   for (int i = 0; i < hone_pass_total(); i++) {
@@ -107,6 +150,7 @@ static void every_pass_is_described(void** state) {
     assert_true(strlen(pass->summary) > 10);
     assert_true(pass->phases[0] > 0);
     assert_non_null(pass->run);
+    assert_true(!pass->repeats || hone_pass_find(pass->repeats));
   }
   assert_null(hone_pass_at(-1));
   assert_null(hone_pass_find("no-such"));
@@ -142,6 +186,7 @@ int main(void) {
       cmocka_unit_test(a_value_of_another_type_is_refused),
       cmocka_unit_test(the_report_says_what_was_done),
       cmocka_unit_test(passes_can_be_switched_off),
+      cmocka_unit_test(sizes_that_follow_from_sizes_become_known),
       cmocka_unit_test(every_pass_is_described),
       cmocka_unit_test(passes_survive_running_out_of_memory),
   };

@@ -86,6 +86,7 @@ static hone_status_t replace_list(sizes_t* s, hone_graph_t* graph, int64_t count
     fresh[i] = now;
   }
   if (fresh) *list = fresh;
+  if (fresh) s->context->repeat = true;
   return NULL;
 }
 
@@ -136,5 +137,6 @@ const hone_pass_t hone_pass_sizes = {
     .name = "sizes",
     .summary = "sizes of the run that folding has made known become numbers",
     .phases = {HONE_PHASE_CLEAN + 12, HONE_PHASE_CLEAN + 52},
+    .repeats = "fold", /* where one layer's sizes are computed from those of the one before */
     .run = run,
 };
