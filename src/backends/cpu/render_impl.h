@@ -46,6 +46,9 @@ HONE_MUST_USE hone_status_t hone_render_join_vectors(hone_kernel_t* kernel);
 bool hone_render_may_follow(const hone_stmt_t* const* stores, int n, const hone_stmt_t* next);
 /* render_term.c: writes what computes the term before the statement. */
 hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done);
+/* render_quantize.c: what is rounded to a byte, as one or as an i32; false: the term is not. */
+bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
+                           hone_operand_t* out);
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */
 void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_t dtype,
                          bool as_vector);

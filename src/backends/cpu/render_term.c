@@ -222,6 +222,7 @@ static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, 
 /* What is simpler than an operation on its operands; false: it is not. */
 static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
+  if (hone_render_quantized(r, term, done, out)) return true;
   const hone_term_t* x = by_bytes(term);
   bool is_bound = term->prim == HONE_PRIM_MIN || term->prim == HONE_PRIM_MAX;
   int bound = is_bound ? find_bound(term) : -1;

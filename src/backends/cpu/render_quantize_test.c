@@ -1,0 +1,108 @@
+/* What is quantized without dividing has the bits of the operations one by one: numbers next to
+ * all halves, and those that are none, in vectors and alone, for many scales and zero points. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/testing/test.h"
+#include "hone/function.h"
+#include "loop/interpret.h"
+#include "loop/text.h"
+
+enum { BYTES = 256, NEAR = 6, EACH = 2 * NEAR + 1, COUNT = 4096, TEXT = 2048 };
+
+static hone_kernel_t* make_kernel(float scale, int zero) {
+  char text[TEXT], value[TEXT / 4];
+  hone_kernel_t* kernel;
+  snprintf(value, sizeof value,
+           "max(min(add(round(div(x[i], f32(%.9g))), f32(%d)), f32(255)), f32(0))", (double)scale,
+           zero);
+  snprintf(text, sizeof text,
+           "kernel quantize {\n"
+           "  input x: f32[%d] = 0\n  output bytes: u8[%d] = 0\n  output wide: i32[%d] = 1\n"
+           "  output alone: u8[%d] = 2\n"
+           "  for i.o in %d {\n    for i.i in 8 vector {\n"
+           "      bytes[8*i.o + i.i] = cast.u8(VALUE)\n"
+           "      wide[8*i.o + i.i] = cast.i32(cast.u8(VALUE))\n"
+           "    }\n  }\n  for i in %d {\n    alone[i] = cast.u8(%s)\n  }\n}\n",
+           COUNT, COUNT, COUNT, COUNT, COUNT / 8, COUNT, value);
+  hone_str_t all;
+  hone_str_init(&all, NULL);
+  for (const char* at = text; *at; at++) {
+    if (strncmp(at, "VALUE", 5) != 0) {
+      hone_str_append_char(&all, *at);
+      continue;
+    }
+    const char* element = strstr(value, "x[i]");
+    hone_str_appendf(&all, "%.*sx[8*i.o + i.i]%s", (int)(element - value), value, element + 4);
+    at += 4;
+  }
+  assert_ok(hone_kernel_parse(NULL, hone_str_text(&all), all.size, &kernel));
+  hone_str_free(&all);
+  return kernel;
+}
+
+static void fill(float scale, int zero, float* x) {
+  static const float odd[] = {NAN,   INFINITY, -INFINITY, 0.0f,
+                              -0.0f, FLT_MAX,  -FLT_MAX,  FLT_TRUE_MIN};
+  int n = 0;
+  for (int byte = 0; byte < BYTES; byte++) {
+    float near = (float)((byte - zero + 0.5) * scale);
+    for (int i = 0; i < NEAR; i++) near = nextafterf(near, -INFINITY);
+    for (int i = 0; i < EACH; i++) {
+      x[n++] = near;
+      near = nextafterf(near, INFINITY);
+    }
+  }
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) x[n++] = odd[i];
+  for (; n < COUNT; n++) {
+    uint32_t bits = hone_random_u32(7, (uint64_t)n);
+    memcpy(&x[n], &bits, sizeof bits);
+  }
+}
+
+static void check(float scale, int zero) {
+  static const int64_t dims[] = {COUNT};
+  static const hone_dtype_t dtypes[] = {HONE_F32, HONE_U8, HONE_I32, HONE_U8};
+  enum { N = sizeof dtypes / sizeof *dtypes };
+  hone_tensor_t *got[N], *want[N];
+  void* data[N];
+  hone_function_t* function;
+  hone_kernel_t* kernel = make_kernel(scale, zero);
+  for (int i = 0; i < N; i++) {
+    assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &got[i]));
+    assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &want[i]));
+    data[i] = hone_tensor_data(want[i]);
+  }
+  fill(scale, zero, hone_tensor_data(got[0]));
+  fill(scale, zero, data[0]);
+  assert_ok(hone_kernel_interpret(kernel, NULL, data));
+  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
+  assert_ok(hone_function_run(function, 0, NULL, N, got));
+  for (int i = 1; i < N; i++)
+    assert_memory_equal(hone_tensor_data(got[i]), data[i], COUNT * hone_dtype_size(dtypes[i]));
+  for (int i = 0; i < N; i++) {
+    hone_tensor_release(got[i]);
+    hone_tensor_release(want[i]);
+  }
+  hone_function_destroy(function);
+  hone_kernel_destroy(kernel);
+}
+
+/* 1/3 and its like lie between two numbers as badly as they can; the last are beyond what is
+ * tried without dividing. */
+static void bytes_are_those_of_division(void** state) {
+  static const float scales[] = {0.01f,   0.0740482733f, 0.0427948236f, 1.0f / 3, 0x1.fffffep-5f,
+                                 0x1p-7f, 3.7f,          1e-12f,        1e30f,    0x1p-140f};
+  static const int zeros[] = {0, 151, 255};
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+    check(scales[i], zeros[i % (sizeof zeros / sizeof *zeros)]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_those_of_division)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
