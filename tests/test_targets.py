@@ -122,18 +122,18 @@ def net(request, tmp_path_factory):
     return folder
 
 
-def check_runs(net, engine, *runner):
+def check_runs(net, engine, *runner, rtol=1e-4, atol=1e-5):
     for i in range(len(SIZES)):
         good(*runner, "run", engine, net / f"{i}.npz", "-o", net / f"got{i}.npz")
         with np.load(net / f"want{i}.npz") as want, np.load(net / f"got{i}.npz") as got:
             for name in want.files:
-                np.testing.assert_allclose(got[name], want[name], rtol=1e-4, atol=1e-5)
+                np.testing.assert_allclose(got[name], want[name], rtol=rtol, atol=atol)
 
 
-def compile_for(net, target):
+def compile_for(net, target, *options):
     engine = net / f"{target}.hone"
     report = json.loads(good(HONE, "compile", net / "net.onnx", "--target", target, "-o", engine,
-                             "--json"))
+                             "--json", *options))
     assert report["target"] == target and report["kernels"] > 0 and not report["interpreted"]
     return engine
 
@@ -179,6 +179,15 @@ def cross_hone():
 @pytest.mark.parametrize("target", ["aarch64", "aarch64-dotprod"])
 def test_neon(net, cross_hone, target):
     check_runs(net, compile_for(net, target), *cross_hone)
+
+
+def test_bf16_of_neon(net, cross_hone):
+    """Products by instructions that take pairs of bf16."""
+    engine = compile_for(net, "aarch64-dotprod+bf16", "--precision", "bf16")
+    listing = good(HONE, "compile", net / "net.onnx", "--target", "aarch64-dotprod+bf16",
+                   "--precision", "bf16", "--dump", "kernels")
+    assert "as dot2_bf16_bf16_x4" in listing
+    check_runs(net, engine, *cross_hone, rtol=2e-2, atol=2e-2)
 
 
 def test_an_engine_for_another_machine_is_refused(net):

@@ -105,6 +105,9 @@ typedef struct hone_device_properties {
   char model[HONE_DEVICE_TEXT_SIZE]; /* what times depend on beside the target: "AMD EPYC 7B13" */
   bool fast_bf16, fast_f16;          /* products of these, summed in f32, are faster than of f32 */
   bool has_dot4; /* intrinsics dot4_…: sums of products of four bytes for each lane of a vector */
+  bool fast_int8;     /* each of them is one instruction, so that bytes need no widening */
+  bool has_dot2_bf16; /* intrinsics dot2_bf16_bf16_…, which are why fast_bf16 is true: of weights
+                         only */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

@@ -6,7 +6,8 @@
  * rounding, "fast-math" sets that option, "unchanged" says that the pass must
  * leave the graph alone (and the file of what is wanted is not there), "bf16" and
  * "f16" ask for that precision, and allow what it rounds, "widens" is a device
- * whose products of that precision are slow, "fours" one that adds up four bytes at once.
+ * whose products of that precision are slow, "fours" one that adds up four bytes at once,
+ * "pairs" one whose fast products of narrow numbers go in pairs.
  * With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are written. */
 #include <glob.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .fast_math = says(text, "fast-math"),
                                  .widens = says(text, "widens"),
                                  .sums_fours = says(text, "fours"),
+                                 .sums_pairs = says(text, "pairs"),
                                  .precision = says(text, "bf16")  ? HONE_BF16
                                               : says(text, "f16") ? HONE_F16
                                                                   : HONE_UNKNOWN};

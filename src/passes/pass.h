@@ -37,14 +37,15 @@ typedef struct hone_pass_options {
   const char* const* on;
   int n_only; /* when there are any: run these and no others */
   const char* const* only;
-  bool fast_math;                  /* rewrites that change rounding are welcome */
-  bool exact;                      /* no rewrites that lose precision for speed */
-  hone_dtype_t precision;          /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
-  bool widens;                     /* products of `precision` are slower than of f32 here */
-  bool sums_fours;                 /* the device adds up products of four bytes at once */
-  bool details;                    /* report each rewrite, not only each pass */
-  bool verify;                     /* run the verifier after each pass, as debug builds do */
-  double fold_growth;              /* constants may grow this much by folding; 0: 4 */
+  bool fast_math;         /* rewrites that change rounding are welcome */
+  bool exact;             /* no rewrites that lose precision for speed */
+  hone_dtype_t precision; /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
+  bool widens;            /* products of `precision` are slower than of f32 here */
+  bool sums_fours;        /* the device adds up products of four bytes at once */
+  bool sums_pairs;    /* its fast products of `precision` go in pairs, one operand being weights */
+  bool details;       /* report each rewrite, not only each pass */
+  bool verify;        /* run the verifier after each pass, as debug builds do */
+  double fold_growth; /* constants may grow this much by folding; 0: 4 */
   const hone_backend_t* evaluator; /* computes constants; NULL: `ref` */
   const hone_backend_t* target;    /* what is compiled for; NULL: not known */
   /* Called after each pass that changed something; may be NULL. */

@@ -6,9 +6,10 @@
  *
  * Runs only where options->precision asks for it. Weights that an f16 cannot hold
  * keep their contraction in f32. Where the device has no fast products of narrow
- * numbers (options->widens), widening them costs more than their bytes save, but
- * for weights that are used so few times that reading them is what takes the time:
- * all other contractions stay in f32 there. */
+ * numbers (options->widens), or has them only in pairs and for weights
+ * (options->sums_pairs) and these do not come so, widening costs more than narrow
+ * bytes save, but for weights that are used so few times that reading them is what
+ * takes the time: all other contractions stay in f32 there. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -117,6 +118,23 @@ static bool waits_for_weights(const hone_node_t* contract) {
   return false;
 }
 
+/* Whether some sum over weights has whole pairs. */
+static bool goes_in_pairs(const hone_node_t* contract) {
+  const hone_type_t* type = &contract->inputs[0]->type;
+  if (!hone_match_constant(before_moves(contract->inputs[0])) &&
+      !hone_match_constant(before_moves(contract->inputs[1])))
+    return false;
+  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
+    hone_dim_t extent = type->dims[contract->axes[i]];
+    if (hone_dim_is_int(extent) && extent.k % 2 == 0) return true;
+  }
+  return false;
+}
+
+static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {
+  return options->widens || (options->sums_pairs && !goes_in_pairs(contract));
+}
+
 static bool is_f32(const hone_value_t* value) {
   return value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
 }
@@ -125,7 +143,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   narrowing_t* self = r->self;
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
   if (!is_f32(node->inputs[0]) || !is_f32(node->inputs[1])) return NULL;
-  if (r->context->options->widens && !waits_for_weights(node)) {
+  if (is_slow(r->context->options, node) && !waits_for_weights(node)) {
     self->stayed++;
     return NULL;
   }

@@ -140,19 +140,27 @@ bool hone_contraction_could_pack(const hone_contraction_t* c) {
   return true;
 }
 
-/* ---- bytes in fours ---- */
+/* ---- products in groups ---- */
 
-/* The intrinsic for products of a and b; NULL: there is none. */
+int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction_t* c) {
+  hone_dtype_t a = c->a->buffer->dtype, b = c->b->buffer->dtype, sum = c->update->value->dtype;
+  if (shape->has_dot4 && sum == HONE_I32 && hone_dtype_size(a) == 1 && hone_dtype_size(b) == 1)
+    return 4;
+  if (shape->has_dot2_bf16 && sum == HONE_F32 && a == HONE_BF16 && b == HONE_BF16) return 2;
+  return 1;
+}
+
 const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
                                              const hone_contraction_t* c) {
   char name[64];
-  if (!shape->has_dot4 || c->update->value->dtype != HONE_I32) return NULL;
-  snprintf(name, sizeof name, "dot4_%s_%s_x%d", hone_dtype_name(c->a->buffer->dtype),
+  int group = hone_contraction_group(shape, c);
+  if (group == 1) return NULL;
+  snprintf(name, sizeof name, "dot%d_%s_%s_x%d", group, hone_dtype_name(c->a->buffer->dtype),
            hone_dtype_name(c->b->buffer->dtype), shape->lanes);
   return hone_intrinsic_find(name);
 }
 
-/* Whether sums can be taken in fours: weights that can be laid out so, and whole fours that
+/* Whether sums can be taken in groups: weights that can be laid out so, and whole groups that
  * lie side by side in the other operand. */
 bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_t* c,
                                  int innermost) {
@@ -160,7 +168,7 @@ bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_
   int64_t factor;
   return !r->choice->no_pack && hone_contraction_could_pack(c) &&
          c->b->buffer->rank + 2 <= HONE_MAX_RANK && hone_contraction_axis(c->b, sum->var) >= 0 &&
-         hone_dim_is_int(sum->extent) && sum->extent.k % HONE_DOT_BYTES == 0 &&
+         hone_dim_is_int(sum->extent) && sum->extent.k % hone_contraction_group(r->shape, c) == 0 &&
          hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &factor) &&
          factor == 1 && hone_contraction_dot(r->shape, c);
 }
@@ -189,7 +197,7 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
   int64_t lanes = hone_known_extent(c->lanes->extent);
   bool is_part = lanes && lanes < r->shape->lanes; /* of a vector, for which no instruction is */
   if (!is_part && hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
-    c->group = HONE_DOT_BYTES;
+    c->group = hone_contraction_group(r->shape, c);
   c->sum_count = 1;
   for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
   return true;

@@ -7,7 +7,6 @@
 
 enum {
   HONE_CONTRACTION_LOOPS = 24,
-  HONE_DOT_BYTES = 4,    /* that a dot4 adds up */
   HONE_MANY_ROUNDS = 240 /* taken for rows or vectors whose number only a run knows */
 };
 
@@ -58,7 +57,10 @@ bool hone_contraction_factor(hone_kernel_t* k, const hone_buffer_t* buffer, cons
 /* The sum whose steps are consecutive in a, else the last; and that, or the one chosen. */
 int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* c);
 int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c);
-/* What adds up bytes of its operands in groups; NULL: nothing does. */
+/* How many products of the operands' types one instruction adds up; 1: there is none that adds
+ * up several. */
+int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction_t* c);
+/* The intrinsic for such groups; NULL: there is none. */
 const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
                                              const hone_contraction_t* c);
 /* Whether it can, with that sum innermost. */

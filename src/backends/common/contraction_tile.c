@@ -23,9 +23,11 @@ static double vector_cycles(const hone_cpu_shape_t* shape, double sums, int vect
   return (double)shape->lanes / (bytes > 0.75 * room ? FAR : NEAR);
 }
 
-/* Cycles of arithmetic for one step of the sum; of bytes in fours, with widening them. */
-static double step_arithmetic(const hone_contraction_t* c, int rows, int vectors) {
-  return c->group == 1 ? rows * vectors / 2.0 : rows * vectors + 0.5 * rows + 0.75 * vectors;
+/* Cycles of arithmetic for one step of the sum; of bytes that are widened, with that. */
+static double step_arithmetic(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
+                              int vectors) {
+  bool widens = c->group == 4 && !shape->fast_int8;
+  return widens ? rows * vectors + 0.5 * rows + 0.75 * vectors : rows * vectors / 2.0;
 }
 
 /* Rounds of the innermost sum that are written out: a window of few steps over data of the lanes'
@@ -50,7 +52,7 @@ static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t
  * the one with more rows for each vector is better. */
 static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
                           int vectors) {
-  double arithmetic = step_arithmetic(c, rows, vectors);
+  double arithmetic = step_arithmetic(shape, c, rows, vectors);
   double loads = step_loads(shape, c, rows, vectors) / 2;
   double cycles = arithmetic > loads ? arithmetic : loads;
   return (cycles > 4 ? cycles : 4) +

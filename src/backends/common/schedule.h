@@ -10,7 +10,9 @@ typedef struct hone_cpu_shape {
   int registers;       /* vectors that fit in registers */
   int64_t first_cache; /* bytes of a core's first and second caches; 0: not known */
   int64_t second_cache;
-  bool has_dot4; /* the intrinsics dot4_… for vectors of its lanes */
+  bool has_dot4;      /* the intrinsics dot4_… for vectors of its lanes */
+  bool fast_int8;     /* each of which is one instruction */
+  bool has_dot2_bf16; /* dot2_bf16_bf16_… */
 } hone_cpu_shape_t;
 
 /* Where the blocks of a contraction's lanes stand among the loops of the output. */

@@ -384,7 +384,7 @@ static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, hone_contraction
   if (!dot || hone_known_extent(c->lanes->extent) < r->shape->lanes || c->n_sums < 2)
     return hone_contraction_is_tileable(r, c);
   r->dot = dot;
-  c->group = HONE_DOT_BYTES;
+  c->group = hone_contraction_group(r->shape, c);
   c->n_sums--;
   return true;
 }

@@ -45,12 +45,13 @@ static const row_t rows[] = {
     {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "x86-64", "aarch64"},
     {"dot4_u8_u8_x4", 4, 4, HONE_U8, HONE_U8, HONE_I32, "x86-64", "aarch64"},
     {"dot4_i8_u8_x4", 4, 4, HONE_I8, HONE_U8, HONE_I32, "x86-64", "aarch64"},
-    {"dot2_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16", "x86-64-v4+vnni"},
+    {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
+     "x86-64-v4+vnni"},
     {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
     {"dot4_u8_u8_x4", 4, 4, HONE_U8, HONE_U8, HONE_I32, "aarch64-dotprod", "aarch64"},
     {"dot4_u8_i8_x4", 4, 4, HONE_U8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
     {"dot4_i8_u8_x4", 4, 4, HONE_I8, HONE_U8, HONE_I32, "aarch64-dotprod", "aarch64"},
-    {"dot2_bf16_x4", 4, 2, HONE_BF16, HONE_BF16, HONE_F32, "aarch64-dotprod+bf16",
+    {"dot2_bf16_bf16_x4", 4, 2, HONE_BF16, HONE_BF16, HONE_F32, "aarch64-dotprod+bf16",
      "aarch64-dotprod"},
 };
 
