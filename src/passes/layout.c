@@ -16,9 +16,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "ir/outline.h"
 #include "passes/common/match.h"
 #include "passes/common/movement.h"
+
+enum { FEW_CHANNELS = 4 };
 
 static bool is_channelwise(const hone_node_t* contract) {
   const hone_value_t* weights = contract->inputs[1];
@@ -26,10 +29,22 @@ static bool is_channelwise(const hone_node_t* contract) {
          weights->type.rank - contract->n_axes / 2 <= 1;
 }
 
+/* Whether the channels are too few to fill a vector: rows of pixels do. */
+static bool has_few_channels(const hone_node_t* contract) {
+  const hone_type_t* type = &contract->outputs[0]->type;
+  int own = type->rank - (contract->inputs[0]->type.rank - contract->n_axes / 2);
+  int64_t channels = 1;
+  for (int i = 0; i < own && channels; i++) {
+    hone_dim_t dim = type->dims[i < contract->n_batch ? i : type->rank - own + i];
+    if (!hone_dim_is_int(dim) || !hone_i64_mul(channels, dim.k, &channels)) return false;
+  }
+  return channels <= FEW_CHANNELS;
+}
+
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   int64_t last[HONE_MAX_RANK], back[HONE_MAX_RANK];
   if (node->prim != HONE_PRIM_CONTRACT || !hone_type_is_known(&node->outputs[0]->type) ||
-      !is_channelwise(node) || !hone_move_channels_last(node, last))
+      !is_channelwise(node) || has_few_channels(node) || !hone_move_channels_last(node, last))
     return NULL;
   hone_match_invert(node->outputs[0]->type.rank, last, back);
   hone_value_t* same = hone_rewrite_copy(r, node, node->inputs);
