@@ -20,7 +20,8 @@
 
 enum {
   SMALL_BYTES = 64 * 1024, /* never too large */
-  MAX_WORK = 1 << 26,      /* multiplications of one contraction */
+  MAX_WORK = 1 << 27,      /* multiplications of one contraction */
+  MAX_WORK_OF_ALL = 16,    /* so many times that, of all together: about two seconds */
   DEFAULT_GROWTH = 4,
 };
 
@@ -37,7 +38,8 @@ typedef struct folder {
   hone_graph_t* graph;
   known_t* known; /* by value id, as ids were before the sweep */
   double growth;
-  int64_t bytes; /* of all constants made */
+  int64_t work_left; /* multiplications that contractions may still take */
+  int64_t bytes;     /* of all constants made */
   int64_t folded;
 } folder_t;
 
@@ -65,15 +67,17 @@ static bool dequantizes(const hone_node_t* node) {
   return is_narrow(node->inputs[0]->type.dtype) && !is_narrow(node->dtype);
 }
 
-static bool too_much_work(const hone_node_t* node) {
+static bool too_much_work(folder_t* f, const hone_node_t* node) {
   if (node->prim != HONE_PRIM_CONTRACT) return false;
   int64_t work = hone_match_count(&node->outputs[0]->type);
   for (int i = node->n_batch; work >= 0 && 2 * i < node->n_axes; i++)
     if (!hone_i64_mul(work, node->inputs[0]->type.dims[node->axes[2 * i]].k, &work)) return true;
-  return work < 0 || work > MAX_WORK;
+  if (work < 0 || work > MAX_WORK || work > f->work_left) return true;
+  f->work_left -= work;
+  return false;
 }
 
-static bool could_fold(const folder_t* f, const hone_node_t* node) {
+static bool could_fold(folder_t* f, const hone_node_t* node) {
   if (!is_pure(node)) return false;
   if (!static_dims(node->n_dims, node->shape) || !static_dims(node->n_dims, node->lo) ||
       !static_dims(node->n_dims, node->hi) || !static_dims(node->n_dims, node->step))
@@ -83,7 +87,7 @@ static bool could_fold(const folder_t* f, const hone_node_t* node) {
   for (int i = 0; i < node->n_outputs; i++)
     if (hone_match_bytes(&node->outputs[i]->type) < 0) return false;
   if (f->context->phase < HONE_PHASE_RECOGNISE && dequantizes(node)) return false;
-  return !too_much_work(node);
+  return !too_much_work(f, node);
 }
 
 static void note_known(folder_t* f, const hone_node_t* node) {
@@ -245,17 +249,43 @@ static bool shares_elements(const hone_value_t* value) {
 }
 
 /* Numbers that cannot be computed stay expressions: the run will say why. */
-static hone_status_t compute(folder_t* f) {
-  for (int i = 0; i < f->graph->n_values; i++) {
-    if (!f->known[i].wanted) continue;
-    const hone_value_t* value = f->graph->values[i];
-    hone_status_t status = shares_elements(value)
-                               ? reshaped(value, &f->known[i].value)
-                               : hone_evaluate(f->context, value, &f->known[i].value);
-    if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
-    hone_status_free(status);
-  }
+static hone_status_t unless_computed(hone_status_t status) {
+  if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
+  hone_status_free(status);
   return NULL;
+}
+
+/* All at once, and one by one where that fails for one of them. */
+static hone_status_t evaluate(folder_t* f, int count, const hone_value_t** values,
+                              hone_tensor_t** tensors) {
+  hone_status_t status = hone_evaluate_all(f->context, count, values, tensors);
+  if (!status || hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
+  hone_status_free(status);
+  for (int i = 0; i < count; i++)
+    HONE_TRY(unless_computed(hone_evaluate(f->context, values[i], &tensors[i])));
+  return NULL;
+}
+
+static hone_status_t compute(folder_t* f) {
+  size_t room = (size_t)f->graph->n_values + 1;
+  size_t bytes = room * (sizeof(hone_value_t*) + sizeof(hone_tensor_t*));
+  const hone_value_t** values = hone_alloc(f->graph->allocator, bytes);
+  if (!values) return hone_oom();
+  hone_tensor_t** tensors = (hone_tensor_t**)(void*)(values + room);
+  hone_status_t status = NULL;
+  int count = 0;
+  for (int i = 0; i < f->graph->n_values && !status; i++) {
+    const hone_value_t* value = f->graph->values[i];
+    if (!f->known[i].wanted) continue;
+    if (shares_elements(value))
+      status = unless_computed(reshaped(value, &f->known[i].value));
+    else
+      values[count++] = value;
+  }
+  if (!status) status = evaluate(f, count, values, tensors);
+  for (int i = 0; i < count; i++) f->known[values[i]->id].value = tensors[i];
+  hone_free(f->graph->allocator, values, bytes);
+  return status;
 }
 
 static hone_status_t fold_one(folder_t* f) {
@@ -289,7 +319,9 @@ static hone_status_t fold_graph(folder_t* f, hone_graph_t* graph) {
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   double growth = context->options->fold_growth;
-  folder_t folder = {.context = context, .growth = growth > 0 ? growth : DEFAULT_GROWTH};
+  folder_t folder = {.context = context,
+                     .growth = growth > 0 ? growth : DEFAULT_GROWTH,
+                     .work_left = (int64_t)MAX_WORK * MAX_WORK_OF_ALL};
   HONE_TRY(fold_graph(&folder, graph));
   if (folder.folded)
     hone_pass_note(context, "folded %" PRId64 " values (%.1f kB)", folder.folded,

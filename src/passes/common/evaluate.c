@@ -61,29 +61,43 @@ static hone_status_t copy_all(copier_t* c, const hone_value_t* value) {
 }
 
 static hone_status_t run(const hone_backend_t* backend, const hone_graph_t* graph,
-                         hone_tensor_t** out_tensor) {
+                         hone_tensor_t** out_tensors) {
   hone_compile_options_t compile = {.struct_size = sizeof compile, .allocator = graph->allocator};
   hone_run_options_t options = {.struct_size = sizeof options, .seed = 1};
   hone_program_t* program;
   HONE_TRY(backend->compile(graph, &compile, &program));
-  hone_status_t status = backend->run(program, &options, 0, NULL, 1, out_tensor);
+  hone_status_t status = backend->run(program, &options, 0, NULL, graph->n_outputs, out_tensors);
   backend->destroy(program);
+  return status;
+}
+
+static hone_status_t set_outputs(copier_t* c, int count, const hone_value_t* const* values) {
+  hone_value_t** outputs = hone_arena_array(c->graph->arena, (size_t)count, sizeof *outputs);
+  if (!outputs) return hone_oom();
+  for (int i = 0; i < count; i++) {
+    HONE_TRY(copy_all(c, values[i]));
+    outputs[i] = find_copy(c, values[i]);
+  }
+  return hone_graph_set_outputs(c->graph, count, outputs, NULL);
+}
+
+hone_status_t hone_evaluate_all(const hone_pass_context_t* context, int count,
+                                const hone_value_t* const* values, hone_tensor_t** out_tensors) {
+  const hone_backend_t* backend = context->options->evaluator;
+  if (!backend) backend = hone_backend_find("ref");
+  for (int i = 0; i < count; i++) out_tensors[i] = NULL;
+  if (!count) return NULL;
+  if (!backend) return hone_status_make(HONE_UNAVAILABLE, "there is no backend to fold with");
+  copier_t c = {0};
+  HONE_TRY(hone_graph_create(values[0]->node->graph->allocator, "constant", &c.graph));
+  hone_map_init_arena(&c.done, c.graph->arena);
+  hone_status_t status = set_outputs(&c, count, values);
+  if (!status) status = run(backend, c.graph, out_tensors);
+  hone_graph_destroy(c.graph);
   return status;
 }
 
 hone_status_t hone_evaluate(const hone_pass_context_t* context, const hone_value_t* value,
                             hone_tensor_t** out_tensor) {
-  const hone_backend_t* backend = context->options->evaluator;
-  if (!backend) backend = hone_backend_find("ref");
-  *out_tensor = NULL;
-  if (!backend) return hone_status_make(HONE_UNAVAILABLE, "there is no backend to fold with");
-  copier_t c = {0};
-  HONE_TRY(hone_graph_create(value->node->graph->allocator, "constant", &c.graph));
-  hone_map_init_arena(&c.done, c.graph->arena);
-  hone_status_t status = copy_all(&c, value);
-  hone_value_t* output = status ? NULL : find_copy(&c, value);
-  if (!status) status = hone_graph_set_outputs(c.graph, 1, &output, NULL);
-  if (!status) status = run(backend, c.graph, out_tensor);
-  hone_graph_destroy(c.graph);
-  return status;
+  return hone_evaluate_all(context, 1, &value, out_tensor);
 }

@@ -10,5 +10,9 @@
  * wrong with the numbers (an index out of range) is then left to the run. */
 HONE_MUST_USE hone_status_t hone_evaluate(const hone_pass_context_t* context,
                                           const hone_value_t* value, hone_tensor_t** out_tensor);
+/* Several values of one graph together: what they have in common is computed once. All or none. */
+HONE_MUST_USE hone_status_t hone_evaluate_all(const hone_pass_context_t* context, int count,
+                                              const hone_value_t* const* values,
+                                              hone_tensor_t** out_tensors);
 
 #endif
