@@ -173,3 +173,67 @@ def test_what_cannot_be_tuned_is_refused(model, tmp_path):
     assert "takes whole graphs" in hone("tune", model, "--device", "ref", code=1)
     assert hone("tune", tmp_path / "absent.onnx", code=1)
     assert "not found" in hone("compile", model, "--db", tmp_path / "absent.db", code=1)
+
+
+# ---- libraries of others ----
+
+LIBRARIES = {"openblas": "HONE_OPENBLAS_LIBRARY", "onednn": "HONE_ONEDNN_LIBRARY"}
+
+
+@pytest.fixture
+def product(tmp_path):
+    """A product of matrices with a bias and a ReLU; the model, its input and its result."""
+    random = np.random.default_rng(2)
+    x, w = random.standard_normal((64, 48), np.float32), random.standard_normal((48, 96), np.float32)
+    info = helper.make_tensor_value_info
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["q"]),
+             helper.make_node("Relu", ["q"], ["y"])]
+    bias = random.standard_normal(96, np.float32)
+    graph = helper.make_graph(
+        nodes, "g", [info("x", TensorProto.FLOAT, x.shape)], [info("y", TensorProto.FLOAT, [64, 96])],
+        [numpy_helper.from_array(w, "w"), numpy_helper.from_array(bias, "b")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              tmp_path / "product.onnx")
+    np.savez(tmp_path / "x.npz", x=x)
+    return tmp_path / "product.onnx", tmp_path / "x.npz", np.maximum(x @ w + bias, 0)
+
+
+def tuned_for(library, model, folder):
+    """An engine whose kernel calls the library, as if that had been measured to be fastest."""
+    log = folder / "log.jsonl"
+    tune(model, folder / "t.db", "--log", log)
+    head, *trials = [json.loads(line) for line in log.read_text().splitlines()]
+    trials = [t for t in trials if t["parameters"].startswith(f"tactic={library} ")]
+    if not trials:
+        pytest.skip(f"{library} is not installed, or is none that hone knows")
+    assert trials[0]["outcome"] == "ok", trials[0]
+    log.write_text("".join(json.dumps(line) + "\n" for line in [head, trials[0]]))
+    hone("tune", "import", log, "--db", folder / "only.db")
+    hone("compile", model, "--db", folder / "only.db", "--out", folder / "net.hone")
+    return folder / "net.hone"
+
+
+def run_with(engine, inputs, folder, **variables):
+    done = command.hone("run", engine, "--input", inputs, "--output", folder / "y.npz", code=0,
+                        env={"HONE_LOG": "warning", **variables})
+    return np.load(folder / "y.npz")["y"], done.stderr
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_kernels_may_call_a_library(library, product, tmp_path):
+    model, inputs, want = product
+    engine = tuned_for(library, model, tmp_path)
+    steps = json.loads(hone("explain", engine, "--json"))["steps"]
+    assert library in {step["tactic"] for step in steps if step["kind"] == "kernel"}
+    got, said = run_with(engine, inputs, tmp_path)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    assert not said
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_engines_run_where_the_library_is_missing(library, product, tmp_path):
+    model, inputs, want = product
+    engine = tuned_for(library, model, tmp_path)
+    got, said = run_with(engine, inputs, tmp_path, **{LIBRARIES[library]: "/nowhere/lib.so"})
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    assert "/nowhere/lib.so cannot be opened: install the package" in said

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "loop/product.h"
 #include "loop/text.h"
 
 /* c[lane] += a[0] * b[lane][0] + …: `count` products of `a_type` and `b_type` a lane. */
@@ -42,6 +43,8 @@ static const hone_intrinsic_t intrinsics[] = {
      "  for k in 4 reduction { c[] += mul(cast.i32(a[k]), cast.i32(b[k])) }\n"
      "}\n",
      {{NULL, NULL, NULL}}},
+    {.name = "sgemm_openblas"},
+    {.name = "sgemm_onednn"},
 };
 
 const hone_intrinsic_t* hone_intrinsic_find(const char* name) {
@@ -63,6 +66,8 @@ const hone_intrinsic_text_t* hone_intrinsic_text(const hone_intrinsic_t* intrins
   }
   return NULL;
 }
+
+bool hone_intrinsic_is_product(const hone_intrinsic_t* intrinsic) { return !intrinsic->pattern; }
 
 /* ---- matching ---- */
 
@@ -129,11 +134,22 @@ static bool match_stmt(match_t* m, const hone_stmt_t* p, const hone_stmt_t* k) {
   return true;
 }
 
+static bool match_product(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                          hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
+  hone_product_t product;
+  if (!hone_product_look(kernel, loop, &product)) return false;
+  operands[0] = product.a.at;
+  operands[1] = product.b.at;
+  operands[2] = product.c.at;
+  return true;
+}
+
 hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loop,
                                    const hone_intrinsic_t* intrinsic, bool* out,
                                    hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
   match_t m = {.kernel = kernel};
-  *out = false;
+  *out = hone_intrinsic_is_product(intrinsic) && match_product(kernel, loop, operands);
+  if (hone_intrinsic_is_product(intrinsic)) return NULL;
   HONE_TRY(hone_kernel_parse(kernel->allocator, intrinsic->pattern, strlen(intrinsic->pattern),
                              &m.pattern));
   *out = m.pattern->root->n_body == 1 && match_stmt(&m, m.pattern->root->body[0], loop);

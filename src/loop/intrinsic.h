@@ -1,8 +1,9 @@
-/* Intrinsics: what some devices do in one instruction. Each is a small kernel,
- * its pattern; a nest of loops that computes the same may be marked with its
+/* Intrinsics: what some devices do in one instruction, or a library in one call.
+ * Each is a small kernel, its pattern, or the product of two matrices of any size
+ * (loop/product.h); a nest of loops that computes the same may be marked with its
  * name (hone_stmt_t.intrinsic, sched/tensorize.c). A renderer that has a text
- * for it writes that instead of the loops; others write the loops, which stay
- * what they were. */
+ * for it writes that instead of the loops, and a call in front of them; others
+ * write the loops, which stay what they were. */
 #ifndef HONE_LOOP_INTRINSIC_H
 #define HONE_LOOP_INTRINSIC_H
 
@@ -21,7 +22,7 @@ typedef struct hone_intrinsic_text {
 
 typedef struct hone_intrinsic {
   const char* name;
-  const char* pattern; /* a kernel in text: one nest over parameters only */
+  const char* pattern; /* a kernel in text: one nest over parameters only; NULL: a product */
   hone_intrinsic_text_t texts[HONE_INTRINSIC_TEXTS];
 } hone_intrinsic_t;
 
@@ -38,10 +39,12 @@ const hone_intrinsic_t* hone_intrinsic_at(int index);
 /* NULL where the backend writes the loops. */
 const hone_intrinsic_text_t* hone_intrinsic_text(const hone_intrinsic_t* intrinsic,
                                                  const char* backend);
+/* Whether it is the product of two matrices, by a library. */
+bool hone_intrinsic_is_product(const hone_intrinsic_t* intrinsic);
 
 /* Whether the loop with all that is in it computes the pattern, on elements that
  * lie in memory as the pattern's do. Operands, by number of the pattern's
- * parameter, are given when it does. Errors: OUT_OF_MEMORY. */
+ * parameter, are given when it does; of a product those of a, b and c. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loop,
                                                  const hone_intrinsic_t* intrinsic, bool* out,
                                                  hone_operand_range_t operands[HONE_MAX_OPERANDS]);

@@ -74,6 +74,10 @@ hone_status_t hone_search_propose(hone_search_t* search, int most, hone_candidat
   hone_candidate_t first = hone_space_default(search->space);
   if (most > 0 && hone_search_is_new(search, &first))
     HONE_TRY(hone_search_take(search, &first, out_candidates, out_count));
+  const hone_candidate_t* start;
+  for (int i = 0; *out_count < most && (start = hone_space_start(search->space, i)); i++)
+    if (hone_search_is_new(search, start))
+      HONE_TRY(hone_search_take(search, start, out_candidates, out_count));
   if (*out_count == most) return NULL;
   return search->strategy->propose(search, most, out_candidates, out_count);
 }

@@ -34,7 +34,8 @@ HONE_MUST_USE hone_status_t hone_search_create(const hone_allocator_t* allocator
                                                hone_search_t** out_search);
 void hone_search_destroy(hone_search_t* search); /* NULL is allowed */
 
-/* Writes at most `most` candidates, the space's default before all others. 0:
+/* Writes at most `most` candidates, the space's default, and where
+ * it says to start, before all others. 0:
  * there are no more (or none was found among many that the rules refuse). */
 HONE_MUST_USE hone_status_t hone_search_propose(hone_search_t* search, int most,
                                                 hone_candidate_t* out_candidates, int* out_count);

@@ -27,6 +27,8 @@ struct hone_space {
   hone_space_settle_t settle; /* NULL: every choice counts */
   void* settle_context;
   hone_candidate_t first;
+  int n_starts;
+  hone_candidate_t starts[HONE_SPACE_MOST_STARTS];
 };
 
 hone_status_t hone_space_create(const hone_allocator_t* allocator, hone_space_t** out_space) {
@@ -309,6 +311,10 @@ void hone_space_set_default(hone_space_t* space, const hone_candidate_t* candida
   space->first = *candidate;
 }
 
+void hone_space_add_start(hone_space_t* space, const hone_candidate_t* candidate) {
+  if (space->n_starts < HONE_SPACE_MOST_STARTS) space->starts[space->n_starts++] = *candidate;
+}
+
 /* ---- asking ---- */
 
 int hone_space_parameter_count(const hone_space_t* space) { return space->n_parameters; }
@@ -364,6 +370,10 @@ bool hone_space_is_valid(const hone_space_t* space, const hone_candidate_t* cand
 }
 
 hone_candidate_t hone_space_default(const hone_space_t* space) { return space->first; }
+
+const hone_candidate_t* hone_space_start(const hone_space_t* space, int index) {
+  return index >= 0 && index < space->n_starts ? &space->starts[index] : NULL;
+}
 
 /* ---- reading a candidate ---- */
 

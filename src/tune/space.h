@@ -71,6 +71,10 @@ void hone_space_set_settle(hone_space_t* space, hone_space_settle_t settle, void
 /* The candidate that a search tries first, and that is used untuned; without
  * one it is the first choice of each parameter. Need not be valid. */
 void hone_space_set_default(hone_space_t* space, const hone_candidate_t* candidate);
+/* One more that every search tries right after the default; more than
+ * HONE_SPACE_MOST_STARTS are forgotten. */
+enum { HONE_SPACE_MOST_STARTS = 4 };
+void hone_space_add_start(hone_space_t* space, const hone_candidate_t* candidate);
 
 /* ---- asking ---- */
 
@@ -88,6 +92,8 @@ void hone_space_settle(const hone_space_t* space, hone_candidate_t* candidate);
 /* Whether each choice exists, is settled, and every rule agrees. */
 bool hone_space_is_valid(const hone_space_t* space, const hone_candidate_t* candidate);
 hone_candidate_t hone_space_default(const hone_space_t* space);
+/* In the order in which they were added; NULL past the last. */
+const hone_candidate_t* hone_space_start(const hone_space_t* space, int index);
 
 /* ---- text ---- */
 

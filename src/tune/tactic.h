@@ -36,6 +36,8 @@ struct hone_tactic {
                  const hone_space_t* space, const hone_candidate_t* candidate);
   /* Of one that a user wrote: defines and schedules in place of `space` and `build`. */
   const struct hone_template* form;
+  /* Not used untuned, whatever it promises; tuning tries its default first of all. */
+  bool only_measured;
 };
 
 #endif

@@ -111,18 +111,26 @@ static hone_status_t join(hone_tactic_set_t* set, hone_tactic_entry_t* entry) {
 /* Another tactic than the first has to promise so much less to be taken unmeasured. */
 static const double promising = 0.4;
 
+/* The default of the tactic at `index`. */
+static hone_candidate_t begin_at(const hone_tactic_set_t* set, int index) {
+  hone_candidate_t candidate = {.choice = {(uint16_t)index}};
+  for (int i = 0; i < set->n_entries; i++) put_default(&set->entries[i], &candidate);
+  return candidate;
+}
+
 /* The first in order, unless a later one promises much more: the model knows less
  * of kernels than whoever ordered the tactics, and nothing of sizes that vary. */
 static void choose_default(const hone_kernel_t* kernel, hone_tactic_set_t* set) {
   hone_candidate_t best = {{0}};
   double least = INFINITY;
   for (int i = 0; i < set->n_entries; i++) {
-    hone_candidate_t candidate = {.choice = {(uint16_t)i}};
-    for (int k = 0; k < set->n_entries; k++) put_default(&set->entries[k], &candidate);
+    hone_candidate_t candidate = begin_at(set, i);
     double seconds = hone_tactic_set_cost(set, &candidate);
     hone_log_write(HONE_LOG_DEBUG, "%s by %s: %.3g us expected", kernel->name,
                    set->entries[i].tactic->name, seconds * 1e6);
-    if (i && !(seconds < least * promising)) continue;
+    bool has_to_be_measured = set->entries[i].tactic->only_measured;
+    if (has_to_be_measured) hone_space_add_start(set->space, &candidate);
+    if (i && (has_to_be_measured || !(seconds < least * promising))) continue;
     best = candidate;
     least = seconds;
   }

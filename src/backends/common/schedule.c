@@ -266,6 +266,8 @@ static void hoist(hone_recipe_t* r, hone_stmt_t* stmt) {
 static void schedule_nest(hone_recipe_t* r, int position) {
   hoist(r, r->kernel->root->body[position]);
   hone_stmt_t* nest = hone_fuse_contiguous(r, r->kernel->root->body[position]);
+  if (r->choice->product && hone_schedule_product(r, nest)) return;
+  nest = r->kernel->root->body[position];
   if (r->choice->chain_rows && hone_schedule_attention(r, nest)) return;
   if (!r->choice->no_tile && hone_schedule_contract(r, nest)) return;
   if (r->choice->no_lanes) return;

@@ -35,6 +35,10 @@ typedef struct hone_cpu_choice {
   bool no_tile;   /* as anything else */
   /* Chains of contractions. */
   int chain_rows; /* done at a time, which are lanes; 0: each as it comes */
+  /* Products of matrices by a library. */
+  const char* product;               /* the intrinsic; NULL: by loops */
+  int product_rows, product_columns; /* of the output, in a call: divisors; 0: all */
+  bool product_turned;               /* weights are laid out the other way round */
   /* Everything else. */
   int unroll; /* vectors that are written out; 0, 1: one after the other */
   bool no_columns, no_lanes;
@@ -74,6 +78,13 @@ bool hone_contraction_any(hone_kernel_t* kernel);
 /* Cycles that a contraction takes one core in a tile, were all data at hand. */
 double hone_contraction_cycles(const hone_contraction_facts_t* facts, const hone_cpu_shape_t* shape,
                                int rows, int vectors);
+/* Extents of a product of matrices that a library could compute, of several the largest.
+ * Fuses loops of the kernel, which is of no other use afterwards. */
+typedef struct hone_product_facts {
+  int64_t rows, columns, sums;
+  bool has_weights; /* that can be turned */
+} hone_product_facts_t;
+bool hone_product_find(hone_kernel_t* kernel, hone_product_facts_t* out_facts);
 /* Whether the kernel is a chain: sums of products, and sums over rows of those. */
 bool hone_chain_any(hone_kernel_t* kernel);
 

@@ -54,6 +54,8 @@ void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_attention.c: false when the nest is no chain of contractions. */
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest);
+/* schedule_product.c: false when the nest is no product of matrices that a library takes. */
+bool hone_schedule_product(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_choices.c: conditions that short loops decide; false: there are none. */
 bool hone_schedule_choices(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_rows.c: reductions and maps inside the loops of the output. */

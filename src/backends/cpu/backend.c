@@ -96,11 +96,13 @@ static bool supports(const hone_device_t* device, const hone_kernel_t* kernel, c
   return true;
 }
 
-extern const hone_tactic_t* const hone_tactics_common[];
-extern const int hone_tactic_count_common;
+extern const hone_tactic_t *const hone_tactics_common[], *const hone_tactics_cpu[];
+extern const int hone_tactic_count_common, hone_tactic_count_cpu;
 
 static const hone_tactic_t* tactic(const hone_device_t* device, int index) {
-  return index >= 0 && index < hone_tactic_count_common ? hone_tactics_common[index] : NULL;
+  if (index >= 0 && index < hone_tactic_count_common) return hone_tactics_common[index];
+  index -= hone_tactic_count_common;
+  return index >= 0 && index < hone_tactic_count_cpu ? hone_tactics_cpu[index] : NULL;
 }
 
 static hone_status_t render(const hone_device_t* device, const hone_kernel_t* kernel,

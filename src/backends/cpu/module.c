@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/device.h"
+#include "backends/cpu/vendor.h"
 #include "base/memory.h"
 #include "codegen/prelude.h"
 
@@ -151,6 +152,7 @@ hone_status_t hone_cpu_load(hone_device_t* device, const hone_blob_t* binary, in
   if (!status)
     status = hone_library_open(device->allocator, binary->data, binary->size, &module->library);
   if (!status) status = find_entries(module, names);
+  if (!status) status = hone_vendor_bind(module->library);
   if (status)
     hone_cpu_unload(device, module);
   else

@@ -64,6 +64,7 @@ static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
     hone_render_intrinsic(r, loop);
     return;
   }
+  if (hone_render_is_product(loop)) hone_render_open_product(r, loop);
   put_loop_head(r, loop, "0", NULL);
   render_inside(r, loop);
   close_block(r);
@@ -220,6 +221,7 @@ static void render_function(hone_renderer_t* r, const char* name) {
   hone_str_appendf(
       r->out, "void %s(void* const* buffers, const long* sizes, long begin, long end) {\n", name);
   render_parameters(r);
+  hone_render_declare_libraries(r);
   r->depth = 1;
   hone_render_declarations(r, r->kernel->root);
   bool grid = false;
@@ -235,6 +237,7 @@ static void render_function(hone_renderer_t* r, const char* name) {
       render_stmt(r, stmt);
   }
   hone_str_append(r->out, "}\n");
+  hone_render_define_libraries(r);
 }
 
 static bool term_has_dtypes(const hone_term_t* term) {

@@ -64,6 +64,12 @@ void hone_render_address(hone_renderer_t* r, const hone_buffer_t* buffer, const 
 /* render_intrinsic.c: the loop's text for this backend; NULL where it stays a loop. */
 const hone_intrinsic_text_t* hone_render_intrinsic_text(const hone_stmt_t* loop);
 void hone_render_intrinsic(hone_renderer_t* r, const hone_stmt_t* loop);
+/* render_product.c: a loop that a library computes; the variables for the libraries, inside
+ * of the function and behind it; and the condition that stands in front of the loop. */
+bool hone_render_is_product(const hone_stmt_t* loop);
+void hone_render_declare_libraries(hone_renderer_t* r);
+void hone_render_define_libraries(hone_renderer_t* r);
+void hone_render_open_product(hone_renderer_t* r, const hone_stmt_t* loop);
 /* Begins a line for one lane after the other: the head of a loop whose variable
  * is the vector loop's. */
 void hone_render_open_lanes(hone_renderer_t* r);
