@@ -1,6 +1,7 @@
 /* Branches: an `if` whose condition is known becomes the branch that is taken, a
  * loop of exactly one round its body. Regions take constants in themselves instead of capturing
- * them, so that folding sees them, and captures that a region does not use go.
+ * them, so that folding sees them, and captures that a region does not use go. What a loop
+ * carries and no round changes is captured instead.
  *
  * A branch that is gone makes types known that were not, and so operators that
  * were kept for run time can be lowered after all; the conditions of further
@@ -183,6 +184,41 @@ static hone_value_t* tidy(hone_rewriter_t* r, hone_node_t* node) {
   return NULL;
 }
 
+/* ---- values that are carried and never change ---- */
+
+static bool never_changes(const hone_node_t* loop, int i) {
+  const hone_graph_t* body = loop->regions[0];
+  const hone_value_t* parameter = body->inputs[2 + i];
+  return body->outputs[1 + i] == parameter && !parameter->binds && !loop->outputs[i]->binds &&
+         hone_type_same(&parameter->type, &loop->inputs[2 + i]->type);
+}
+
+/* Entry `from` of a list goes behind all others. */
+static void move_last(hone_value_t** list, int from, int count) {
+  hone_value_t* value = list[from];
+  for (int i = from; i + 1 < count; i++) list[i] = list[i + 1];
+  list[count - 1] = value;
+}
+
+static void capture_carried(hone_rewriter_t* r, hone_node_t* loop, int i) {
+  hone_graph_t* body = loop->regions[0];
+  hone_value_t* same = loop->inputs[2 + i];
+  move_last(loop->inputs, 2 + i, loop->n_inputs);
+  move_last(body->inputs, 2 + i, body->n_inputs);
+  move_last(body->outputs, 1 + i, body->n_outputs--);
+  hone_rewrite_replace(r, loop->outputs[i], same);
+  move_last(loop->outputs, i, loop->n_outputs--);
+  for (int k = i; k < loop->n_outputs; k++) loop->outputs[k]->index = k;
+  loop->n_carried--;
+  hone_pass_did(r->context, loop, "what each round hands on as it is need not be carried");
+}
+
+/* One output stays, so that the node is not gone while it is looked at. */
+static void capture_all_carried(hone_rewriter_t* r, hone_node_t* loop) {
+  for (int i = loop->n_carried - 1; i >= 0 && loop->n_outputs > 1; i--)
+    if (never_changes(loop, i)) capture_carried(r, loop, i);
+}
+
 /* ---- operators kept for run time ---- */
 
 enum { MAX_OUTPUTS = 8 };
@@ -218,6 +254,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
     return take_branch(r, node, taken);
   if (node->prim == HONE_PRIM_LOOP && node->n_outputs > 0 && is_one_round(node))
     return take_round(r, node);
+  if (node->prim == HONE_PRIM_LOOP) capture_all_carried(r, node);
   return tidy(r, node);
 }
 
