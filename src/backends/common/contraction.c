@@ -107,6 +107,38 @@ static bool find_weight_lanes(hone_contraction_t* c) {
   return c->lanes;
 }
 
+/* The longest output loop along which the elements of the operand that is no weight are
+ * consecutive. */
+static bool find_data_lanes(hone_kernel_t* kernel, hone_contraction_t* c) {
+  const hone_term_t* data = c->a->buffer->is_constant ? c->b : c->a;
+  int64_t factor, most = 1;
+  if (data->buffer->is_constant) return false;
+  for (int i = 0; i < c->n_outs; i++) {
+    int64_t extent = hone_cost_extent(c->outs[i].extent);
+    if (extent <= most ||
+        !hone_contraction_factor(kernel, data->buffer, data->index, c->outs[i].var, &factor) ||
+        factor != 1)
+      continue;
+    c->lanes = &c->outs[i];
+    most = extent;
+  }
+  return c->lanes && put_lanes_in_b(c);
+}
+
+static bool place_lanes(const hone_recipe_t* r, hone_contraction_t* c, hone_lanes_at_t at) {
+  switch (at) {
+    case HONE_LANES_OF_OUTPUT:
+      return find_lanes(r->kernel, c);
+    case HONE_LANES_OF_WEIGHTS:
+      return find_weight_lanes(c);
+    case HONE_LANES_OF_DATA:
+      return find_data_lanes(r->kernel, c);
+    default: /* they were chosen before, and moved outside of all other loops */
+      c->lanes = &c->outs[0];
+      return put_lanes_in_b(c);
+  }
+}
+
 /* The sum whose steps are consecutive in a, else the last. */
 int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* c) {
   int best = c->n_sums - 1;
@@ -178,19 +210,11 @@ int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contrac
   return chosen >= 1 && chosen <= c->n_sums ? chosen - 1 : hone_contraction_innermost(r->kernel, c);
 }
 
-/* Lanes that were chosen before, and moved outside of all other loops. */
-static bool find_outermost_lanes(hone_contraction_t* c) {
-  c->lanes = &c->outs[0];
-  return put_lanes_in_b(c);
-}
-
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,
                                 hone_lanes_at_t at) {
   *c = (hone_contraction_t){.group = 1};
   if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
-      !(at == HONE_LANES_OF_OUTPUT    ? find_lanes(r->kernel, c)
-        : at == HONE_LANES_OF_WEIGHTS ? find_weight_lanes(c)
-                                      : find_outermost_lanes(c)))
+      !place_lanes(r, c, at))
     return false;
   find_rows(r->kernel, c);
   c->apart = hone_term_uses(c->a, c->lanes->var);

@@ -37,6 +37,7 @@ typedef struct hone_contraction {
 typedef enum hone_lanes_at {
   HONE_LANES_OF_OUTPUT,
   HONE_LANES_OF_WEIGHTS,
+  HONE_LANES_OF_DATA,
   HONE_LANES_OUTERMOST
 } hone_lanes_at_t;
 

@@ -526,11 +526,25 @@ static void prepare_dots(hone_recipe_t* r, hone_contraction_t* c) {
     hone_recipe_did(r, hone_sched_fuse(r->kernel, around->name, last->name));
 }
 
+/* Whether each lane has data of its own that does not lie beside the next one's, as where a
+ * depthwise convolution gives channels last of an image with channels first. */
+static bool gathers_lanes(const hone_recipe_t* r, const hone_contraction_t* c) {
+  int64_t step;
+  return c->apart &&
+         !(hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, c->lanes->var, &step) &&
+           step == 1);
+}
+
 /* The contraction with the lanes that it gets: along weights where those along the
- * output make no tile, as where channels lie far apart, or a shorter one. */
+ * output make no tile, as where channels lie far apart, or a shorter one; along data that would
+ * be gathered. */
 static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_t* out) {
   if (r->choice->lanes_of_weights)
     return hone_contraction_recognise(r, out, nest, HONE_LANES_OF_WEIGHTS);
+  if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
+  if (gathers_lanes(r, out) && hone_contraction_recognise(r, out, nest, HONE_LANES_OF_DATA) &&
+      hone_cost_extent(out->lanes->extent) >= r->shape->lanes)
+    return true;
   if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
   int64_t lanes = hone_known_extent(out->lanes->extent);
   bool is_short = lanes && lanes < r->shape->lanes, tiles = hone_contraction_is_tileable(r, out);

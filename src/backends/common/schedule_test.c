@@ -327,6 +327,24 @@ static void outputs_that_lie_apart_are_lanes(void** state) {
   free(text);
 }
 
+/* A depthwise convolution that reads channels first and gives channels last. */
+static void data_that_lanes_would_gather_gets_them(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines, "  %0 \"x\" = input : f32[12, 19]\n  %1 = constant {");
+  for (int i = 0; i < 48; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_append(&lines,
+                  "} : f32[12, 4]\n"
+                  "  %2 = window %0 axes=[1] shape=[4] hi=[1] step=[1] : f32[12, 16, 4]\n"
+                  "  %3 = contract %2 %1 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[12, 16]\n"
+                  "  %4 = permute %3 axes=[1, 0] : f32[16, 12]\n"
+                  "  return %4 \"y\"\n");
+  char* text = scheduled("", hone_str_text(&lines));
+  expect_lines(text, 2, (const char* const[]){" vector {", "in0[i1, (k + i.1.i + 8*i.1.o)]"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 static void loops_along_which_weights_repeat_are_cut(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
@@ -436,6 +454,7 @@ int main(void) {
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
+      cmocka_unit_test(data_that_lanes_would_gather_gets_them),
       cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
       cmocka_unit_test(a_row_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
