@@ -108,6 +108,7 @@ typedef struct hone_device_properties {
   bool fast_int8;     /* each of them is one instruction, so that bytes need no widening */
   bool has_dot2_bf16; /* intrinsics dot2_bf16_bf16_…, which are why fast_bf16 is true: of weights
                          only */
+  bool has_dot2_i16;  /* intrinsics dot2_i16_…: of two numbers of 16 bits, modulo 2^32 */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

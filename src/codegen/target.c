@@ -216,6 +216,7 @@ bool hone_target_has(const hone_target_t* target, const char* feature) {
   } features[] = {
       {"dot4", HONE_ARCH_X86_64, 0, false, false},
       {"dot4", HONE_ARCH_AARCH64, 16, true, false},
+      {"dot2_i16", HONE_ARCH_X86_64, 0, false, false},
       {"avx512bf16", HONE_ARCH_X86_64, 64, false, true},
       {"bf16", HONE_ARCH_AARCH64, 16, false, true},
   };

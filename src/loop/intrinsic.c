@@ -25,10 +25,21 @@
 #define DOT4_OF_ALL(lanes) \
   DOT4("u8", "i8", lanes), DOT4("i8", "i8", lanes), DOT4("u8", "u8", lanes), DOT4("i8", "u8", lanes)
 
+/* Numbers of 16 bits in twos. */
+#define DOT2(lanes)                                                                         \
+  {                                                                                         \
+    "dot2_i16_i16_x" lanes, DOT("dot2_i16_i16_x" lanes, lanes, "2", "i16", "i16", "i32"), { \
+      { "cpu", "dot2_i16", "hone_dot2_i16_i16v($2, $0, $1)" }                               \
+    }                                                                                       \
+  }
+
 static const hone_intrinsic_t intrinsics[] = {
     DOT4_OF_ALL("4"),
     DOT4_OF_ALL("8"),
     DOT4_OF_ALL("16"),
+    DOT2("4"),
+    DOT2("8"),
+    DOT2("16"),
     {"dot2_bf16_bf16_x16",
      DOT("dot2_bf16_bf16_x16", "16", "2", "bf16", "bf16", "f32"),
      {{"cpu", "avx512bf16", "hone_dot2_bf16v($2, $0, $1)"}}},

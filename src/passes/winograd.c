@@ -9,25 +9,29 @@
  * Neural Networks" (2015), F(4 x 4, 3 x 3) and F(2 x 2, 3 x 3).
  *
  * The transforms are written as slices, sums and concats of elements, which
- * become one kernel each. Results differ by rounding, by about 1e-5 of the
- * largest; options->exact leaves convolutions as they are. It runs after all that
+ * become one kernel each. Results of floats differ by rounding, by about 1e-5 of the
+ * largest; options->exact leaves them as they are. It runs after all that
  * moves permutes, because the order that values have here is the order in which
- * the three kernels read and write best. */
+ * the three kernels read and write best.
+ *
+ * Sums of products of bytes come out as they were. B has whole numbers: the sizes of those in a
+ * column add up to 10 at most, so that V is within 100 * 255, and fits 16 bits. G has whole
+ * numbers too when each row is multiplied by 6 or 24: sizes add up to 7, and U is within 49 * 255.
+ * Products and sums of them are taken modulo 2^32. What A' makes of them is 576 times the result
+ * in tiles of 4 x 4 (24 along each axis), 4 times in those of 2 x 2. 576 is 9 * 64: multiplied by
+ * the number that times 9 is 1 modulo 2^32, 64 times the result is left modulo 2^32, which is the
+ * result when it is within 2^25 either way. How large it can be follows from the weights; where
+ * that is too large, the smaller tiles need no more than 2^29. It is done where two products of
+ * 16 bits take no longer than two of bytes, as on CPUs that widen bytes to multiply them. */
+#include "passes/common/winograd.h"
+
 #include <inttypes.h>
 
 #include "base/memory.h"
 #include "passes/common/match.h"
 #include "passes/common/rewrite.h"
 
-enum { WINDOW = 3, MOST_TILE = 4, MOST_PATCH = MOST_TILE + WINDOW - 1 };
-
-/* One size of tiles. */
-typedef struct tiling {
-  int tile, patch;                   /* results and inputs along an axis */
-  float weights[MOST_PATCH][WINDOW]; /* G */
-  void (*inputs)(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v);  /* B' */
-  void (*results)(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y); /* A' */
-} tiling_t;
+enum { WINDOW = HONE_WINOGRAD_WINDOW };
 
 typedef struct conv {
   const hone_node_t *contract, *window;
@@ -38,7 +42,8 @@ typedef struct conv {
   int64_t height, width;                    /* of the result */
   int w_filter, w_channel, w_row, w_column; /* axes of the weights */
   int64_t channels, filters;
-  const tiling_t* tiling; /* what follows depends on it */
+  bool is_whole;                 /* bytes, and sums of 32 bits */
+  const hone_winograd_t* tiling; /* what follows depends on it */
   int64_t tiles_high, tiles_wide;
 } conv_t;
 
@@ -78,6 +83,8 @@ static bool find_axes(conv_t* c) {
   return c->free[1] == c->window->axes[0] && c->free[2] == c->window->axes[1];
 }
 
+static bool is_byte(hone_dtype_t dtype) { return dtype == HONE_I8 || dtype == HONE_U8; }
+
 static bool find_sizes(conv_t* c) {
   const hone_type_t* type = &c->contract->outputs[0]->type;
   if (!hone_dim_is_int(type->dims[1]) || !hone_dim_is_int(type->dims[2])) return false;
@@ -88,6 +95,13 @@ static bool find_sizes(conv_t* c) {
   return c->height > 0 && c->width > 0;
 }
 
+/* Floats, or sums of products of bytes. */
+static bool has_types(conv_t* c) {
+  hone_dtype_t x = c->x->type.dtype, w = hone_tensor_dtype(c->w);
+  c->is_whole = c->contract->dtype == HONE_I32 && is_byte(x) && is_byte(w);
+  return c->is_whole || (x == HONE_F32 && w == HONE_F32 && c->contract->dtype == HONE_F32);
+}
+
 static bool recognise(const hone_node_t* node, conv_t* c) {
   *c = (conv_t){.contract = node};
   if (node->prim != HONE_PRIM_CONTRACT || node->n_batch || node->n_axes != 6) return false;
@@ -95,131 +109,12 @@ static bool recognise(const hone_node_t* node, conv_t* c) {
   c->w = hone_match_constant(node->inputs[1]);
   if (!is_window(c->window) || !c->w || hone_tensor_rank(c->w) != 4) return false;
   c->x = c->window->inputs[0];
-  if (c->x->type.dtype != HONE_F32 || hone_tensor_dtype(c->w) != HONE_F32 ||
-      node->dtype != HONE_F32)
-    return false;
-  return find_axes(c) && find_sizes(c);
+  return has_types(c) && find_axes(c) && find_sizes(c);
 }
 
-/* ---- transforms along one axis ---- */
-
-/* x + factor * y */
-static hone_value_t* plus(hone_builder_t* b, hone_value_t* x, double factor, hone_value_t* y) {
-  return hone_add(b, x, hone_mul_number(b, y, factor));
-}
-
-static void inputs_of_6(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
-  hone_value_t* even = plus(b, d[4], -4, d[2]);
-  hone_value_t* odd = plus(b, d[3], -4, d[1]);
-  hone_value_t* even2 = hone_sub(b, d[4], d[2]);
-  hone_value_t* odd2 = hone_sub(b, d[3], d[1]);
-  v[0] = plus(b, plus(b, d[4], 4, d[0]), -5, d[2]);
-  v[1] = hone_add(b, even, odd);
-  v[2] = hone_sub(b, even, odd);
-  v[3] = plus(b, even2, 2, odd2);
-  v[4] = plus(b, even2, -2, odd2);
-  v[5] = plus(b, plus(b, d[5], 4, d[1]), -5, d[3]);
-}
-
-static void results_of_6(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
-  hone_value_t* sum = hone_add(b, m[1], m[2]);
-  hone_value_t* difference = hone_sub(b, m[1], m[2]);
-  hone_value_t* sum2 = hone_add(b, m[3], m[4]);
-  hone_value_t* difference2 = hone_sub(b, m[3], m[4]);
-  y[0] = hone_add(b, hone_add(b, m[0], sum), sum2);
-  y[1] = plus(b, difference, 2, difference2);
-  y[2] = plus(b, sum, 4, sum2);
-  y[3] = hone_add(b, plus(b, difference, 8, difference2), m[5]);
-}
-
-static void inputs_of_4(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
-  v[0] = hone_sub(b, d[0], d[2]);
-  v[1] = hone_add(b, d[1], d[2]);
-  v[2] = hone_sub(b, d[2], d[1]);
-  v[3] = hone_sub(b, d[1], d[3]);
-}
-
-static void results_of_4(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
-  y[0] = hone_add(b, hone_add(b, m[0], m[1]), m[2]);
-  y[1] = hone_sub(b, hone_sub(b, m[1], m[2]), m[3]);
-}
-
-static const tiling_t tilings[] = {
-    {.tile = 4,
-     .patch = 6,
-     .weights = {{1.0f / 4, 0, 0},
-                 {-1.0f / 6, -1.0f / 6, -1.0f / 6},
-                 {-1.0f / 6, 1.0f / 6, -1.0f / 6},
-                 {1.0f / 24, 1.0f / 12, 1.0f / 6},
-                 {1.0f / 24, -1.0f / 12, 1.0f / 6},
-                 {0, 0, 1}},
-     .inputs = inputs_of_6,
-     .results = results_of_6},
-    {.tile = 2,
-     .patch = 4,
-     .weights = {{1, 0, 0}, {0.5f, 0.5f, 0.5f}, {0.5f, -0.5f, 0.5f}, {0, 0, 1}},
-     .inputs = inputs_of_4,
-     .results = results_of_4},
-};
-
-static hone_value_t* transform(hone_builder_t* b, hone_value_t* x, int axis, int from, int to,
-                               void (*fn)(hone_builder_t* b, hone_value_t* const* in,
-                                          hone_value_t** out)) {
-  hone_value_t *in[MOST_PATCH], *out[MOST_PATCH];
-  for (int i = 0; i < from; i++) in[i] = hone_slice_axis(b, x, axis, hone_d(i), hone_d(i + 1));
-  fn(b, in, out);
-  return hone_concat(b, to, out, axis);
-}
-
-/* ---- which tiles pay ---- */
-
-static void set_tiling(conv_t* c, const tiling_t* tiling) {
-  c->tiling = tiling;
-  c->tiles_high = (c->height + tiling->tile - 1) / tiling->tile;
-  c->tiles_wide = (c->width + tiling->tile - 1) / tiling->tile;
-}
-
-/* What tiles take, as the multiply-adds that take as long, for one pair of a channel
- * and a filter. Transformed weights are more bytes, most of which come from memory in
- * each run; patches and results are written and read again in a far cache. Fitted on
- * x86 with AVX2. */
-static double cost(const conv_t* c) {
-  const double per_byte = 2.5, per_far_byte = 3;
-  double places = (double)(c->tiling->patch * c->tiling->patch);
-  double products = places * (double)(c->tiles_high * c->tiles_wide);
-  double weight_bytes = (places - WINDOW * WINDOW) * (double)sizeof(float);
-  double moved = products * 8 * (1.0 / (double)c->channels + 1.0 / (double)c->filters);
-  return products + weight_bytes * per_byte + moved * per_far_byte;
-}
-
-/* Sets the best tiling; false where windows are as fast. */
-static bool choose(conv_t* c) {
-  enum { LEAST_CHANNELS = 24 };
-  const double least_gain = 1.25;
-  conv_t best = *c;
-  if (c->channels < LEAST_CHANNELS || c->filters < LEAST_CHANNELS) return false;
-  for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++) {
-    set_tiling(c, &tilings[i]);
-    if (!best.tiling || cost(c) < cost(&best)) best = *c;
-  }
-  *c = best;
-  double direct = (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
-  return direct > least_gain * cost(c);
-}
+static int places_of(const conv_t* c) { return c->tiling->patch * c->tiling->patch; }
 
 /* ---- weights ---- */
-
-/* G, for all filters of a channel at once: row r of `out` is the sum of
- * weights[r][k] times row k of `in`; rows are `stride` apart on each side. */
-static void transform_rows(const tiling_t* tiling, const float* in, int64_t in_stride, float* out,
-                           int64_t out_stride, int64_t count) {
-  for (int r = 0; r < tiling->patch; r++) {
-    const float* factors = tiling->weights[r];
-    for (int64_t i = 0; i < count; i++)
-      out[r * out_stride + i] =
-          factors[0] * in[i] + factors[1] * in[in_stride + i] + factors[2] * in[2 * in_stride + i];
-  }
-}
 
 typedef struct strides {
   int64_t filter, channel, row, column;
@@ -235,39 +130,70 @@ static strides_t strides_of(const conv_t* c) {
                      stride[c->w_column]};
 }
 
+static double weight_at(const conv_t* c, int64_t index) {
+  const void* data = hone_tensor_data(c->w);
+  switch (hone_tensor_dtype(c->w)) {
+    case HONE_F32:
+      return (double)((const float*)data)[index];
+    case HONE_I8:
+      return (double)((const int8_t*)data)[index];
+    default:
+      return (double)((const uint8_t*)data)[index];
+  }
+}
+
 /* The windows of one channel as [row, column, filter]. */
-static void gather_channel(const conv_t* c, const strides_t* s, int64_t channel, float* out) {
-  const float* w = (const float*)hone_tensor_data(c->w) + channel * s->channel;
+static void gather_channel(const conv_t* c, const strides_t* s, int64_t channel, double* out) {
   for (int row = 0; row < WINDOW; row++)
     for (int column = 0; column < WINDOW; column++)
       for (int64_t f = 0; f < c->filters; f++)
-        *out++ = w[row * s->row + column * s->column + f * s->filter];
+        *out++ =
+            weight_at(c, channel * s->channel + row * s->row + column * s->column + f * s->filter);
 }
 
-/* U as [places, channels, filters]. `room` holds the window of a channel, and its rows
- * transformed. */
-static void transform_weights(const conv_t* c, float* room, float* out) {
-  strides_t s = strides_of(c);
+/* The places of one channel, [places, filters], to [places, channels, filters]. */
+static void put_channel(const conv_t* c, const double* from, int64_t channel, void* to) {
   int64_t n = c->filters, place = c->channels * n;
-  float *window = room, *rows = room + (int64_t)(WINDOW * WINDOW) * n;
+  for (int p = 0; p < places_of(c); p++)
+    for (int64_t f = 0; f < n; f++) {
+      int64_t at = p * place + channel * n + f;
+      double value = from[p * n + f];
+      if (c->tiling->is_whole)
+        ((int16_t*)to)[at] = (int16_t)value;
+      else
+        ((float*)to)[at] = (float)value;
+    }
+}
+
+/* U as [places, channels, filters]. `room` holds the window of a channel, its rows
+ * transformed, and all of it. */
+static void transform_weights(const conv_t* c, double* room, void* out) {
+  strides_t s = strides_of(c);
+  int64_t n = c->filters;
+  int patch = c->tiling->patch;
+  double *window = room, *rows = window + (int64_t)(WINDOW * WINDOW) * n,
+         *all = rows + (int64_t)(patch * WINDOW) * n;
   for (int64_t channel = 0; channel < c->channels; channel++) {
     gather_channel(c, &s, channel, window);
-    transform_rows(c->tiling, window, WINDOW * n, rows, WINDOW * n, WINDOW * n);
-    for (int r = 0; r < c->tiling->patch; r++)
-      transform_rows(c->tiling, rows + (int64_t)(r * WINDOW) * n, n,
-                     out + r * c->tiling->patch * place + channel * n, place, n);
+    hone_winograd_weights(c->tiling, window, WINDOW * n, rows, WINDOW * n, WINDOW * n);
+    for (int r = 0; r < patch; r++)
+      hone_winograd_weights(c->tiling, rows + (int64_t)(r * WINDOW) * n, n,
+                            all + (int64_t)(r * patch) * n, n, n);
+    put_channel(c, all, channel, out);
   }
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c) {
   const hone_allocator_t* allocator = r->graph->allocator;
-  const int64_t dims[] = {(int64_t)c->tiling->patch * c->tiling->patch, c->channels, c->filters};
-  size_t bytes =
-      (size_t)(WINDOW * (WINDOW + c->tiling->patch)) * (size_t)c->filters * sizeof(float);
+  int patch = c->tiling->patch;
+  const int64_t dims[] = {places_of(c), c->channels, c->filters};
+  size_t bytes = (size_t)(WINDOW * WINDOW + patch * WINDOW + patch * patch) * (size_t)c->filters *
+                 sizeof(double);
   hone_tensor_t* u;
-  hone_status_t status = hone_tensor_create(allocator, HONE_F32, 3, dims, &u);
+  hone_status_t status =
+      hone_tensor_create(allocator, c->tiling->is_whole ? HONE_I16 : HONE_F32, 3, dims, &u);
   if (status) return hone_fail_status(r->b, status);
-  float* room = hone_alloc(allocator, bytes);
+  double* room = hone_alloc(allocator, bytes);
   if (!room) {
     hone_tensor_release(u);
     return hone_fail_status(r->b, hone_oom());
@@ -275,6 +201,79 @@ static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c) {
   transform_weights(c, room, hone_tensor_data(u));
   hone_free(allocator, room, bytes);
   return hone_constant(r->b, u);
+}
+
+/* The largest result of integers there can be, either way. */
+static int64_t reach_of(const conv_t* c) {
+  strides_t s = strides_of(c);
+  bool has_sign = hone_dtype_of(c->x) == HONE_I8;
+  int64_t most = 0;
+  for (int64_t f = 0; f < c->filters; f++) {
+    int64_t above = 0, below = 0;
+    for (int64_t i = 0; i < c->channels * WINDOW * WINDOW; i++) {
+      int64_t channel = i / (WINDOW * WINDOW), row = i / WINDOW % WINDOW, column = i % WINDOW;
+      int64_t w = (int64_t)weight_at(
+          c, f * s.filter + channel * s.channel + row * s.row + column * s.column);
+      *(w > 0 ? &above : &below) += w > 0 ? w : -w;
+    }
+    int64_t sum = above > below ? above : below;
+    if (has_sign) sum = above + below;
+    if (sum > most) most = sum;
+  }
+  return most * (has_sign ? 128 : 255);
+}
+
+/* ---- which tiles pay ---- */
+
+static void set_tiling(conv_t* c, const hone_winograd_t* tiling) {
+  c->tiling = tiling;
+  c->tiles_high = (c->height + tiling->tile - 1) / tiling->tile;
+  c->tiles_wide = (c->width + tiling->tile - 1) / tiling->tile;
+}
+
+/* What tiles take, as the multiply-adds that take as long, for one pair of a channel
+ * and a filter. Transformed weights are more bytes, most of which come from memory in
+ * each run; patches and results are written and read again in a far cache. Fitted on
+ * x86 with AVX2. */
+typedef struct prices {
+  double patch, result;      /* to write and read a number of V, and of M */
+  double weight, old_weight; /* to read one of U, and one as it was */
+  double least_gain;         /* for which tiles are worth it */
+} prices_t;
+
+static const prices_t* prices_of(const conv_t* c) {
+  static const prices_t of_floats = {24, 24, 10, 10, 1.25}, of_bytes = {12, 24, 8.5, 4.25, 1.1};
+  return c->is_whole ? &of_bytes : &of_floats;
+}
+
+static double cost(const conv_t* c) {
+  const prices_t* p = prices_of(c);
+  double places = places_of(c);
+  double products = places * (double)(c->tiles_high * c->tiles_wide);
+  double weights = places * p->weight - WINDOW * WINDOW * p->old_weight;
+  double moved = p->patch / (double)c->filters + p->result / (double)c->channels;
+  return products * (1 + moved) + weights;
+}
+
+/* Whether sums of integers, no larger than `reach`, are known from the bits that are left. */
+static bool is_exact(const conv_t* c, int64_t reach) {
+  return !c->is_whole || reach < (int64_t)1 << (31 - c->tiling->shift);
+}
+
+/* Sets the best tiling; false where windows are as fast. */
+static bool choose(conv_t* c) {
+  enum { LEAST_CHANNELS = 24, PAIR = 2 };
+  conv_t best = *c;
+  if (c->channels < LEAST_CHANNELS || c->filters < LEAST_CHANNELS) return false;
+  if (c->is_whole && c->channels % PAIR) return false;
+  int64_t reach = c->is_whole ? reach_of(c) : 0;
+  for (int i = 0; hone_winograd_at(c->is_whole, i); i++) {
+    set_tiling(c, hone_winograd_at(c->is_whole, i));
+    if (is_exact(c, reach) && (!best.tiling || cost(c) < cost(&best))) best = *c;
+  }
+  *c = best;
+  double direct = (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
+  return c->tiling && direct > prices_of(c)->least_gain * cost(c);
 }
 
 /* ---- the three steps ---- */
@@ -300,8 +299,8 @@ static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c) {
   const hone_dim_t strides[] = {hone_d(tile), hone_d(tile)}, ones[] = {hone_d(1), hone_d(1)};
   const int64_t order[] = {4, 5, c->free[0], c->free[1], c->free[2], c->channel};
   hone_value_t* v = hone_window(r->b, fill_tiles(r, c), 2, c->window->axes, sizes, strides, ones);
-  for (int axis = 4; axis < 6; axis++)
-    v = transform(r->b, v, axis, patch, patch, c->tiling->inputs);
+  if (c->is_whole) v = hone_cast(r->b, v, HONE_I16);
+  for (int axis = 4; axis < 6; axis++) v = hone_winograd_inputs(r->b, c->tiling, v, axis);
   v = hone_permute(r->b, v, order);
   if (!v) return NULL;
   const hone_dim_t shape[] = {hone_d(patch * patch), hone_dim(v, 2), hone_dim(v, 3), hone_dim(v, 4),
@@ -314,11 +313,12 @@ static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_valu
   hone_builder_t* b = r->b;
   static const int64_t order[] = {2, 3, 0, 4, 1, 5};
   if (!m) return NULL;
-  int tile = c->tiling->tile, patch = c->tiling->patch;
+  int patch = c->tiling->patch;
   const hone_dim_t apart[] = {hone_d(patch),  hone_d(patch),  hone_dim(m, 1),
                               hone_dim(m, 2), hone_dim(m, 3), hone_dim(m, 4)};
   hone_value_t* y = hone_reshape(b, m, 6, apart);
-  for (int axis = 1; axis >= 0; axis--) y = transform(b, y, axis, patch, tile, c->tiling->results);
+  for (int axis = 1; axis >= 0; axis--) y = hone_winograd_results(b, c->tiling, y, axis, axis == 0);
+  if (c->is_whole) y = hone_binary(b, HONE_PRIM_SHR, y, hone_scalar(b, HONE_I32, c->tiling->shift));
   y = hone_permute(b, y, order);
   if (!y) return NULL;
   const hone_dim_t shape[] = {hone_dim(y, 0), hone_d(c->tiles_high * c->tiling->tile),
@@ -328,19 +328,24 @@ static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_valu
   return hone_slice_axis(b, y, 2, hone_d(0), hone_d(c->width));
 }
 
+/* Floats round in another way; integers do not, and need products of 16 bits. */
+static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
+  return c->is_whole ? options->sums_shorts : !options->exact;
+}
+
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   static const int64_t pairs[][2] = {{0, 0}, {4, 1}};
   conv_t c;
-  if (!recognise(node, &c) || !choose(&c)) return NULL;
+  if (!recognise(node, &c) || !is_welcome(r->context->options, &c) || !choose(&c)) return NULL;
   hone_value_t* v = make_patches(r, &c);
-  hone_value_t* m = hone_contract(r->b, v, make_weights(r, &c), 2, pairs, 1, HONE_F32);
+  hone_value_t* m =
+      hone_contract(r->b, v, make_weights(r, &c), 2, pairs, 1, c.is_whole ? HONE_I32 : HONE_F32);
   hone_value_t* now = make_results(r, &c, m);
   if (now) hone_pass_did(r->context, node, "by tiles of %d x %d", c.tiling->tile, c.tiling->tile);
   return now;
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
-  if (context->options->exact) return NULL;
   HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
   if (context->count) hone_pass_note(context, "%" PRId64 " convolutions by tiles", context->count);
   return NULL;
@@ -349,7 +354,8 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
 extern const hone_pass_t hone_pass_winograd;
 const hone_pass_t hone_pass_winograd = {
     .name = "winograd",
-    .summary = "3 x 3 convolutions with a quarter of the products, or half (rounding differs)",
+    .summary =
+        "3 x 3 convolutions with a quarter of the products, or half (floats round differently)",
     .phases = {HONE_PHASE_TIDY + 90},
     .run = run,
 };

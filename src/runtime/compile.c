@@ -150,6 +150,7 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->widens = !(options->precision == HONE_BF16 ? properties.fast_bf16 : properties.fast_f16);
   options->sums_fours = properties.has_dot4;
   options->sums_pairs = options->precision == HONE_BF16 && properties.has_dot2_bf16;
+  options->sums_shorts = properties.has_dot2_i16 && !properties.fast_int8;
 }
 
 static hone_status_t run_passes(driver_t* d) {

@@ -179,6 +179,7 @@ int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction
   if (shape->has_dot4 && sum == HONE_I32 && hone_dtype_size(a) == 1 && hone_dtype_size(b) == 1)
     return 4;
   if (shape->has_dot2_bf16 && sum == HONE_F32 && a == HONE_BF16 && b == HONE_BF16) return 2;
+  if (shape->has_dot2_i16 && sum == HONE_I32 && a == HONE_I16 && b == HONE_I16) return 2;
   return 1;
 }
 
@@ -198,11 +199,12 @@ bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_
                                  int innermost) {
   const hone_axis_t* sum = &c->sums[innermost];
   int64_t factor;
-  return !r->choice->no_pack && hone_contraction_could_pack(c) &&
-         c->b->buffer->rank + 2 <= HONE_MAX_RANK && hone_contraction_axis(c->b, sum->var) >= 0 &&
-         hone_dim_is_int(sum->extent) && sum->extent.k % hone_contraction_group(r->shape, c) == 0 &&
+  return hone_contraction_dot(r->shape, c) && !r->choice->no_pack &&
+         hone_contraction_could_pack(c) && c->b->buffer->rank + 2 <= HONE_MAX_RANK &&
+         hone_contraction_axis(c->b, sum->var) >= 0 && hone_dim_is_int(sum->extent) &&
+         sum->extent.k % hone_contraction_group(r->shape, c) == 0 &&
          hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &factor) &&
-         factor == 1 && hone_contraction_dot(r->shape, c);
+         factor == 1;
 }
 
 int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c) {

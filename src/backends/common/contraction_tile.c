@@ -30,6 +30,13 @@ static double step_arithmetic(const hone_cpu_shape_t* shape, const hone_contract
   return widens ? rows * vectors + 0.5 * rows + 0.75 * vectors : rows * vectors / 2.0;
 }
 
+/* Vectors that a tile keeps; of products in pairs those that are to be added too. */
+static int count_registers(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
+                           int vectors) {
+  bool is_apart = c->group == 2 && shape->has_dot2_i16 && !shape->fast_int8;
+  return rows * vectors + vectors + (is_apart ? 2 : 1);
+}
+
 /* Rounds of the innermost sum that are written out: a window of few steps over data of the lanes'
  * own, whose places are then loaded once for all rows that see them. */
 static int64_t window_steps(const hone_contraction_t* c) {
@@ -103,7 +110,7 @@ static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t*
   for (int rows = 2; rows <= most && rows <= MOST_ROWS; rows++) {
     hone_tile_t t = {rows, vectors};
     if (c->apart && hone_known_extent(c->rows->extent) % rows) continue;
-    if (rows * vectors + vectors + 1 > r->shape->registers) break;
+    if (count_registers(r->shape, c, rows, vectors) > r->shape->registers) break;
     double cost = rows_cost(r, c, t);
     if (cost >= *out_cost * 0.999) continue;
     best = t;

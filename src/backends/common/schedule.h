@@ -13,6 +13,7 @@ typedef struct hone_cpu_shape {
   bool has_dot4;      /* the intrinsics dot4_… for vectors of its lanes */
   bool fast_int8;     /* each of which is one instruction */
   bool has_dot2_bf16; /* dot2_bf16_bf16_… */
+  bool has_dot2_i16;  /* dot2_i16_i16_… */
 } hone_cpu_shape_t;
 
 /* Where the blocks of a contraction's lanes stand among the loops of the output. */

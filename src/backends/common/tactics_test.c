@@ -34,7 +34,8 @@ static hone_device_properties_t machine(int number) {
                                     .vector_bytes = bytes[number % 4],
                                     .vector_registers = registers[number % 4],
                                     .max_group_size = 256,
-                                    .has_dot4 = number % 2 == 1};
+                                    .has_dot4 = number % 2 == 1,
+                                    .has_dot2_i16 = number % 2 == 1};
 }
 
 static hone_tactic_set_t* make_set(hone_kernel_t* kernel, int number) {
@@ -207,18 +208,28 @@ static void products_are_tiled_and_maps_are_rows(void** state) {
                       "rows");
 }
 
-/* Sums of products of bytes, in fours where the machine adds them up so. */
-static void bytes_are_multiplied_in_fours(void** state) {
+/* Sums of products of small numbers, in groups where the machine adds them up so. */
+static void expect_groups(const char* kernel, const char* intrinsic) {
   static const hone_cpu_choice_t by_itself = {0};
   for (int number = 0; number < 4; number++) {
-    char* text = built_as(&by_itself, hone_test_kernel("matmul_bytes"), number);
+    char* text = built_as(&by_itself, hone_test_kernel(kernel), number);
     char line[64];
-    snprintf(line, sizeof line, "as dot4_u8_i8_x%d", machine(number).vector_bytes / 4);
+    snprintf(line, sizeof line, "as %s_x%d", intrinsic, machine(number).vector_bytes / 4);
     assert_int_equal(strstr(text, line) != NULL, machine(number).has_dot4);
     /* What blocks of lanes leave over is no exception. */
     if (machine(number).has_dot4) assert_null(strstr(text, "acc[] +="));
     free_text(text);
   }
+}
+
+static void bytes_are_multiplied_in_fours(void** state) {
+  (void)state;
+  expect_groups("matmul_bytes", "dot4_u8_i8");
+}
+
+static void shorts_are_multiplied_in_twos(void** state) {
+  (void)state;
+  expect_groups("matmul_shorts", "dot2_i16_i16");
 }
 
 /* Of a product, a tile costs less than one sum after the other, and more threads
@@ -271,6 +282,7 @@ int main(void) {
       cmocka_unit_test(defaults_are_the_recipes),
       cmocka_unit_test(products_are_tiled_and_maps_are_rows),
       cmocka_unit_test(bytes_are_multiplied_in_fours),
+      cmocka_unit_test(shorts_are_multiplied_in_twos),
       cmocka_unit_test(cost_knows_what_is_better),
       cmocka_unit_test(threads_are_woken_for_work_that_lasts),
   };

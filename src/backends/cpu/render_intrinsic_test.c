@@ -45,6 +45,11 @@ static const row_t rows[] = {
     {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "x86-64", "aarch64"},
     {"dot4_u8_u8_x4", 4, 4, HONE_U8, HONE_U8, HONE_I32, "x86-64", "aarch64"},
     {"dot4_i8_u8_x4", 4, 4, HONE_I8, HONE_U8, HONE_I32, "x86-64", "aarch64"},
+    {"dot2_i16_i16_x16", 16, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v4+vnni", "aarch64"},
+    {"dot2_i16_i16_x16", 16, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v4", "aarch64"},
+    {"dot2_i16_i16_x8", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3+vnni", "aarch64"},
+    {"dot2_i16_i16_x8", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64"},
+    {"dot2_i16_i16_x4", 4, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64", "aarch64"},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
      "x86-64-v4+vnni"},
     {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
@@ -87,7 +92,7 @@ static void fill(hone_tensor_t* tensor) {
   char* to = hone_tensor_data(tensor);
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++) {
     uint32_t word = hone_random_u32(11, (uint64_t)i + (uint64_t)dtype * 1000);
-    int64_t whole = word % 256;
+    int64_t whole = dtype == HONE_I16 ? (int64_t)(word % 65536) - 32768 : word % 256;
     if (dtype == HONE_BF16)
       hone_from_double(dtype, ((double)word / 4294967296.0 - 0.5) * 4, true, to + 2 * i);
     else

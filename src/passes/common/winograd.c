@@ -1,0 +1,134 @@
+/* The transforms, along one axis.
+ *
+ * A tile of 4 evaluates polynomials at 0, 1, -1, 2, -2 and infinity, one of 2 at 0, 1, -1 and
+ * infinity. In floats G has the divisors that interpolating needs: 4, 6, 24. Each is a factor
+ * of a row, so that integers leave rows of G whole, multiplied as A' and the size of numbers
+ * like it best, and divide in the end. */
+#include "passes/common/winograd.h"
+
+static const hone_winograd_t floats[] = {
+    {.tile = 4,
+     .patch = 6,
+     .weights = {{1.0 / 4, 0, 0},
+                 {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+                 {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                 {1.0 / 24, 1.0 / 12, 1.0 / 6},
+                 {1.0 / 24, -1.0 / 12, 1.0 / 6},
+                 {0, 0, 1}},
+     .near = {1, 1, 1, 1},
+     .far = {1, 2, 4, 8}},
+    {.tile = 2, .patch = 4, .weights = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, -1}}},
+};
+
+/* Rows of A' give 24, 12, 6 and 6 times the result: 3 (8, 4, 2, 2). 954437177 * 9 is 1 modulo
+ * 2^32. */
+static const hone_winograd_t integers[] = {
+    {.tile = 4,
+     .patch = 6,
+     .weights = {{6, 0, 0}, {-1, -1, -1}, {-1, 1, -1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 6}},
+     .near = {4, 2, 1, 1},
+     .far = {1, 1, 1, 2},
+     .is_whole = true,
+     .unit = {1, 2, 4, 4},
+     .inverse = 954437177,
+     .shift = 6},
+    {.tile = 2,
+     .patch = 4,
+     .weights = {{2, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, -2}},
+     .is_whole = true,
+     .unit = {1, 1},
+     .inverse = 1,
+     .shift = 2},
+};
+
+const hone_winograd_t* hone_winograd_at(bool is_whole, int index) {
+  const int count = sizeof floats / sizeof *floats;
+  if (index < 0 || index >= count) return NULL;
+  return is_whole ? &integers[index] : &floats[index];
+}
+
+static hone_value_t* times(hone_builder_t* b, hone_value_t* x, double factor) {
+  return factor == 1 ? x : hone_mul_number(b, x, factor);
+}
+
+/* x + factor * y */
+static hone_value_t* plus(hone_builder_t* b, hone_value_t* x, double factor, hone_value_t* y) {
+  return hone_add(b, x, times(b, y, factor));
+}
+
+static void inputs_of_6(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
+  hone_value_t* even = plus(b, d[4], -4, d[2]);
+  hone_value_t* odd = plus(b, d[3], -4, d[1]);
+  hone_value_t* even2 = hone_sub(b, d[4], d[2]);
+  hone_value_t* odd2 = hone_sub(b, d[3], d[1]);
+  v[0] = plus(b, plus(b, d[4], 4, d[0]), -5, d[2]);
+  v[1] = hone_add(b, even, odd);
+  v[2] = hone_sub(b, even, odd);
+  v[3] = plus(b, even2, 2, odd2);
+  v[4] = plus(b, even2, -2, odd2);
+  v[5] = plus(b, plus(b, d[5], 4, d[1]), -5, d[3]);
+}
+
+static void results_of_6(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* m,
+                         hone_value_t** y) {
+  hone_value_t* of_1[] = {hone_add(b, m[1], m[2]), hone_sub(b, m[1], m[2])};
+  hone_value_t* of_2[] = {hone_add(b, m[3], m[4]), hone_sub(b, m[3], m[4])};
+  y[0] = plus(b, plus(b, m[0], w->near[0], of_1[0]), w->far[0], of_2[0]);
+  for (int i = 1; i < 4; i++)
+    y[i] = plus(b, times(b, of_1[i % 2], w->near[i]), w->far[i], of_2[i % 2]);
+  y[3] = hone_add(b, y[3], m[5]);
+}
+
+static void inputs_of_4(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
+  v[0] = hone_sub(b, d[0], d[2]);
+  v[1] = hone_add(b, d[1], d[2]);
+  v[2] = hone_sub(b, d[2], d[1]);
+  v[3] = hone_sub(b, d[1], d[3]);
+}
+
+static void results_of_4(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
+  y[0] = hone_add(b, hone_add(b, m[0], m[1]), m[2]);
+  y[1] = hone_add(b, hone_sub(b, m[1], m[2]), m[3]);
+}
+
+static void take_apart(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x, int axis,
+                       hone_value_t** out) {
+  for (int i = 0; i < w->patch; i++) out[i] = hone_slice_axis(b, x, axis, hone_d(i), hone_d(i + 1));
+}
+
+hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
+                                   int axis) {
+  hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_PATCH];
+  take_apart(b, w, x, axis, in);
+  if (w->patch == 6)
+    inputs_of_6(b, in, out);
+  else
+    inputs_of_4(b, in, out);
+  return hone_concat(b, w->patch, out, axis);
+}
+
+/* `x` modulo 2^32, as an i32. */
+static double wrapped(double x) { return (double)(int32_t)(uint32_t)(uint64_t)x; }
+
+hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
+                                    int axis, bool last) {
+  hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_TILE];
+  take_apart(b, w, x, axis, in);
+  if (w->patch == 6)
+    results_of_6(b, w, in, out);
+  else
+    results_of_4(b, in, out);
+  for (int i = 0; w->is_whole && i < w->tile; i++)
+    out[i] = times(b, out[i], wrapped(w->unit[i] * (last ? w->inverse : 1)));
+  return hone_concat(b, w->tile, out, axis);
+}
+
+void hone_winograd_weights(const hone_winograd_t* w, const double* in, int64_t in_stride,
+                           double* out, int64_t out_stride, int64_t count) {
+  for (int r = 0; r < w->patch; r++) {
+    const double* factors = w->weights[r];
+    for (int64_t i = 0; i < count; i++)
+      out[r * out_stride + i] =
+          factors[0] * in[i] + factors[1] * in[in_stride + i] + factors[2] * in[2 * in_stride + i];
+  }
+}

@@ -1,0 +1,38 @@
+/* Tiles of Winograd's algorithm for 3 x 3 windows, in floats and in integers. */
+#ifndef HONE_PASSES_COMMON_WINOGRAD_H
+#define HONE_PASSES_COMMON_WINOGRAD_H
+
+#include "ir/builder.h"
+
+enum {
+  HONE_WINOGRAD_WINDOW = 3,
+  HONE_WINOGRAD_TILE = 4,
+  HONE_WINOGRAD_PATCH = HONE_WINOGRAD_TILE + HONE_WINOGRAD_WINDOW - 1
+};
+
+/* One size of tiles. Of integers, G and A' have whole numbers, and what A' gives along an axis is
+ * the result times 3 2^k, or 2^k, where unit[i] makes k the same for all. After both axes
+ * `inverse` takes the factor 9 away, modulo 2^32, and 2^shift times the result is left. */
+typedef struct hone_winograd {
+  int tile, patch;                                           /* results and inputs along an axis */
+  double weights[HONE_WINOGRAD_PATCH][HONE_WINOGRAD_WINDOW]; /* G */
+  double near[HONE_WINOGRAD_TILE], far[HONE_WINOGRAD_TILE];  /* A': factors for 1, -1; 2, -2 */
+  bool is_whole;
+  double unit[HONE_WINOGRAD_TILE];
+  double inverse;
+  int shift;
+} hone_winograd_t;
+
+/* Larger tiles first; NULL past the last. */
+const hone_winograd_t* hone_winograd_at(bool is_whole, int index);
+/* B' x along an axis. */
+hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
+                                   int axis);
+/* A' x along an axis; of integers, in their unit, `last` without the factor 9. */
+hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
+                                    int axis, bool last);
+/* G: out[r] = sum of weights[r][k] in[k] for vectors of `count`, `stride` numbers apart. */
+void hone_winograd_weights(const hone_winograd_t* w, const double* in, int64_t in_stride,
+                           double* out, int64_t out_stride, int64_t count);
+
+#endif
