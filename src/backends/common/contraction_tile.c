@@ -95,9 +95,7 @@ static double rows_cost(const hone_recipe_t* r, const hone_contraction_t* c, hon
   int64_t rows = c->rows ? hone_likely_extent(r->kernel, c->rows->extent) : HONE_MANY_ROUNDS;
   int64_t blocks = rows / t.rows;
   double cost = (double)blocks * step_cycles(r->shape, c, t.rows, t.vectors);
-  /* A rest whose number of rows only a run knows is summed up in memory. */
-  double factor = c->rows && hone_dim_is_int(c->rows->extent) ? 1 : 2;
-  if (rows % t.rows) cost += factor * step_cycles(r->shape, c, (int)(rows % t.rows), t.vectors);
+  if (rows % t.rows) cost += step_cycles(r->shape, c, (int)(rows % t.rows), t.vectors);
   return cost;
 }
 

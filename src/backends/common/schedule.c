@@ -275,13 +275,6 @@ static void schedule_nest(hone_recipe_t* r, int position) {
   if (!hone_schedule_choices(r, nest)) hone_schedule_rows(r, r->kernel->root->body[position]);
 }
 
-/* Two loops become one, with more rounds for threads to share. */
-static void fuse_outer(hone_recipe_t* r, const hone_stmt_t* loop) {
-  const hone_stmt_t* inner = hone_only_loop(loop);
-  if (inner && !inner->is_reduction && inner->loop == HONE_LOOP_SERIAL)
-    hone_recipe_did(r, hone_sched_fuse(r->kernel, loop->name, inner->name));
-}
-
 enum { MAX_CHOICE = 16 };
 
 /* The loops of the nest that threads could share, outermost first. */
@@ -318,20 +311,42 @@ static int find_rounds(int n, hone_stmt_t* const* loops) {
   return first >= 0 && some >= 0 ? some : first;
 }
 
-/* Brings that loop outside of the others; known loops with few rounds become one. */
-static void choose_parallel(hone_recipe_t* r, int position) {
+/* Whether the first loop, of rounds that only a run knows, goes with known ones up to `last`. */
+static bool is_around_known(hone_stmt_t* const* loops, int last) {
+  bool is_known = !hone_dim_is_int(loops[0]->extent);
+  for (int i = 1; i <= last; i++) is_known &= hone_dim_is_int(loops[i]->extent);
+  return is_known;
+}
+
+/* Has the loop with rounds for all threads at the outside: together with those around it, so
+ * that each thread has consecutive rounds in kernel after kernel, or that loop alone. Known
+ * loops with few rounds go together, too. Gives how many loops are to be shared out as one. */
+static int choose_parallel(hone_recipe_t* r, int position) {
   hone_stmt_t *loops[MAX_CHOICE], **body = r->kernel->root->body;
   const char* order[MAX_CHOICE];
   int n = list_rounds(body[position], loops), best = find_rounds(n, loops);
-  if (n < 2 || best == 0) return;
-  if (hone_dim_is_int(loops[0]->extent) && hone_dim_is_int(loops[1]->extent)) {
-    fuse_outer(r, loops[0]);
-    return;
-  }
-  if (best < 0) return;
+  if (n < 2 || best == 0) return 1;
+  if (hone_dim_is_int(loops[0]->extent) && hone_dim_is_int(loops[1]->extent)) return 2;
+  if (best < 0) return 1;
+  if (is_around_known(loops, best)) return best + 1;
   order[0] = loops[best]->name;
   for (int i = 0; i < best; i++) order[1 + i] = loops[i]->name;
   hone_recipe_did(r, hone_sched_reorder(r->kernel, best + 1, order));
+  return 1;
+}
+
+/* Has threads share the rounds of the outermost loops, as far as that can be: each is found
+ * to be fit for it before they become one. */
+static void share_loops(hone_recipe_t* r, int position, int count) {
+  hone_stmt_t* const* body = r->kernel->root->body;
+  bool is_shared = hone_recipe_did(r, hone_sched_parallel(r->kernel, body[position]->name));
+  for (int i = 1; i < count && is_shared; i++) {
+    const hone_stmt_t *outer = body[position], *inner = hone_only_loop(outer);
+    is_shared = inner && !inner->is_reduction && inner->loop == HONE_LOOP_SERIAL &&
+                !hone_dim_uses(inner->extent, outer->var) && !hone_dim_is(inner->extent, 0) &&
+                hone_recipe_did(r, hone_sched_parallel(r->kernel, inner->name)) &&
+                hone_recipe_did(r, hone_sched_fuse(r->kernel, outer->name, inner->name));
+  }
 }
 
 /* Stores made in a run. */
@@ -359,9 +374,8 @@ static void share_out(hone_recipe_t* r, int position) {
   hone_stmt_t** body = r->kernel->root->body;
   if (!hone_stmt_is_loop(body[position]) || r->choice->parallel < 0 || is_minor(body[position]))
     return;
-  choose_parallel(r, position);
-  if (r->choice->parallel > 1) fuse_outer(r, body[position]);
-  hone_recipe_did(r, hone_sched_parallel(r->kernel, body[position]->name));
+  int count = choose_parallel(r, position);
+  share_loops(r, position, r->choice->parallel > 1 ? count + 1 : count);
 }
 
 hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,

@@ -240,14 +240,16 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
   if (main) schedule_tile(r, main, deepest(main));
 }
 
-/* More weights than elements of the other operand, at its smallest where only a run
- * knows: each thread takes weights of its own. */
+/* More weights than elements of the other operand, at a small size where only a run knows
+ * it: each thread takes weights of its own. */
 static bool weights_are_larger(hone_kernel_t* kernel, const hone_contraction_t* c) {
+  enum { SMALL = 8 }; /* times the smallest size there can be */
   hone_dim_t a = hone_dim_product(kernel->dims, c->a->buffer->rank, c->a->buffer->dims);
   hone_dim_t b = hone_dim_product(kernel->dims, c->b->buffer->rank, c->b->buffer->dims);
+  int64_t likely = hone_dim_min_value(a), most = hone_dim_max_value(a);
   if (!hone_dim_is_int(a) && c->b->buffer->is_constant)
-    return hone_dim_min_value(b) > hone_dim_min_value(a);
-  return hone_dim_min_value(b) > hone_dim_max_value(a) ||
+    return hone_dim_min_value(b) > (likely < most / SMALL ? likely * SMALL : most);
+  return hone_dim_min_value(b) > most ||
          (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
 }
 
@@ -266,18 +268,28 @@ static int64_t count_others(const hone_contraction_t* c) {
   return rounds;
 }
 
+/* A number that divides the extent whatever the run: all of it, or that at the smallest sizes. */
+static int64_t known_factor(hone_kernel_t* kernel, hone_dim_t extent) {
+  int64_t factor = hone_likely_extent(kernel, extent);
+  bool divides = hone_dim_is(hone_dim_mod(kernel->dims, extent, hone_dim_int(factor)), 0);
+  return divides ? factor : 0;
+}
+
 /* Rows that are done for all lanes before the next ones, so that they are still near
  * when they are read again, and so that each thread has rows of its own, which it
  * finds in its own cache if it made them: the largest divisor of the rows that stays
- * in a part of the second cache and leaves threads enough blocks. 0: all rows. */
+ * in a part of the second cache and leaves threads enough blocks, else too few for that, which
+ * they share out together with blocks of lanes. 0: all rows. */
 static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows) {
-  enum { USUAL_CACHE = 1 << 19, PART = 4, ENOUGH_BLOCKS = 8, ENOUGH_TILES = 4 };
-  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, others = count_others(c),
-          best = 0;
+  enum { USUAL_CACHE = 1 << 19, PART = 2, ENOUGH_BLOCKS = 8, ENOUGH_TILES = 4 };
+  int64_t rows = c->rows ? known_factor(r->kernel, c->rows->extent) : 0, others = count_others(c),
+          least = ENOUGH_TILES * tile_rows, best = 0;
   int64_t cache = r->shape->second_cache > 0 ? r->shape->second_cache : USUAL_CACHE;
   if (!rows || others >= ENOUGH_BLOCKS || !c->row_bytes) return 0;
-  for (int64_t block = ENOUGH_TILES * tile_rows; block * ENOUGH_BLOCKS <= rows; block++)
+  for (int64_t block = least; block <= rows; block++) {
+    if (block * ENOUGH_BLOCKS > rows && best && best * ENOUGH_BLOCKS <= rows) break;
     if (rows % block == 0 && block * c->row_bytes * PART <= cache) best = block;
+  }
   return best;
 }
 
@@ -290,8 +302,8 @@ static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
   else if (!block && !lanes_go_first(r, c))
     block = find_block(r, c, tile_rows);
   *outer = 0;
-  if (block < tile_rows || block < 2 || !c->rows || !hone_dim_is_int(c->rows->extent) ||
-      c->rows->extent.k <= block || !hone_loop_name(inner, c->rows->name, ".i") ||
+  if (block < tile_rows || block < 2 || !c->rows ||
+      hone_dim_max_value(c->rows->extent) <= block || !hone_loop_name(inner, c->rows->name, ".i") ||
       !hone_loop_name(outer, c->rows->name, ".o"))
     return;
   if (!hone_recipe_did(r, hone_sched_split(r->kernel, c->rows->name, block, HONE_TAIL_EXACT))) {
@@ -357,7 +369,9 @@ static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_
   char steps[HONE_LOOP_NAME];
   const hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
   const hone_stmt_t* sum = block ? first_sum(block) : NULL;
-  bool is_near = *cuts->rows_outer; /* read again for each block of rows */
+  const hone_stmt_t* rows =
+      *cuts->rows_outer ? hone_kernel_find_loop(r->kernel, cuts->rows_outer) : NULL;
+  bool is_near = rows && hone_dim_min_value(rows->extent) > 1; /* read again for each block */
   if (!sum || is_near || !c->b->buffer->is_constant || !hone_dim_is_int(sum->extent) ||
       !hone_loop_name(steps, sum->name, ".o"))
     return;
