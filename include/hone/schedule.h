@@ -30,6 +30,11 @@ typedef enum hone_tail {
  * NAME = factor * NAME.o + NAME.i. Text: split i 8 peel */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_split(hone_kernel_t* kernel, const char* loop,
                                                       int64_t factor, hone_tail_t tail);
+/* Cuts a loop into as few runs of at most `most` rounds as there can be, whose lengths differ
+ * by one at most: NAME.b6.o around NAME.b6.i for those of 6 rounds, behind it one for those of
+ * 5, and so on. Text: balance i 6 */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_balance(hone_kernel_t* kernel, const char* loop,
+                                                        int64_t most);
 /* Makes one loop OUTER_INNER of a loop and the only one in it. Text: fuse i j */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_fuse(hone_kernel_t* kernel, const char* outer,
                                                      const char* inner);

@@ -4,7 +4,8 @@
  *   for j.o { for i { for k.o { for k.i { … += a[i, k] * b[j.o, k, …] } } } }
  *
  * "prefetch b j.o k.o" has each round of k.o ask for one line of b[j.o + 1, …],
- * which the rounds of i and k.o together read from the first to the last. Axes in
+ * which the rounds of i and k.o together read from the first to the last; loops in front that
+ * ask for it already have asked for the first ones. Axes in
  * front of that may go along loops outside of j.o; behind its last round lies what
  * the next round of those reads first. */
 #include "base/memory.h"
@@ -84,14 +85,28 @@ static hone_status_t check(asking_t* a) {
                            a->buffer->name);
 }
 
-/* How many rounds of the inner loop there were before, in this round of the outer one. */
-static hone_dim_t rounds_before(const asking_t* a) {
+/* Lines of the buffer that are asked for in the statement. */
+static hone_dim_t lines_asked_in(const asking_t* a, const hone_stmt_t* stmt) {
+  hone_dims_t* dims = a->kernel->dims;
+  hone_dim_t count = hone_dim_int(0);
+  if (stmt->kind == HONE_STMT_PREFETCH) return hone_dim_int(stmt->buffer == a->buffer);
+  for (int i = 0; i < stmt->n_body; i++)
+    count = hone_dim_add(dims, count, lines_asked_in(a, stmt->body[i]));
+  return stmt->kind == HONE_STMT_LOOP ? hone_dim_mul(dims, count, stmt->extent) : count;
+}
+
+/* How many lines were asked for before, in this round of the outer loop: by earlier rounds of
+ * the inner one, and by what stands in front of it. */
+static hone_dim_t lines_before(const asking_t* a) {
   hone_dims_t* dims = a->kernel->dims;
   hone_dim_t number = hone_dim_int(0), each = hone_dim_int(1);
   for (const hone_stmt_t* s = a->inner; s != a->loop; s = s->parent) {
-    if (s->kind != HONE_STMT_LOOP) continue;
-    number = hone_dim_add(dims, number, hone_dim_mul(dims, s->var, each));
-    each = hone_dim_mul(dims, each, s->extent);
+    if (s->kind == HONE_STMT_LOOP) {
+      number = hone_dim_add(dims, number, hone_dim_mul(dims, s->var, each));
+      each = hone_dim_mul(dims, each, s->extent);
+    }
+    for (int i = 0; s->parent->body[i] != s; i++)
+      number = hone_dim_add(dims, number, lines_asked_in(a, s->parent->body[i]));
   }
   return number;
 }
@@ -99,7 +114,7 @@ static hone_dim_t rounds_before(const asking_t* a) {
 static bool ask(const asking_t* a) {
   hone_dims_t* dims = a->kernel->dims;
   hone_dim_t index[HONE_MAX_BUFFER_RANK];
-  hone_dim_t line = hone_dim_min(dims, rounds_before(a), hone_dim_int(a->lines - 1));
+  hone_dim_t line = hone_dim_min(dims, lines_before(a), hone_dim_int(a->lines - 1));
   for (int i = 0; i < a->buffer->rank; i++) index[i] = i < a->axis ? a->index[i] : hone_dim_int(0);
   index[a->axis] = hone_dim_add(dims, a->loop->var, hone_dim_int(1));
   index[a->buffer->rank - 1] = hone_dim_mul(dims, line, hone_dim_int(a->line));

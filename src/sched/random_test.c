@@ -52,7 +52,7 @@ static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t
   const char *a = loops.names[at], *b = loops.names[next], *c = loops.names[(next + 1) % loops.n];
   const char* buffer = kernel->buffers[below(d, kernel->n_buffers)]->name;
   int f = factors[below(d, 7)], g = factors[below(d, 7)];
-  switch (below(d, 12)) {
+  switch (below(d, 13)) {
     case 0:
     case 1:
       snprintf(line, size, "split %s %d %s", a, f, tails[below(d, 4)]);
@@ -70,6 +70,9 @@ static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t
       snprintf(line, size, "merge %s %s", a, b);
       break;
     case 6:
+      snprintf(line, size, "balance %s %d", a, f);
+      break;
+    case 7:
       snprintf(line, size, stages[below(d, 3)], buffer, a, b);
       break;
     default: {

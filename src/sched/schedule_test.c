@@ -98,6 +98,29 @@ static void split_cuts_loops(void** state) {
   assert_refused("matmul_sizes", "", "split i 2 exact", "may not divide");
 }
 
+static void balance_evens_out_runs(void** state) {
+  assert_body(scheduled("matmul", "balance i 5"),
+              "  for i.b4.o in 3 {\n"
+              "    for i.b4.i in 4 {\n"
+              "      for j in 16 {\n");
+  assert_body(scheduled("matmul", "balance k 7"),
+              "      for k.b7.o in 2 reduction {\n"
+              "        for k.b7.i in 7 reduction {\n"
+              "          acc[] += mul(a[i, (k.b7.i + 7*k.b7.o)], b[(k.b7.i + 7*k.b7.o), j])\n"
+              "        }\n"
+              "      }\n"
+              "      for k.b6.o in 1 reduction {\n");
+  assert_same("matmul", "balance i 5\nbalance j 3\nparallel i.b4.o");
+  assert_same("matmul_sizes", "balance i 1\nbalance j 7\nbalance k 4");
+  assert_same("matmul_sizes", "reorder j i\nbalance i 4\nparallel j");
+  assert_refused("matmul_sizes", "balance i 4", "parallel i.b4.o", "beside one another");
+  assert_same("softmax", "balance i 3");
+  assert_refused("matmul", "", "balance i 0", "from 1 to");
+  assert_refused("matmul", "", "balance i 65", "from 1 to");
+  assert_refused("matmul", "unroll i", "balance i 4", "kind already");
+  assert_refused("matmul", "partition i 5\nparallel i.p0", "balance i.p1 2", "comes last");
+}
+
 /* Nothing can be divided by 0 rounds. */
 static void assert_fusing_nothing_refused(void) {
   static const char text[] =
@@ -291,6 +314,11 @@ static void prefetch_asks_ahead(void** state) {
   assert_same("matmul",
               "split j 8\npack b 1/8 0 1%8\nreorder j.o i j.i\nprefetch b j.o i\n"
               "parallel j.o");
+  assert_body(scheduled("matmul",
+                        "split j 8\npack b 1/8 0 1%8\nreorder j.o i j.i\npartition i 5\n"
+                        "prefetch b j.o i.p0\nprefetch b j.o i.p1"),
+              "    for i.p1 in 7 {\n"
+              "      prefetch b[(j.o + 1), 0, (16*min((i.p1 + 5), 9))]\n");
   assert_same("attention", "prefetch k h j");
   assert_refused("matmul_sizes", "", "prefetch a i j", "no line");
   assert_body(scheduled("conv", "split o 2\npack w 0/2 1 2 3 0%2\nprefetch w c kx"),
@@ -483,6 +511,7 @@ static void memory_may_run_out(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(split_cuts_loops),
+      cmocka_unit_test(balance_evens_out_runs),
       cmocka_unit_test(fuse_joins_nested_loops),
       cmocka_unit_test(reorder_moves_loops),
       cmocka_unit_test(tile_makes_blocks),

@@ -176,53 +176,56 @@ static bool move_lanes_out(hone_recipe_t* r, const hone_contraction_t* c) {
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
 }
 
-static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
-                           int64_t rows);
-
-/* The next smaller tile: of few rows one row less, so that what is left over is one
- * tile, since a tile of one or two rows takes hardly less time than one of four:
- * its few sums wait for one another. */
-static int64_t smaller(int64_t rows) {
-  enum { FEW = 6 };
-  return rows > FEW ? (rows + 1) / 2 : rows - 1;
-}
-
-/* The rows that tiles of `rows` leave over: a tile of their own, or, where only a
- * run knows how many there are, smaller and smaller ones. */
-static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
-  char name[HONE_LOOP_NAME];
-  if (hone_dim_is_int(tail->extent) || rows < 2 || !hone_loop_name(name, tail->name, ""))
-    schedule_tile(r, tail, deepest(tail));
-  else
-    schedule_block(r, deepest(tail), name, smaller(rows));
-}
-
-/* Where tiles would leave over one or two rows, those and the last tile's are shared out
- * evenly between two. Gives whether it is done. */
-static bool even_out(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
-  enum { FEW = 2, LEAST = 5 };
-  char part[HONE_LOOP_NAME];
-  int64_t extent = hone_known_extent(loop->extent), rest = extent % rows;
-  if (rows < LEAST || extent <= 2 * rows || rest < 1 || rest > FEW) return false;
-  const char* base = loop->name;
-  const int64_t at = extent - rows - rest, heights[] = {rows, (rows + rest + 1) / 2};
-  if (!hone_recipe_did(r, hone_sched_partition(r->kernel, base, 1, &at))) return false;
-  for (int i = 1; i >= 0; i--) {
-    hone_stmt_t* rounds = hone_loop_name(part, base, i ? ".p1" : ".p0")
-                              ? hone_kernel_find_loop(r->kernel, part)
-                              : NULL;
-    if (rounds) schedule_block(r, deepest(rounds), part, heights[i]);
+/* Tiles of rows that are cut evenly: of fewer rows than `rows` where that leaves over none,
+ * since a tile of one or two rows takes hardly less time than one of four: its few sums wait
+ * for one another. Gives whether it is done: not at the top, where threads share the tiles,
+ * which have to be known not to overlap. */
+static bool schedule_evenly(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
+  hone_stmt_t* parent = loop->parent;
+  if (parent == r->kernel->root && !hone_dim_is_int(loop->extent)) return false;
+  int position = hone_stmt_position(loop), before = parent->n_body;
+  if (!hone_recipe_did(r, hone_sched_balance(r->kernel, loop->name, rows))) return false;
+  for (int i = parent->n_body - before; i >= 0; i--) {
+    hone_stmt_t* tile = hone_only_loop(parent->body[position + i]);
+    if (tile) schedule_tile(r, tile, deepest(tile));
   }
   return true;
 }
 
-/* Splits the rows inside a block of lanes and schedules both parts. `block` is
- * the loop lanes.i, directly around the rows' loop. */
+enum { FEW_HEIGHTS = 8 }; /* of tiles, each of which is code of its own */
+
+/* Whether tiles are to be of nearly the same height: where only a run knows the rows, or one
+ * or two would be left over. */
+static bool is_uneven(const hone_stmt_t* loop, int64_t rows) {
+  enum { FEW = 2, LEAST = 5 };
+  if (!hone_dim_is_int(loop->extent)) return rows <= FEW_HEIGHTS;
+  int64_t rest = loop->extent.k % rows;
+  return rows >= LEAST && loop->extent.k > 2 * rows && rest >= 1 && rest <= FEW;
+}
+
+static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
+                           int64_t rows);
+
+/* The rows that tiles of `rows` leave over: a tile of their own, or, where only a run knows
+ * how many there are, smaller ones. */
+static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
+  enum { FEW = 6 };
+  char name[HONE_LOOP_NAME];
+  int64_t smaller = rows > FEW ? (rows + 1) / 2 : rows - 1;
+  if (hone_dim_is_int(tail->extent) || rows < 2 || !hone_loop_name(name, tail->name, ""))
+    schedule_tile(r, tail, deepest(tail));
+  else
+    schedule_block(r, deepest(tail), name, smaller);
+}
+
+/* Cuts the rows inside a block of lanes into tiles. What high ones leave over where only a run
+ * knows the rows is cut into lower ones. `block` is the loop lanes.i, directly around the rows'
+ * loop. */
 static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
                            int64_t rows) {
   char name[HONE_LOOP_NAME];
   hone_stmt_t* loop = rows_name ? hone_kernel_find_loop(r->kernel, rows_name) : NULL;
-  if (loop && even_out(r, loop, rows)) return;
+  if (loop && is_uneven(loop, rows) && schedule_evenly(r, loop, rows)) return;
   if (!loop) {
     schedule_tile(r, NULL, block);
     return;
@@ -236,7 +239,7 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
   if (!main && hone_stmt_is_loop(parent->body[position])) main = parent->body[position];
   if (hone_loop_name(name, rows_name, ".i") && hone_kernel_find_loop(r->kernel, name))
     main = hone_kernel_find_loop(r->kernel, name);
-  if (tail && hone_stmt_is_loop(tail)) schedule_tail(r, tail, rows);
+  if (tail) schedule_tail(r, tail, rows);
   if (main) schedule_tile(r, main, deepest(main));
 }
 
@@ -249,8 +252,7 @@ static bool weights_are_larger(hone_kernel_t* kernel, const hone_contraction_t* 
   int64_t likely = hone_dim_min_value(a), most = hone_dim_max_value(a);
   if (!hone_dim_is_int(a) && c->b->buffer->is_constant)
     return hone_dim_min_value(b) > (likely < most / SMALL ? likely * SMALL : most);
-  return hone_dim_min_value(b) > most ||
-         (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
+  return hone_dim_min_value(b) > most || (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
 }
 
 static bool lanes_go_first(const hone_recipe_t* r, const hone_contraction_t* c) {
@@ -302,9 +304,8 @@ static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
   else if (!block && !lanes_go_first(r, c))
     block = find_block(r, c, tile_rows);
   *outer = 0;
-  if (block < tile_rows || block < 2 || !c->rows ||
-      hone_dim_max_value(c->rows->extent) <= block || !hone_loop_name(inner, c->rows->name, ".i") ||
-      !hone_loop_name(outer, c->rows->name, ".o"))
+  if (block < tile_rows || block < 2 || !c->rows || hone_dim_max_value(c->rows->extent) <= block ||
+      !hone_loop_name(inner, c->rows->name, ".i") || !hone_loop_name(outer, c->rows->name, ".o"))
     return;
   if (!hone_recipe_did(r, hone_sched_split(r->kernel, c->rows->name, block, HONE_TAIL_EXACT))) {
     *outer = 0;
@@ -351,36 +352,49 @@ static int64_t count_tiles(hone_kernel_t* kernel, const hone_stmt_t* sum,
   return count;
 }
 
-/* The innermost loop around the first tile that adds up. */
-static const hone_stmt_t* first_sum(const hone_stmt_t* stmt) {
+/* The innermost loops around the tiles in the statement that add up, in their order; gives how
+ * many, at most `room`. */
+static int list_sums(hone_stmt_t* stmt, int room, hone_stmt_t** out) {
+  int n = 0;
   if (hone_stmt_is_loop(stmt) && stmt->is_reduction) {
-    const hone_stmt_t* inner = hone_only_loop(stmt);
-    return inner && inner->is_reduction ? first_sum(inner) : stmt;
+    hone_stmt_t* inner = hone_only_loop(stmt);
+    if (inner && inner->is_reduction) return list_sums(inner, room, out);
+    if (room > 0) out[n++] = stmt;
+    return n;
   }
-  const hone_stmt_t* found = NULL;
-  for (int i = 0; i < stmt->n_body && !found; i++) found = first_sum(stmt->body[i]);
-  return found;
+  for (int i = 0; i < stmt->n_body; i++) n += list_sums(stmt->body[i], room - n, out + n);
+  return n;
 }
 
-/* Weights come from far, and those of a block of lanes are read in little time when the
- * first tile needs them. So the tiles of the block before ask for them, line by line. */
-static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
-  enum { LEAST_STEPS = 2, MOST_STEPS = 64 };
+/* Has the tiles of one sum ask for the weights of the next block, some of them each step. */
+static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
+                   const hone_stmt_t* sum, bool is_only) {
+  enum { LEAST_STEPS = 2, MOST_STEPS = 64, STEPS_OF_FEW = 4 };
   char steps[HONE_LOOP_NAME];
-  const hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
-  const hone_stmt_t* sum = block ? first_sum(block) : NULL;
-  const hone_stmt_t* rows =
-      *cuts->rows_outer ? hone_kernel_find_loop(r->kernel, cuts->rows_outer) : NULL;
-  bool is_near = rows && hone_dim_min_value(rows->extent) > 1; /* read again for each block */
-  if (!sum || is_near || !c->b->buffer->is_constant || !hone_dim_is_int(sum->extent) ||
-      !hone_loop_name(steps, sum->name, ".o"))
-    return;
-  int64_t tiles = count_tiles(r->kernel, sum, block), each = MOST_STEPS;
+  if (!hone_dim_is_int(sum->extent) || !hone_loop_name(steps, sum->name, ".o")) return;
+  int64_t tiles = is_only ? count_tiles(r->kernel, sum, block) : HONE_MANY_ROUNDS;
+  int64_t each = is_only ? MOST_STEPS : STEPS_OF_FEW;
   while (each > 1 && (each > tiles || sum->extent.k % each)) each /= 2;
   if (each < LEAST_STEPS ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, each, HONE_TAIL_EXACT)))
     return;
-  hone_recipe_did(r, hone_sched_prefetch(r->kernel, c->b->buffer->name, cuts->lanes_outer, steps));
+  hone_recipe_did(r, hone_sched_prefetch(r->kernel, c->b->buffer->name, block->name, steps));
+}
+
+/* Weights come from far, and those of a block of lanes are read in little time when the
+ * first tile needs them. So the tiles of the block before ask for them, line by line: all of
+ * them where only a run knows how many there are of which height, and a few may have to ask
+ * for everything. */
+static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
+  hone_stmt_t* sums[FEW_HEIGHTS + 1];
+  hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
+  const hone_stmt_t* rows =
+      *cuts->rows_outer ? hone_kernel_find_loop(r->kernel, cuts->rows_outer) : NULL;
+  bool is_near = rows && hone_dim_min_value(rows->extent) > 1; /* read again for each block */
+  if (!block || is_near || !c->b->buffer->is_constant) return;
+  int n = list_sums(block, FEW_HEIGHTS + 1, sums);
+  bool is_open = n > 1 && !hone_dim_is_int(sums[0]->parent->extent);
+  for (int i = 0; i < n && (i == 0 || is_open); i++) ask_in(r, c, block, sums[i], !is_open);
 }
 
 /* Cuts the lanes, which are the outermost loop, into blocks. */
