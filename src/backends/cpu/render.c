@@ -264,7 +264,8 @@ hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int
   size_t n = (size_t)r.kernel->n_buffers;
   r.storage = hone_arena_array(r.kernel->arena, n, sizeof *r.storage);
   r.scopes = hone_arena_array(r.kernel->arena, n, sizeof *r.scopes);
-  if (!status && (!r.storage || !r.scopes)) status = hone_oom();
+  r.ends = hone_arena_array(r.kernel->arena, n, sizeof *r.ends);
+  if (!status && (!r.storage || !r.scopes || !r.ends)) status = hone_oom();
   if (!status) {
     hone_stmt_walk(r.kernel->root, check_dtypes, &r);
     hone_render_storage(&r);

@@ -51,6 +51,18 @@ static bool has_whole_vector(hone_renderer_t* r, const hone_buffer_t* buffer,
   return hone_dim_max_value(first) <= buffer->dims[buffer->rank - 1].k - r->lanes;
 }
 
+/* Whether a whole vector can be stored for a part of one: what the other lanes hit is there,
+ * and nobody reads it. */
+static bool may_store_whole(const hone_renderer_t* r, const hone_buffer_t* buffer,
+                            hone_dim_t first) {
+  if (buffer->space == HONE_SPACE_GLOBAL || !hone_dim_is_int(first)) return false;
+  int64_t room = 1;
+  for (int i = 0; i < buffer->rank; i++)
+    if (!hone_dim_is_int(buffer->dims[i]) || !hone_i64_mul(room, buffer->dims[i].k, &room))
+      return false;
+  return first.k + r->vector->extent.k >= r->ends[buffer->id] && first.k + r->lanes <= room;
+}
+
 /* ---- storage ---- */
 
 typedef struct looking {
@@ -68,6 +80,8 @@ static void note_access(const looking_t* looking, const hone_buffer_t* buffer,
   at.vector = looking->vector;
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, index);
   lane_pattern_t pattern = pattern_of(&at, offset, &stride);
+  int64_t last = hone_dim_max_value(offset);
+  if (last >= r->ends[buffer->id]) r->ends[buffer->id] = last == INT64_MAX ? last : last + 1;
   hone_storage_t want = HONE_STORAGE_ARRAY;
   hone_dim_t first = first_lane(&at, offset);
   if (hone_dim_is_int(first) && pattern == LANES_SAME) want = HONE_STORAGE_SCALARS;
@@ -334,7 +348,7 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
     store_any(r, stmt, offset, value);
     return;
   }
-  bool is_short = is_array && wide && is_part(r);
+  bool is_short = is_array && wide && is_part(r) && !may_store_whole(r, buffer, first);
   hone_c_indent(r->out, r->depth);
   if (is_array) {
     hone_str_appendf(r->out, "hone_store_%s%s(", hone_dtype_name(buffer->dtype),

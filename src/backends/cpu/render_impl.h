@@ -22,6 +22,7 @@ typedef struct hone_renderer {
   const hone_stmt_t* vector;  /* the vector loop around, or NULL */
   hone_storage_t* storage;    /* by buffer id */
   const hone_stmt_t** scopes; /* by buffer id: where it is declared */
+  int64_t* ends;              /* by buffer id: elements beyond are not used */
   hone_status_t status;
 } hone_renderer_t;
 
