@@ -35,6 +35,11 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_split(hone_kernel_t* kernel, con
  * 5, and so on. Text: balance i 6 */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_balance(hone_kernel_t* kernel, const char* loop,
                                                         int64_t most);
+/* Cuts a loop into blocks of `factor` rounds, NAME.w.o around NAME.w.i, of which the last one
+ * begins earlier rather than be shorter: some rounds run twice. Where there are fewer rounds
+ * than that, they are in a loop NAME.t behind. Text: overlap i 16 */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_overlap(hone_kernel_t* kernel, const char* loop,
+                                                        int64_t factor);
 /* Makes one loop OUTER_INNER of a loop and the only one in it. Text: fuse i j */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_fuse(hone_kernel_t* kernel, const char* outer,
                                                      const char* inner);

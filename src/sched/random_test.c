@@ -70,7 +70,7 @@ static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t
       snprintf(line, size, "merge %s %s", a, b);
       break;
     case 6:
-      snprintf(line, size, "balance %s %d", a, f);
+      snprintf(line, size, below(d, 2) ? "balance %s %d" : "overlap %s %d", a, f);
       break;
     case 7:
       snprintf(line, size, stages[below(d, 3)], buffer, a, b);

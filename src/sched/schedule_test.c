@@ -121,6 +121,25 @@ static void balance_evens_out_runs(void** state) {
   assert_refused("matmul", "partition i 5\nparallel i.p0", "balance i.p1 2", "comes last");
 }
 
+static void overlap_has_no_short_block(void** state) {
+  assert_body(scheduled("matmul", "overlap i 5"),
+              "  for i.w.o in 3 {\n"
+              "    for i.w.i in 5 {\n"
+              "      for j in 16 {\n"
+              "        acc[] = f32(0)\n"
+              "        for k in 20 reduction {\n"
+              "          acc[] += mul(a[(i.w.i + min((5*i.w.o), 7)), k], b[k, j])\n");
+  assert_body(scheduled("matmul", "overlap i 4"), "acc[] += mul(a[(i.w.i + 4*i.w.o), k], b[k, j])");
+  assert_same("matmul", "overlap j 7\nparallel i");
+  assert_same("matmul_sizes", "overlap i 2\noverlap j 3");
+  assert_same("matmul_sizes", "overlap i 64\noverlap i.t 2");
+  assert_same("softmax", "overlap i 2");
+  assert_refused("matmul", "", "overlap k 8", "cannot run twice");
+  assert_refused("matmul", "", "overlap i 13", "more than");
+  assert_refused("matmul", "", "overlap i 0", "from 1 to");
+  assert_refused("matmul", "overlap i 5", "parallel i.w.o", "the same element");
+}
+
 /* Nothing can be divided by 0 rounds. */
 static void assert_fusing_nothing_refused(void) {
   static const char text[] =
@@ -512,6 +531,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(split_cuts_loops),
       cmocka_unit_test(balance_evens_out_runs),
+      cmocka_unit_test(overlap_has_no_short_block),
       cmocka_unit_test(fuse_joins_nested_loops),
       cmocka_unit_test(reorder_moves_loops),
       cmocka_unit_test(tile_makes_blocks),

@@ -221,24 +221,39 @@ static int64_t rows_at_once(const hone_recipe_t* r, hone_dim_t extent) {
   return rows < lanes ? 0 : rows;
 }
 
-bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
-  chain_t c;
-  char rows[HONE_LOOP_NAME], inner[HONE_LOOP_NAME], outer[HONE_LOOP_NAME];
-  if (!recognise(&c, nest)) return false;
-  int64_t block = rows_at_once(r, c.rows->extent);
-  if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !hone_loop_name(inner, rows, ".i") ||
-      !hone_loop_name(outer, rows, ".o") || !move_rows_in(r, &c))
-    return false;
-  hone_stmt_t* parent = hone_kernel_find_loop(r->kernel, rows)->parent;
-  int position = hone_stmt_position(hone_kernel_find_loop(r->kernel, rows));
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, rows, block, HONE_TAIL_PEEL))) return false;
-  if (position + 1 < parent->n_body) hone_schedule_rows(r, parent->body[position + 1]);
-  hone_stmt_t* around = hone_kernel_find_loop(r->kernel, outer);
-  if (!around || !hone_recipe_did(r, hone_sched_distribute(r->kernel, inner))) return true;
+/* One block of rows at a time, which are lanes. */
+static void schedule_around(hone_recipe_t* r, hone_stmt_t* around) {
+  const hone_stmt_t* inner = hone_only_loop(around);
+  if (!inner || !hone_recipe_did(r, hone_sched_distribute(r->kernel, inner->name))) return;
   turn_rows(r, around);
   bool has_copy = turn_operand(r, around);
   schedule_parts(r, around, has_copy ? 1 : 0);
+}
+
+/* Blocks of so many rows, the last of which overlaps with the one before; not at the top, where
+ * threads share them, and could not if they did. Fewer rows than a block are done in smaller
+ * ones, and those that do not fill a vector as they come. */
+static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* rows, int64_t block) {
+  hone_stmt_t* parent = rows->parent;
+  int position = hone_stmt_position(rows), before = parent->n_body;
+  bool is_cut = (parent != r->kernel->root &&
+                 hone_recipe_did(r, hone_sched_overlap(r->kernel, rows->name, block))) ||
+                hone_recipe_did(r, hone_sched_split(r->kernel, rows->name, block, HONE_TAIL_PEEL));
+  if (!is_cut) return false;
+  hone_stmt_t* rest = parent->n_body > before ? parent->body[position + 1] : NULL;
+  if (rest && !(block / 2 >= r->shape->lanes && schedule_blocks(r, rest, block / 2)))
+    hone_schedule_rows(r, rest);
+  schedule_around(r, parent->body[position]);
   return true;
+}
+
+bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
+  chain_t c;
+  char rows[HONE_LOOP_NAME];
+  if (!recognise(&c, nest)) return false;
+  int64_t block = rows_at_once(r, c.rows->extent);
+  if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !move_rows_in(r, &c)) return false;
+  return schedule_blocks(r, hone_kernel_find_loop(r->kernel, rows), block);
 }
 
 bool hone_chain_any(hone_kernel_t* kernel) {
