@@ -417,13 +417,27 @@ static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, hone_contraction
   return true;
 }
 
+/* Whether rows see in one step what their neighbours see in the next, as pixels of an image
+ * with channels first do. */
+static bool shares_steps(const hone_recipe_t* r, const hone_contraction_t* c) {
+  int64_t row, step;
+  hone_kernel_t* kernel = r->kernel;
+  return c->rows &&
+         hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->rows->var, &row) &&
+         hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->sums[c->n_sums - 1].var,
+                                 &step) &&
+         row == step;
+}
+
 /* Whether the innermost of several sums over whole vectors has so few steps that counting
- * them shows. */
+ * them shows. Written out, what rows share would be kept in registers until the last of them has
+ * seen it, which sums of the tile would have to leave. */
 static bool is_short(const hone_recipe_t* r, const hone_contraction_t* c) {
   enum { FEW = 9 };
   int64_t steps = hone_known_extent(c->sums[c->n_sums - 1].extent);
   return c->n_sums > 1 && c->group == 1 && steps > 1 && steps <= FEW &&
-         hone_known_extent(c->lanes->extent) >= r->shape->lanes;
+         hone_known_extent(c->lanes->extent) >= r->shape->lanes &&
+         (c->apart || !shares_steps(r, c));
 }
 
 /* Tiles of the blocks that the lanes, which are the outermost loop, are cut into. What

@@ -55,6 +55,21 @@ static void render_vector(hone_renderer_t* r, const hone_stmt_t* loop) {
   close_block(r);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as loops are nested */
+static int count_stores(const hone_stmt_t* stmt) {
+  int count = stmt->kind == HONE_STMT_STORE;
+  for (int i = 0; i < stmt->n_body; i++) count += count_stores(stmt->body[i]);
+  return count;
+}
+
+/* A sum over a whole tile is not for the compiler to write out: what steps have in common it
+ * would keep in registers, and put sums of the tile on the stack. */
+static bool fills_registers(const hone_stmt_t* loop) {
+  enum { MANY_SUMS = 8, FEW_STEPS = 16 };
+  return loop->is_reduction && hone_dim_is_int(loop->extent) && loop->extent.k <= FEW_STEPS &&
+         count_stores(loop) >= MANY_SUMS;
+}
+
 static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
   if (loop->loop == HONE_LOOP_VECTOR) {
     render_vector(r, loop);
@@ -65,6 +80,7 @@ static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
     return;
   }
   if (hone_render_is_product(loop)) hone_render_open_product(r, loop);
+  if (fills_registers(loop)) hone_str_append(r->out, "#pragma GCC unroll 1\n");
   put_loop_head(r, loop, "0", NULL);
   render_inside(r, loop);
   close_block(r);
