@@ -107,11 +107,45 @@ static hone_status_t wrap_nodes(const driver_t* d, hone_graph_t* graph) {
   return status;
 }
 
+static bool is_string(const hone_value_t* value) {
+  return value && value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_STRING;
+}
+
+/* Whether a node is interpreted because of the strings that it reads or gives. */
+static bool works_on_strings(const hone_node_t* node) {
+  hone_prim_family_t family = hone_prim_info(node->prim)->family;
+  bool found = false;
+  if (family == HONE_FAMILY_SOURCE || family == HONE_FAMILY_CONTROL || node->n_regions)
+    return false;
+  for (int i = 0; i < node->n_inputs; i++) found = found || is_string(node->inputs[i]);
+  for (int i = 0; i < node->n_outputs; i++) found = found || is_string(node->outputs[i]);
+  return found;
+}
+
+/* One call of all that works on strings: interpreted together, movement of them copies none. */
+static hone_status_t wrap_strings(const driver_t* d, hone_graph_t* graph) {
+  if (d->settings.watch || d->settings.keep_nodes) return NULL;
+  size_t count = (size_t)graph->n_nodes;
+  int* group_of = hone_alloc(d->settings.allocator, (count + 1) * sizeof *group_of);
+  if (!group_of) return hone_oom();
+  int members = 0;
+  for (size_t i = 0; i < count; i++) {
+    bool is_member = works_on_strings(graph->nodes[i]);
+    group_of[i] = is_member ? 0 : -1;
+    members += is_member;
+  }
+  hone_group_t group = {.label = "strings"};
+  hone_status_t status = members > 1 ? hone_graph_outline(graph, 1, &group, group_of) : NULL;
+  hone_free(d->settings.allocator, group_of, (count + 1) * sizeof *group_of);
+  return status;
+}
+
 static bool is_control(const hone_node_t* node) {
   return node->prim == HONE_PRIM_IF || node->prim == HONE_PRIM_LOOP;
 }
 
 static hone_status_t wrap_graph(const driver_t* d, hone_graph_t* graph) {
+  HONE_TRY(wrap_strings(d, graph));
   HONE_TRY(wrap_nodes(d, graph));
   for (int i = 0; i < graph->n_nodes; i++)
     for (int r = 0; is_control(graph->nodes[i]) && r < graph->nodes[i]->n_regions; r++)

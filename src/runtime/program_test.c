@@ -345,6 +345,37 @@ static void interpreted_steps_mix_with_kernels(void** state) {
   drop(&f);
 }
 
+/* Looked for among words, twice: only the last kernel sees numbers. */
+static const char words[] =
+    "  %0 \"x\" = input : string[2, 2]\n"
+    "  %1 = constant {\"a\", \"b\", \"c\"} : string[1, 3]\n"
+    "  %2 = slice %0 lo=[0, 0] hi=[2, 1] step=[1, 1] : string[2, 1]\n"
+    "  %3 = expand %2 shape=[2, 3] : string[2, 3]\n"
+    "  %4 = expand %1 shape=[2, 3] : string[2, 3]\n"
+    "  %5 = eq %3 %4 : bool[2, 3] @ \"first (Equal)\"\n"
+    "  %6 = slice %0 lo=[0, 1] hi=[2, 2] step=[1, 1] : string[2, 1]\n"
+    "  %7 = expand %6 shape=[2, 3] : string[2, 3]\n"
+    "  %8 = eq %7 %4 : bool[2, 3] @ \"second (Equal)\"\n"
+    "  %9 = cast %5 dtype=f32 : f32[2, 3]\n"
+    "  %10 = cast %8 dtype=f32 : f32[2, 3]\n"
+    "  %11 = concat %9 %10 axes=[1] : f32[2, 6]\n"
+    "  return %11 \"hot\" %2 \"column\"\n";
+
+static void what_works_on_strings_is_one_step(void** state) {
+  (void)state;
+  static const char* const given[] = {"a", "c", "none", "b"};
+  fixture_t f;
+  compile_text(&f, "", words);
+  assert_int_equal(hone_program_interpreted(f.program), 1);
+  hone_tensor_t* input;
+  assert_ok(hone_tensor_create(NULL, HONE_STRING, 2, (int64_t[]){2, 2}, &input));
+  for (int i = 0; i < 4; i++)
+    assert_ok(hone_tensor_set_string(input, i, given[i], strlen(given[i])));
+  hone_tensor_t* inputs[] = {input};
+  assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+  drop(&f);
+}
+
 static const char late_sizes[] =
     "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
     "  %1 \"n\" <2 element 0> = input : i64[1]\n"
@@ -743,6 +774,7 @@ int main(void) {
       cmocka_unit_test(a_failed_check_names_the_node_and_is_forgotten),
       cmocka_unit_test(branches_are_taken),
       cmocka_unit_test(interpreted_steps_mix_with_kernels),
+      cmocka_unit_test(what_works_on_strings_is_one_step),
       cmocka_unit_test(sizes_may_come_late),
       cmocka_unit_test(extents_are_computed_without_ref),
       cmocka_unit_test(views_may_name_their_extents),
