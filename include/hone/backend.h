@@ -109,6 +109,7 @@ typedef struct hone_device_properties {
   bool has_dot2_bf16; /* intrinsics dot2_bf16_bf16_…, which are why fast_bf16 is true: of weights
                          only */
   bool has_dot2_i16;  /* intrinsics dot2_i16_…: of two numbers of 16 bits, modulo 2^32 */
+  bool is_immediate;  /* what is put into a stream is done when the call returns */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

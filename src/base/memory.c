@@ -21,20 +21,40 @@ static void want_large_pages(void* block, size_t size) {
 #endif
 }
 
+/* The C library keeps small blocks at hand, but not aligned ones: up to SMALL bytes the aligned
+ * part of a block is given out, with the block's own address in front of it. */
+enum { SMALL = 960 };
+
+static void* take_small(size_t size) {
+  char* block = malloc(size + ALIGNMENT);
+  if (!block) return NULL;
+  size_t step = ALIGNMENT - (uintptr_t)block % ALIGNMENT; /* of the 16 that malloc aligns to */
+  void** given = (void**)(void*)(block + step);
+  given[-1] = block;
+  return given;
+}
+
+static void* take_large(size_t size) {
+  if (size > SIZE_MAX - ALIGNMENT) return NULL;
+  size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  void* block = aligned_alloc(ALIGNMENT, rounded);
+  if (block) want_large_pages(block, rounded);
+  return block;
+}
+
+static void give_back(void* given, size_t size) {
+  free(given && size <= SMALL ? ((void**)given)[-1] : given);
+}
+
 static void* system_resize(void* self, void* old, size_t old_size, size_t new_size) {
   (void)self;
-  if (new_size == 0) {
-    free(old);
-    return NULL;
+  void* fresh = NULL;
+  if (new_size) {
+    fresh = new_size <= SMALL ? take_small(new_size) : take_large(new_size);
+    if (!fresh) return NULL;
+    if (old) memcpy(fresh, old, old_size < new_size ? old_size : new_size);
   }
-  if (new_size > SIZE_MAX - ALIGNMENT) return NULL;
-  size_t rounded = (new_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  void* fresh = aligned_alloc(ALIGNMENT, rounded);
-  if (fresh) want_large_pages(fresh, rounded);
-  if (fresh && old) {
-    memcpy(fresh, old, old_size < new_size ? old_size : new_size);
-    free(old);
-  }
+  give_back(old, old_size);
   return fresh;
 }
 

@@ -17,6 +17,24 @@ static void memory_is_zeroed_and_aligned(void** state) {
   hone_free(NULL, NULL, 10);
 }
 
+/* Small and large blocks come from different places; all sizes around the border stay apart. */
+static void blocks_of_all_sizes_grow_and_shrink(void** state) {
+  (void)state;
+  enum { BLOCKS = 40 };
+  unsigned char* blocks[BLOCKS] = {NULL};
+  size_t sizes[BLOCKS] = {0};
+  for (size_t round = 0; round < 400; round++) {
+    size_t i = round * 17 % BLOCKS, size = 1 + round * 7919 % 2000, old = sizes[i];
+    blocks[i] = hone_realloc(NULL, blocks[i], old, size);
+    assert_non_null(blocks[i]);
+    assert_int_equal((uintptr_t)blocks[i] % 64, 0);
+    for (size_t k = 0; k < old && k < size; k++) assert_int_equal(blocks[i][k], i);
+    memset(blocks[i], (int)i, size);
+    sizes[i] = size;
+  }
+  for (int i = 0; i < BLOCKS; i++) hone_free(NULL, blocks[i], sizes[i]);
+}
+
 static void resizing_keeps_the_content(void** state) {
   (void)state;
   char* block = hone_alloc(NULL, 4);
@@ -168,6 +186,7 @@ static void options_of_older_callers_are_filled_up(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_is_zeroed_and_aligned),
+      cmocka_unit_test(blocks_of_all_sizes_grow_and_shrink),
       cmocka_unit_test(resizing_keeps_the_content),
       cmocka_unit_test(absurd_sizes_are_refused),
       cmocka_unit_test(a_limit_is_kept),

@@ -46,6 +46,10 @@ static void destroy(hone_context_t* context) {
   for (int i = 0; context->frames && i < program->n_routines; i++)
     close_frame(context, &context->frames[i]);
   hone_context_free_garbage(context, 0);
+  hone_context_free_headers(context);
+  hone_free(program->allocator, context->results,
+            (size_t)program->routines[0]->n_outputs * sizeof *context->results);
+  hone_free(program->allocator, context->words, (size_t)program->n_errors * HONE_ERROR_STRIDE);
   hone_free(program->allocator, context->frames,
             (size_t)program->n_routines * sizeof *context->frames);
   hone_free(program->allocator, context->symbols, symbols * sizeof *context->symbols);
@@ -71,10 +75,14 @@ static hone_status_t fill(hone_context_t* context) {
   context->symbols = hone_alloc(program->allocator, symbols * sizeof *context->symbols);
   context->frames =
       hone_alloc(program->allocator, (size_t)program->n_routines * sizeof *context->frames);
-  if (!context->symbols || !context->frames) return hone_oom();
+  context->results = hone_alloc(program->allocator,
+                                (size_t)program->routines[0]->n_outputs * sizeof *context->results);
+  if (!context->symbols || !context->frames || !context->results) return hone_oom();
   for (int i = 0; i < program->n_routines; i++)
     HONE_TRY(open_frame(program, program->routines[i], &context->frames[i]));
   if (!program->n_errors) return NULL;
+  context->words = hone_alloc(program->allocator, (size_t)program->n_errors * HONE_ERROR_STRIDE);
+  if (!context->words) return hone_oom();
   HONE_TRY(program->backend->alloc(program->device, HONE_MEMORY_DEVICE,
                                    (size_t)program->n_errors * HONE_ERROR_STRIDE,
                                    &context->errors));
@@ -124,15 +132,20 @@ static hone_status_t failed_check(const hone_step_t* step, int64_t word) {
   return step->origin[0] ? hone_status_annotate(status, "node %s", step->origin) : status;
 }
 
+static int64_t word_at(const hone_context_t* context, int index) {
+  int64_t word;
+  memcpy(&word, context->words + (size_t)index * HONE_ERROR_STRIDE, sizeof word);
+  return word;
+}
+
 /* The first check that failed, in the order of the steps. */
-static hone_status_t find_failed(hone_context_t* context, const char* words) {
+static hone_status_t find_failed(hone_context_t* context) {
   const hone_program_t* program = context->program;
   for (int r = 0; r < program->n_routines; r++)
     for (int s = 0; s < program->routines[r]->n_steps; s++) {
       const hone_step_t* step = &program->routines[r]->steps[s];
-      int64_t word = 0;
       if (step->kind != HONE_STEP_LAUNCH || step->error < 0) continue;
-      memcpy(&word, words + (size_t)step->error * HONE_ERROR_STRIDE, sizeof word);
+      int64_t word = word_at(context, step->error);
       if (!word) continue;
       HONE_TRY(clear_errors(context));
       context->is_named = true;
@@ -146,14 +159,11 @@ static hone_status_t look_at_checks(hone_context_t* context) {
   const hone_program_t* program = context->program;
   size_t bytes = (size_t)program->n_errors * HONE_ERROR_STRIDE;
   context->has_checked = false;
-  char* words = hone_alloc(program->allocator, bytes);
-  if (!words) return hone_oom();
-  hone_status_t status =
-      program->backend->copy_out(context->stream, words, context->errors, 0, bytes);
-  if (!status) status = program->backend->synchronize(context->stream);
-  if (!status) status = find_failed(context, words);
-  hone_free(program->allocator, words, bytes);
-  return status;
+  HONE_TRY(program->backend->copy_out(context->stream, context->words, context->errors, 0, bytes));
+  HONE_TRY(program->backend->synchronize(context->stream));
+  for (int i = 0; i < program->n_errors; i++)
+    if (word_at(context, i)) return find_failed(context);
+  return NULL;
 }
 
 hone_status_t hone_context_synchronize(hone_context_t* context) {

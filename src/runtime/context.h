@@ -52,10 +52,13 @@ typedef struct hone_context {
   hone_stream_t* stream;
   int64_t* symbols;
   hone_frame_t* frames;  /* by routine */
+  hone_slot_t* results;  /* of the whole, empty between runs */
   hone_memory_t* errors; /* the program's error words */
+  char* words;           /* room for them on the host */
   bool has_checked;      /* a launch since the last look could have failed a check */
   size_t garbage_bytes;
   hone_block_t* garbage; /* blocks that the stream may still be using, the latest first */
+  hone_block_t* headers; /* of blocks that are gone, for others */
   const hone_run_options_t* options;
   const struct hone_watch* watch; /* runtime/watch.h; NULL: none */
   uint64_t round_key;
@@ -78,13 +81,14 @@ HONE_MUST_USE hone_status_t hone_context_synchronize(hone_context_t* context);
 /* Frees blocks that nobody uses; the stream must be done with them. Of the context's own, which
  * may serve again, up to `spare` bytes are kept. */
 void hone_context_free_garbage(hone_context_t* context, size_t spare);
+void hone_context_free_headers(hone_context_t* context);
 void hone_slot_drop(hone_context_t* context, hone_slot_t* slot);
 /* `to`, which is empty, becomes another reference to the same. */
 void hone_slot_share(const hone_slot_t* from, hone_slot_t* to);
 /* Takes over a reference of a host's tensor. */
 void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned);
 /* Memory of its own, on the device, for what dtype, rank, dims and bytes say. */
-HONE_MUST_USE hone_status_t hone_slot_make_block(const hone_context_t* context, size_t bytes,
+HONE_MUST_USE hone_status_t hone_slot_make_block(hone_context_t* context, size_t bytes,
                                                  hone_block_t** out_block);
 HONE_MUST_USE hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot);
 /* Sees to it that the device has it. */
@@ -93,6 +97,9 @@ HONE_MUST_USE hone_status_t hone_slot_to_device(hone_context_t* context, hone_sl
 /* Sees to it that the host has it, waiting for the stream where it must; borrowed. */
 HONE_MUST_USE hone_status_t hone_slot_to_host(hone_context_t* context, hone_slot_t* slot,
                                               hone_tensor_t** out_tensor);
+/* The same, but its elements are there once the stream has been waited for. */
+HONE_MUST_USE hone_status_t hone_slot_send_to_host(const hone_context_t* context,
+                                                   hone_slot_t* slot);
 /* Moves it out of planned memory, which will serve other values. */
 HONE_MUST_USE hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot);
 /* The same bytes under another dtype and extents. */

@@ -106,6 +106,16 @@ static hone_status_t place(const hone_program_t* program, const hone_routine_t* 
   return status;
 }
 
+/* Who comes to a value whose size cannot be says what is wrong. */
+static void evaluate_shape(const hone_program_value_t* value, const int64_t* symbols,
+                           int64_t* numbers) {
+  size_t bytes = 0;
+  hone_status_t status = hone_program_value_bytes(value, symbols, &bytes);
+  *numbers++ = status ? -1 : (int64_t)bytes;
+  for (int i = 0; i < value->rank; i++) numbers[i] = hone_dim_eval(value->dims[i], symbols);
+  hone_status_free(status);
+}
+
 static hone_status_t make(const hone_program_t* program, const hone_routine_t* routine,
                           const int64_t* symbols, hone_instance_t** out_instance) {
   hone_instance_t* instance = NULL;
@@ -115,6 +125,10 @@ static hone_status_t make(const hone_program_t* program, const hone_routine_t* r
     const hone_step_t* step = &routine->steps[s];
     if (step->kind == HONE_STEP_LAUNCH && !step->is_late)
       hone_step_evaluate(program, step, symbols, instance->numbers + step->numbers);
+  }
+  for (int v = 0; v < routine->n_values; v++) {
+    const hone_program_value_t* value = &routine->values[v];
+    if (value->shape >= 0) evaluate_shape(value, symbols, instance->numbers + value->shape);
   }
   hone_status_t status = place(program, routine, symbols, instance);
   if (status) hone_instance_release(program, instance);

@@ -9,11 +9,13 @@
 #include "runtime/program.h"
 
 struct hone_instance {
-  size_t allocated;   /* bytes of this block */
-  int references;     /* guarded by the program's mutex */
-  int64_t* key;       /* values of the routine's key symbols */
-  size_t* offsets;    /* by value: in the arena block; SIZE_MAX for others */
-  int64_t* numbers;   /* of launches: sizes, groups, locals, grain */
+  size_t allocated; /* bytes of this block */
+  int references;   /* guarded by the program's mutex */
+  int64_t* key;     /* values of the routine's key symbols */
+  size_t* offsets;  /* by value: in the arena block; SIZE_MAX for others */
+  /* Of launches: sizes, groups, locals, grain. Of values: bytes (-1: their size cannot be), and
+   * extents. */
+  int64_t* numbers;
   size_t arena_bytes; /* of the block */
 };
 

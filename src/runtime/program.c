@@ -126,18 +126,30 @@ static void find_late_symbols(finisher_t* f) {
     }
 }
 
+/* What launches and views make gets a place among an instance's numbers, unless it is late. */
+static void place_shapes(hone_routine_t* routine, const hone_step_t* step) {
+  for (int i = 0; i < step->n_outputs; i++) {
+    hone_program_value_t* value = &routine->values[step->outputs[i]];
+    if (!value->is_known || value->is_late) continue;
+    value->shape = routine->n_numbers;
+    routine->n_numbers += 1 + value->rank;
+  }
+}
+
 /* Also gives early steps their place among an instance's numbers. */
 static void find_late(finisher_t* f) {
   hone_routine_t* routine = f->routine;
   find_late_symbols(f);
   for (int v = 0; v < routine->n_values; v++) {
     hone_program_value_t* value = &routine->values[v];
+    value->shape = -1;
     if (!value->is_known) continue;
     value->is_late = any_late(f, value->rank, value->dims);
     if (!value->is_late) add_to_key(f, value->rank, value->dims);
   }
   for (int s = 0; s < routine->n_steps; s++) {
     hone_step_t* step = &routine->steps[s];
+    if (step->kind == HONE_STEP_LAUNCH || step->kind == HONE_STEP_VIEW) place_shapes(routine, step);
     if (step->kind != HONE_STEP_LAUNCH) continue;
     step->is_late = any_late(f, step->n_sizes, step->sizes) || any_late(f, 3, step->groups) ||
                     any_late(f, 3, step->locals);
@@ -161,6 +173,17 @@ static hone_status_t keep_key(const finisher_t* f) {
   return NULL;
 }
 
+/* Inputs and weights that give symbols their values. */
+static hone_status_t keep_first(const finisher_t* f) {
+  hone_routine_t* routine = f->routine;
+  int* first = hone_arena_array(f->program->arena, (size_t)routine->n_values, sizeof *first);
+  if (!first) return hone_oom();
+  for (int v = 0; v < routine->n_values; v++)
+    if (routine->values[v].n_binds && routine->values[v].first < 0) first[routine->n_first++] = v;
+  routine->first = first;
+  return NULL;
+}
+
 /* ---- lifetimes and places ---- */
 
 static void use(const hone_routine_t* routine, int value, int step) {
@@ -179,6 +202,29 @@ static void find_lifetimes(const hone_routine_t* routine) {
     }
   }
   for (int i = 0; i < routine->n_outputs; i++) use(routine, routine->outputs[i], routine->n_steps);
+}
+
+static bool ends_with(const hone_routine_t* routine, int value, int step) {
+  if (value < 0) return false;
+  const hone_program_value_t* v = &routine->values[value];
+  return v->last == step && v->place != HONE_PLACE_WEIGHT;
+}
+
+static hone_status_t list_drops(const finisher_t* f, int index) {
+  const hone_routine_t* routine = f->routine;
+  hone_step_t* step = &routine->steps[index];
+  size_t most = (size_t)step->n_inputs + (size_t)step->n_outputs;
+  int* drops = hone_arena_array(f->program->arena, most, sizeof *drops);
+  if (!drops) return hone_oom();
+  step->n_drops = 0;
+  for (int i = 0; i < step->n_inputs; i++)
+    if (ends_with(routine, step->inputs[i], index)) drops[step->n_drops++] = step->inputs[i];
+  for (int i = 0; i < step->n_outputs; i++) {
+    if (ends_with(routine, step->outputs[i], index)) drops[step->n_drops++] = step->outputs[i];
+    if (routine->values[step->outputs[i]].n_binds) step->has_binds = true;
+  }
+  step->drops = drops;
+  return NULL;
 }
 
 /* What a launch makes is planned, unless its size is late or it leaves, or each is
@@ -205,6 +251,8 @@ static hone_status_t finish_routine(finisher_t* f) {
   find_late(f);
   find_lifetimes(f->routine);
   find_places(f->routine, f->program->properties.guard);
+  for (int i = 0; i < f->routine->n_steps; i++) HONE_TRY(list_drops(f, i));
+  HONE_TRY(keep_first(f));
   return keep_key(f);
 }
 

@@ -57,6 +57,7 @@ typedef struct hone_program_value {
                       routine live to n_steps */
   int n_binds;
   const hone_program_bind_t* binds;
+  int shape; /* where an instance keeps its bytes and extents; -1: it does not */
 } hone_program_value_t;
 
 typedef enum hone_step_kind {
@@ -96,12 +97,15 @@ typedef struct hone_step {
   int n_sizes;        /* DIMS too */
   const hone_dim_t* sizes;
   hone_dim_t groups[3], locals[3];
-  int numbers; /* where the instance keeps the values of these three */
+  int numbers; /* where an instance keeps the values of these three */
   int n_checks;
   const char* const* checks; /* what each says when it fails */
   int error;                 /* index of its error word; -1: none */
-  hone_work_t work;          /* over the program's symbols */
-  int n_guards;              /* where one does not hold, the step is interpreted instead */
+  int n_drops;               /* values that nobody needs once it has run */
+  const int* drops;
+  bool has_binds;   /* its outputs give symbols their values */
+  hone_work_t work; /* over the program's symbols */
+  int n_guards;     /* where one does not hold, the step is interpreted instead */
   const hone_guard_t* guards;
   /* INTERPRET, and LAUNCH with guards */
   hone_graph_t* graph; /* of this node alone; owned */
@@ -127,6 +131,8 @@ struct hone_routine {
   int n_key; /* symbols that its early sizes depend on */
   const int* key;
   int n_numbers; /* of an instance */
+  int n_first;   /* inputs and weights that give symbols their values */
+  const int* first;
   /* Those used lately, the latest first; guarded by the program's mutex. */
   int n_instances;
   hone_instance_t* instances[HONE_MAX_INSTANCES];

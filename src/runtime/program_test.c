@@ -440,6 +440,39 @@ static void views_may_name_their_extents(void** state) {
   drop(&f);
 }
 
+static int count_steps(const hone_program_t* program, hone_step_kind_t kind) {
+  int count = 0;
+  for (int r = 0; r < program->n_routines; r++)
+    for (int i = 0; i < program->routines[r]->n_steps; i++)
+      count += program->routines[r]->steps[i].kind == kind;
+  return count;
+}
+
+/* Of %1 one shape is an output and one is read by a kernel; %5 is an output in two shapes, and %0
+ * comes from the caller. */
+static const char seen_as_others[] =
+    "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+    "  %1 = contract %0 %0 dtype=f32 axes=[1, 1] batch=0 : f32[k, k]\n"
+    "  %2 \"flat\" = reshape %1 shape=[(k*k)] : f32[(k*k)]\n"
+    "  %3 = reshape %1 shape=[1, k, k] : f32[1, k, k]\n"
+    "  %4 = reduce %3 combine=add axes=[1] : f32[1, k]\n"
+    "  %5 = contract %4 %4 dtype=f32 axes=[0, 0] batch=0 : f32[k, k]\n"
+    "  %6 = reshape %5 shape=[k, 1, k] : f32[k, 1, k]\n"
+    "  %7 = reshape %0 shape=[(k*m)] : f32[(k*m)]\n"
+    "  return %2 \"flat\" %5 \"square\" %6 \"deep\" %7 \"line\"\n";
+
+static void views_that_kernels_alone_read_are_no_steps(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km, seen_as_others);
+  assert_int_equal(count_steps(f.program, HONE_STEP_VIEW), 2); /* of %5 and of %0 */
+  for (int64_t k = 0; k < 4; k++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){k, 3}, (uint64_t)k)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
 /* Two extents that ought to be equal, and are not, or only once one is 1. */
 static void sizes_at_odds_are_noticed(void** state) {
   (void)state;
@@ -778,6 +811,7 @@ int main(void) {
       cmocka_unit_test(sizes_may_come_late),
       cmocka_unit_test(extents_are_computed_without_ref),
       cmocka_unit_test(views_may_name_their_extents),
+      cmocka_unit_test(views_that_kernels_alone_read_are_no_steps),
       cmocka_unit_test(sizes_at_odds_are_noticed),
       cmocka_unit_test(guarded_kernels_keep_both_weights),
       cmocka_unit_test(open_extents_may_be_one),

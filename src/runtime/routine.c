@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "runtime/guard.h"
 #include "runtime/in_place.h"
+#include "runtime/merge_views.h"
 #include "runtime/origins.h"
 #include "runtime/packing.h"
 
@@ -507,7 +508,7 @@ static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* g
   for (int i = 0; i < graph->n_values; i++) HONE_TRY(add_value(&b, graph->values[i]));
   HONE_TRY(find_last_steps(&b, graph));
   for (int i = 0; i < graph->n_nodes; i++) HONE_TRY(add_node(&b, graph->nodes[i]));
-  return NULL;
+  return hone_routine_merge_views(b.program, routine);
 }
 
 hone_status_t hone_program_add_graph(hone_program_t* program, const hone_routine_source_t* source) {

@@ -37,18 +37,25 @@ static hone_status_t bind(hone_context_t* context, const hone_program_value_t* v
 /* Those of inputs and weights: known when the routine starts. */
 static hone_status_t bind_first(hone_context_t* context, hone_frame_t* frame) {
   const hone_routine_t* routine = frame->routine;
-  for (int v = 0; v < routine->n_values; v++)
-    if (routine->values[v].n_binds && routine->values[v].first < 0)
-      HONE_TRY(bind(context, &routine->values[v], &frame->slots[v]));
+  for (int i = 0; i < routine->n_first; i++) {
+    int v = routine->first[i];
+    HONE_TRY(bind(context, &routine->values[v], &frame->slots[v]));
+  }
   return NULL;
 }
 
 /* ---- launches ---- */
 
 /* The dtype and extents of a known value into its slot, which is empty. */
-static hone_status_t shape_slot(const hone_context_t* context, const hone_program_value_t* value,
-                                hone_slot_t* slot) {
+static hone_status_t shape_slot(const hone_context_t* context, const hone_frame_t* frame,
+                                const hone_program_value_t* value, hone_slot_t* slot) {
   *slot = (hone_slot_t){.dtype = value->dtype, .rank = value->rank};
+  const int64_t* numbers = frame->instance->numbers + value->shape;
+  if (value->shape >= 0 && *numbers >= 0) {
+    slot->bytes = (size_t)*numbers++;
+    for (int i = 0; i < value->rank; i++) slot->dims[i] = numbers[i];
+    return NULL;
+  }
   for (int i = 0; i < value->rank; i++)
     slot->dims[i] = hone_dim_eval(value->dims[i], context->symbols);
   return hone_program_value_bytes(value, context->symbols, &slot->bytes);
@@ -57,7 +64,7 @@ static hone_status_t shape_slot(const hone_context_t* context, const hone_progra
 static hone_status_t make_output(hone_context_t* context, hone_frame_t* frame, int v) {
   const hone_program_value_t* value = &frame->routine->values[v];
   hone_slot_t* slot = &frame->slots[v];
-  HONE_TRY(shape_slot(context, value, slot));
+  HONE_TRY(shape_slot(context, frame, value, slot));
   if (value->place != HONE_PLACE_ARENA) return hone_slot_allocate(context, slot);
   slot->block = &frame->arena;
   slot->offset = frame->instance->offsets[v];
@@ -128,7 +135,7 @@ static hone_status_t run_view(hone_context_t* context, hone_frame_t* frame,
                               const hone_step_t* step) {
   int v = step->outputs[0];
   hone_slot_t shaped;
-  HONE_TRY(shape_slot(context, &frame->routine->values[v], &shaped));
+  HONE_TRY(shape_slot(context, frame, &frame->routine->values[v], &shaped));
   const hone_slot_t* from = &frame->slots[step->inputs[0]];
   if (shaped.bytes != from->bytes)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%s: %zu bytes do not become %zu", step->name,
@@ -185,6 +192,30 @@ static hone_status_t dispatch(hone_context_t* context, hone_frame_t* frame,
   }
 }
 
+/* What its results tell of sizes. */
+static hone_status_t bind_outputs(hone_context_t* context, hone_frame_t* frame,
+                                  const hone_step_t* step) {
+  for (int i = 0; step->has_binds && i < step->n_outputs; i++) {
+    int v = step->outputs[i];
+    HONE_TRY(bind(context, &frame->routine->values[v], &frame->slots[v]));
+  }
+  return NULL;
+}
+
+/* After the step: takes in sizes, and gives back what nobody needs any more. */
+static hone_status_t close_step(hone_context_t* context, hone_frame_t* frame,
+                                const hone_step_t* step) {
+  HONE_TRY(bind_outputs(context, frame, step));
+  for (int i = 0; i < step->n_drops; i++) hone_slot_drop(context, &frame->slots[step->drops[i]]);
+  return NULL;
+}
+
+static hone_status_t run_plain(hone_context_t* context, hone_frame_t* frame,
+                               const hone_step_t* step) {
+  HONE_TRY(dispatch(context, frame, step));
+  return close_step(context, frame, step);
+}
+
 /* Each step is waited for, so that its time is its own. */
 static hone_status_t run_timed(hone_context_t* context, hone_frame_t* frame,
                                const hone_step_t* step, hone_event_t** out_after,
@@ -192,16 +223,22 @@ static hone_status_t run_timed(hone_context_t* context, hone_frame_t* frame,
   const hone_backend_t* backend = context->program->backend;
   HONE_TRY(dispatch(context, frame, step));
   if (out_after) HONE_TRY(backend->event_record(context->stream, out_after));
+  HONE_TRY(close_step(context, frame, step));
   HONE_TRY(backend->synchronize(context->stream));
   event->duration_ns = (uint64_t)hone_clock_ns() - event->start_ns;
   return NULL;
 }
 
-/* What the device's clock says of a launch, besides. */
+/* What the device's clock says of a launch, besides, where that is not the host's. */
 static hone_status_t run_marked(hone_context_t* context, hone_frame_t* frame,
                                 const hone_step_t* step, hone_profile_event_t* event) {
   const hone_backend_t* backend = context->program->backend;
   hone_event_t *before = NULL, *after = NULL;
+  if (context->program->properties.is_immediate) {
+    HONE_TRY(run_timed(context, frame, step, NULL, event));
+    event->device_ns = event->duration_ns;
+    return NULL;
+  }
   HONE_TRY(backend->event_record(context->stream, &before));
   hone_status_t status = run_timed(context, frame, step, &after, event);
   if (!status) status = backend->event_elapsed(before, after, &event->device_ns);
@@ -231,33 +268,13 @@ static bool is_profiled(const hone_context_t* context) {
   return context->options->profile && (context->depth == 1 || context->options->profile_inner);
 }
 
-static void drop_used(hone_context_t* context, hone_frame_t* frame, const hone_step_t* step,
-                      int index) {
-  const hone_program_value_t* values = frame->routine->values;
-  for (int i = 0; i < step->n_inputs; i++) {
-    int v = step->inputs[i];
-    if (v >= 0 && values[v].last == index && values[v].place != HONE_PLACE_WEIGHT)
-      hone_slot_drop(context, &frame->slots[v]);
-  }
-  for (int i = 0; i < step->n_outputs; i++)
-    if (values[step->outputs[i]].last == index)
-      hone_slot_drop(context, &frame->slots[step->outputs[i]]);
-}
-
 static hone_status_t run_step(hone_context_t* context, hone_frame_t* frame, int index) {
   const hone_step_t* step = &frame->routine->steps[index];
-  hone_status_t status = (is_profiled(context) ? run_profiled : dispatch)(context, frame, step);
-  for (int i = 0; i < step->n_outputs && !status; i++) {
-    int v = step->outputs[i];
-    status = bind(context, &frame->routine->values[v], &frame->slots[v]);
-  }
-  if (status) {
-    bool named = context->is_named || !step->origin[0];
-    context->is_named = false;
-    return named ? status : hone_status_annotate(status, "node %s", step->origin);
-  }
-  drop_used(context, frame, step, index);
-  return NULL;
+  hone_status_t status = (is_profiled(context) ? run_profiled : run_plain)(context, frame, step);
+  if (!status) return NULL;
+  bool named = context->is_named || !step->origin[0];
+  context->is_named = false;
+  return named ? status : hone_status_annotate(status, "node %s", step->origin);
 }
 
 /* ---- routines ---- */
@@ -302,15 +319,33 @@ static hone_status_t run_steps(hone_context_t* context, hone_routine_t* routine,
   return NULL;
 }
 
+/* What steps made and read last is gone when all have run. */
+static void drop_ends(hone_context_t* context, const hone_frame_t* frame) {
+  const hone_routine_t* routine = frame->routine;
+  for (int i = 0; i < routine->n_inputs; i++)
+    hone_slot_drop(context, &frame->slots[routine->inputs[i]]);
+  for (int i = 0; i < routine->n_outputs; i++)
+    if (routine->values[routine->outputs[i]].place != HONE_PLACE_WEIGHT)
+      hone_slot_drop(context, &frame->slots[routine->outputs[i]]);
+}
+
+static void drop_all(hone_context_t* context, const hone_frame_t* frame, hone_slot_t* outputs) {
+  const hone_routine_t* routine = frame->routine;
+  for (int v = 0; v < routine->n_values; v++)
+    if (routine->values[v].place != HONE_PLACE_WEIGHT) hone_slot_drop(context, &frame->slots[v]);
+  for (int i = 0; i < routine->n_outputs; i++) hone_slot_drop(context, &outputs[i]);
+}
+
 hone_status_t hone_routine_run(hone_context_t* context, hone_routine_t* routine,
                                hone_slot_t* outputs) {
   hone_frame_t* frame = &context->frames[routine->index];
   context->depth++;
   hone_status_t status = run_steps(context, routine, frame, outputs);
   context->depth--;
-  for (int v = 0; v < routine->n_values; v++)
-    if (routine->values[v].place != HONE_PLACE_WEIGHT) hone_slot_drop(context, &frame->slots[v]);
-  for (int i = 0; status && i < routine->n_outputs; i++) hone_slot_drop(context, &outputs[i]);
+  if (status)
+    drop_all(context, frame, outputs);
+  else
+    drop_ends(context, frame);
   return status;
 }
 
@@ -330,6 +365,7 @@ void hone_program_bind_inputs(const hone_program_t* program, hone_tensor_t* cons
   }
 }
 
+/* The results are there once the stream has been waited for. */
 static hone_status_t run_whole(hone_context_t* context, hone_tensor_t* const* inputs,
                                hone_slot_t* results, hone_tensor_t** out_outputs) {
   hone_routine_t* routine = context->program->routines[0];
@@ -341,11 +377,10 @@ static hone_status_t run_whole(hone_context_t* context, hone_tensor_t* const* in
   HONE_TRY(hone_routine_run(context, routine, results));
   hone_status_t status = NULL;
   for (int i = 0; i < routine->n_outputs && !status; i++) {
-    status = hone_slot_to_host(context, &results[i], &out_outputs[i]);
-    if (!status)
-      hone_tensor_retain(out_outputs[i]);
-    else
-      out_outputs[i] = NULL;
+    status = hone_slot_send_to_host(context, &results[i]);
+    if (status) break;
+    out_outputs[i] = results[i].tensor;
+    hone_tensor_retain(out_outputs[i]);
   }
   for (int i = 0; i < routine->n_outputs; i++) hone_slot_drop(context, &results[i]);
   return status;
@@ -354,12 +389,9 @@ static hone_status_t run_whole(hone_context_t* context, hone_tensor_t* const* in
 static hone_status_t run_in(hone_context_t* context, hone_tensor_t* const* inputs, int n_outputs,
                             hone_tensor_t** out_outputs) {
   const hone_program_t* program = context->program;
-  size_t bytes = (size_t)n_outputs * sizeof(hone_slot_t);
-  hone_slot_t* results = hone_alloc(program->allocator, bytes);
-  if (!results) return hone_oom();
   memset(context->symbols, 0,
          (size_t)hone_dims_symbol_count(program->dims) * sizeof *context->symbols);
-  hone_status_t status = run_whole(context, inputs, results, out_outputs);
+  hone_status_t status = run_whole(context, inputs, context->results, out_outputs);
   hone_status_t late = hone_context_synchronize(context);
   if (status)
     hone_status_free(late);
@@ -369,7 +401,6 @@ static hone_status_t run_in(hone_context_t* context, hone_tensor_t* const* input
     hone_tensor_release(out_outputs[i]);
     out_outputs[i] = NULL;
   }
-  hone_free(program->allocator, results, bytes);
   return status;
 }
 

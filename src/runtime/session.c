@@ -359,9 +359,10 @@ typedef struct symbol_table {
 static hone_status_t check_extent(const hone_value_t* want, const hone_tensor_t* got, int axis,
                                   symbol_table_t* table) {
   hone_dim_t dim = want->type.dims[axis];
-  int64_t extent = hone_tensor_dims(got)[axis];
+  int64_t extent = got->dims[axis];
+  if (!dim.expr) return dim.k == extent ? NULL : wrong_input(want, got);
   const hone_symbol_t* symbol = hone_dim_as_symbol(dim);
-  if (!symbol) return dim.expr || dim.k == extent ? NULL : wrong_input(want, got);
+  if (!symbol) return NULL;
   if (extent < symbol->min || extent > symbol->max)
     return hone_status_make(HONE_INVALID_ARGUMENT,
                             "input '%s': axis %d is %" PRId64 ", but '%s' is limited to %" PRId64
@@ -379,11 +380,11 @@ static hone_status_t check_extent(const hone_value_t* want, const hone_tensor_t*
 static bool kind_fits(const hone_type_t* want, const hone_tensor_t* got) {
   switch (want->kind) {
     case HONE_TYPE_TENSOR:
-      return hone_tensor_kind(got) == HONE_KIND_TENSOR;
+      return got->kind == HONE_KIND_TENSOR;
     case HONE_TYPE_SEQUENCE:
-      return hone_tensor_kind(got) == HONE_KIND_SEQUENCE;
+      return got->kind == HONE_KIND_SEQUENCE;
     case HONE_TYPE_MAP:
-      return hone_tensor_kind(got) == HONE_KIND_MAP;
+      return got->kind == HONE_KIND_MAP;
     default:
       return true;
   }
@@ -395,9 +396,8 @@ static hone_status_t check_input(const hone_value_t* want, const hone_tensor_t* 
   const hone_type_t* type = &want->type;
   if (!kind_fits(type, got)) return wrong_input(want, got);
   if (type->kind != HONE_TYPE_TENSOR) return NULL;
-  bool dtype_ok = type->dtype == HONE_UNKNOWN || type->dtype == hone_tensor_dtype(got);
-  if (!dtype_ok || (type->rank >= 0 && type->rank != hone_tensor_rank(got)))
-    return wrong_input(want, got);
+  bool dtype_ok = type->dtype == HONE_UNKNOWN || type->dtype == got->dtype;
+  if (!dtype_ok || (type->rank >= 0 && type->rank != got->rank)) return wrong_input(want, got);
   for (int i = 0; i < type->rank; i++) HONE_TRY(check_extent(want, got, i, table));
   return NULL;
 }
@@ -408,15 +408,17 @@ static hone_status_t check_inputs(const hone_session_t* session, int n_inputs,
   if (n_inputs != graph->n_inputs)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%d inputs given; the model takes %d", n_inputs,
                             graph->n_inputs);
-  size_t count = (size_t)hone_dims_symbol_count(graph->dims);
-  symbol_table_t table = {.values = hone_alloc(session->allocator, count * sizeof(int64_t)),
-                          .conflict = out_conflict};
+  enum { FEW_SYMBOLS = 32 };
+  int64_t few[FEW_SYMBOLS];
+  size_t bytes = (size_t)hone_dims_symbol_count(graph->dims) * sizeof(int64_t);
+  symbol_table_t table = {.values = few, .conflict = out_conflict};
+  if (bytes > sizeof few) table.values = hone_alloc(session->allocator, bytes);
   if (!table.values) return hone_oom();
-  memset(table.values, 0xff, count * sizeof(int64_t));
+  memset(table.values, 0xff, bytes);
   hone_status_t status = NULL;
   for (int i = 0; i < n_inputs && !status; i++)
     status = check_input(graph->inputs[i], inputs[i], &table);
-  hone_free(session->allocator, table.values, count * sizeof(int64_t));
+  if (table.values != few) hone_free(session->allocator, table.values, bytes);
   return status;
 }
 

@@ -32,14 +32,29 @@ static hone_status_t view_tensor(hone_tensor_t* base, hone_dtype_t dtype, int ra
 
 /* ---- blocks ---- */
 
-static void free_block(const hone_program_t* program, hone_block_t* block) {
+/* Its header serves the next block that is made. */
+static void free_block(hone_context_t* context, hone_block_t* block) {
+  const hone_program_t* program = context->program;
   if (block->memory) program->backend->free(program->device, block->memory);
   hone_tensor_release(block->tensor);
-  hone_free(program->allocator, block, sizeof *block);
+  block->next_garbage = context->headers;
+  context->headers = block;
+}
+
+void hone_context_free_headers(hone_context_t* context) {
+  while (context->headers) {
+    hone_block_t* block = context->headers;
+    context->headers = block->next_garbage;
+    hone_free(context->program->allocator, block, sizeof *block);
+  }
 }
 
 static void drop_block(hone_context_t* context, hone_block_t* block) {
   if (!block || block->is_arena || block->is_weight || --block->references > 0) return;
+  if (!block->is_own && context->program->properties.is_immediate) {
+    free_block(context, block);
+    return;
+  }
   block->next_garbage = context->garbage;
   context->garbage = block;
   context->garbage_bytes += block->bytes + sizeof *block;
@@ -63,7 +78,7 @@ void hone_context_free_garbage(hone_context_t* context, size_t spare) {
       continue;
     }
     *link = block->next_garbage;
-    free_block(context->program, block);
+    free_block(context, block);
   }
 }
 
@@ -83,16 +98,21 @@ static hone_block_t* take_garbage(hone_context_t* context, size_t bytes) {
   return NULL;
 }
 
-static hone_status_t make_block(const hone_context_t* context, hone_block_t** out_block) {
-  *out_block = hone_alloc(context->program->allocator, sizeof **out_block);
-  if (!*out_block) return hone_oom();
-  (*out_block)->references = 1;
+static hone_status_t make_block(hone_context_t* context, hone_block_t** out_block) {
+  hone_block_t* block = context->headers;
+  if (block)
+    context->headers = block->next_garbage;
+  else
+    block = hone_alloc(context->program->allocator, sizeof *block);
+  *out_block = block;
+  if (!block) return hone_oom();
+  *block = (hone_block_t){.references = 1};
   return NULL;
 }
 
 /* A block in which the device works on the tensor's elements; *out_block NULL:
  * it cannot. */
-static hone_status_t wrap_tensor(const hone_context_t* context, hone_tensor_t* tensor,
+static hone_status_t wrap_tensor(hone_context_t* context, hone_tensor_t* tensor,
                                  hone_block_t** out_block) {
   const hone_program_t* program = context->program;
   *out_block = NULL;
@@ -103,7 +123,7 @@ static hone_status_t wrap_tensor(const hone_context_t* context, hone_tensor_t* t
   hone_status_t status =
       program->backend->wrap(program->device, tensor->data, tensor->bytes, &block->memory);
   if (status) {
-    free_block(program, block);
+    free_block(context, block);
     if (hone_status_code(status) != HONE_UNSUPPORTED) return status;
     hone_status_free(status);
     return NULL;
@@ -115,7 +135,7 @@ static hone_status_t wrap_tensor(const hone_context_t* context, hone_tensor_t* t
   return NULL;
 }
 
-hone_status_t hone_slot_make_block(const hone_context_t* context, size_t bytes,
+hone_status_t hone_slot_make_block(hone_context_t* context, size_t bytes,
                                    hone_block_t** out_block) {
   const hone_program_t* program = context->program;
   HONE_TRY(make_block(context, out_block));
@@ -123,7 +143,7 @@ hone_status_t hone_slot_make_block(const hone_context_t* context, size_t bytes,
                                                  bytes ? bytes : 1, &(*out_block)->memory);
   (*out_block)->bytes = bytes;
   if (!status) return NULL;
-  free_block(program, *out_block);
+  free_block(context, *out_block);
   *out_block = NULL;
   return status;
 }
@@ -207,18 +227,22 @@ hone_status_t hone_slot_to_device(hone_context_t* context, hone_slot_t* slot,
   return NULL;
 }
 
+hone_status_t hone_slot_send_to_host(const hone_context_t* context, hone_slot_t* slot) {
+  if (slot->tensor) return NULL;
+  if (slot->block->tensor && !slot->offset)
+    return view_tensor(slot->block->tensor, slot->dtype, slot->rank, slot->dims, &slot->tensor);
+  const hone_program_t* program = context->program;
+  HONE_TRY(hone_tensor_create_raw(program->allocator, slot->dtype, slot->rank, slot->dims,
+                                  &slot->tensor));
+  if (!slot->bytes) return NULL;
+  return program->backend->copy_out(context->stream, slot->tensor->data, slot->block->memory,
+                                    slot->offset, slot->bytes);
+}
+
 hone_status_t hone_slot_to_host(hone_context_t* context, hone_slot_t* slot,
                                 hone_tensor_t** out_tensor) {
-  if (!slot->tensor && slot->block->tensor && !slot->offset) {
-    HONE_TRY(hone_context_synchronize(context));
-    HONE_TRY(view_tensor(slot->block->tensor, slot->dtype, slot->rank, slot->dims, &slot->tensor));
-  } else if (!slot->tensor) {
-    const hone_program_t* program = context->program;
-    HONE_TRY(hone_tensor_create_raw(program->allocator, slot->dtype, slot->rank, slot->dims,
-                                    &slot->tensor));
-    if (slot->bytes)
-      HONE_TRY(program->backend->copy_out(context->stream, slot->tensor->data, slot->block->memory,
-                                          slot->offset, slot->bytes));
+  if (!slot->tensor) {
+    HONE_TRY(hone_slot_send_to_host(context, slot));
     HONE_TRY(hone_context_synchronize(context));
   }
   *out_tensor = slot->tensor;

@@ -24,6 +24,7 @@ static void find_properties(hone_device_t* device) {
   p->struct_size = sizeof *p;
   snprintf(p->target, sizeof p->target, "%s", target->name);
   p->shares_host_memory = true;
+  p->is_immediate = true;
   p->compute_units = device->threads;
   p->vector_bytes = target->vector_bytes;
   p->vector_registers = target->vector_registers;
