@@ -7,7 +7,8 @@
  * leave the graph alone (and the file of what is wanted is not there), "bf16" and
  * "f16" ask for that precision, and allow what it rounds, "widens" is a device
  * whose products of that precision are slow, "fours" one that adds up four bytes at once,
- * "pairs" one whose fast products of narrow numbers go in pairs.
+ * "pairs" one whose fast products of narrow numbers go in pairs, "shorts" one that adds up two
+ * numbers of 16 bits at once.
  * With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are written. */
 #include <glob.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .widens = says(text, "widens"),
                                  .sums_fours = says(text, "fours"),
                                  .sums_pairs = says(text, "pairs"),
+                                 .sums_shorts = says(text, "shorts"),
                                  .precision = says(text, "bf16")  ? HONE_BF16
                                               : says(text, "f16") ? HONE_F16
                                                                   : HONE_UNKNOWN};

@@ -16,6 +16,7 @@
 #include "base/float_convert.h"
 #include "base/memory.h"
 #include "passes/common/match.h"
+#include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
 
 enum { MAX_MOVES = 24, ROW = 1024 };
@@ -36,21 +37,8 @@ static bool fits(hone_dtype_t dtype, const float* numbers, int64_t count) {
   return true;
 }
 
-/* Movement, after which the numbers are those of its operands. */
-static bool only_moves(const hone_node_t* node) {
-  return node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_PERMUTE ||
-         node->prim == HONE_PRIM_EXPAND || node->prim == HONE_PRIM_SLICE ||
-         node->prim == HONE_PRIM_PAD || node->prim == HONE_PRIM_FLIP ||
-         node->prim == HONE_PRIM_WINDOW;
-}
-
-static const hone_value_t* before_moves(const hone_value_t* value) {
-  while (only_moves(value->node)) value = value->node->inputs[0];
-  return value;
-}
-
-static bool weights_fit(const hone_value_t* value, hone_dtype_t dtype) {
-  const hone_tensor_t* weights = hone_match_constant(before_moves(value));
+static bool weights_fit(hone_value_t* value, hone_dtype_t dtype) {
+  const hone_tensor_t* weights = hone_match_constant(hone_operand_origin(value));
   return !weights || fits(dtype, hone_tensor_data(weights), hone_tensor_count(weights));
 }
 
@@ -85,7 +73,7 @@ static hone_value_t* narrow(hone_rewriter_t* r, hone_value_t* value, int depth) 
   if (weights) return narrow_weights(r, weights);
   if (node->prim == HONE_PRIM_CAST && node->inputs[0]->type.dtype == self->dtype)
     return node->inputs[0];
-  if (!only_moves(node) || value->binds || depth == MAX_MOVES)
+  if (!hone_operand_only_moves(node) || value->binds || depth == MAX_MOVES)
     return hone_cast(r->b, value, self->dtype);
   hone_value_t* inputs[2];
   for (int i = 0; i < node->n_inputs; i++) {
@@ -97,38 +85,21 @@ static hone_value_t* narrow(hone_rewriter_t* r, hone_value_t* value, int depth) 
 
 /* ---- whether it pays ---- */
 
-/* How many products each number of operand `side` takes part in; INT64_MAX: not known. */
-static int64_t uses(const hone_node_t* contract, int side) {
-  const hone_type_t* type = &contract->inputs[side]->type;
-  int64_t results = hone_match_count(&contract->outputs[0]->type), own = hone_match_count(type);
-  if (results <= 0 || own <= 0) return INT64_MAX;
-  double summed = 1;
-  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2)
-    summed *= (double)type->dims[contract->axes[i + side]].k;
-  return (int64_t)((double)results * summed / (double)own);
-}
-
 /* Whether narrow weights are faster even where each of them is widened for its products. */
 static bool waits_for_weights(const hone_node_t* contract) {
   enum { FEW_USES = 4 };
   for (int side = 0; side < 2; side++)
-    if (hone_match_constant(before_moves(contract->inputs[side])) &&
-        uses(contract, side) <= FEW_USES)
+    if (hone_match_constant(hone_operand_origin(contract->inputs[side])) &&
+        hone_operand_uses(contract, side) <= FEW_USES)
       return true;
   return false;
 }
 
 /* Whether some sum over weights has whole pairs. */
 static bool goes_in_pairs(const hone_node_t* contract) {
-  const hone_type_t* type = &contract->inputs[0]->type;
-  if (!hone_match_constant(before_moves(contract->inputs[0])) &&
-      !hone_match_constant(before_moves(contract->inputs[1])))
-    return false;
-  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
-    hone_dim_t extent = type->dims[contract->axes[i]];
-    if (hone_dim_is_int(extent) && extent.k % 2 == 0) return true;
-  }
-  return false;
+  return (hone_match_constant(hone_operand_origin(contract->inputs[0])) ||
+          hone_match_constant(hone_operand_origin(contract->inputs[1]))) &&
+         hone_operand_has_pairs(contract);
 }
 
 static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {

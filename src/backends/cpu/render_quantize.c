@@ -132,13 +132,14 @@ static hone_operand_t put_whole(hone_renderer_t* r, const quantized_t* q, hone_m
 bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
   quantized_t q;
-  bool is_wide = is_prim(term, HONE_PRIM_CAST) && term->dtype == HONE_I32;
+  bool is_wide =
+      is_prim(term, HONE_PRIM_CAST) && (term->dtype == HONE_I32 || term->dtype == HONE_I16);
   if (!recognise(is_wide ? term->args[0] : term, &q)) return false;
   *out = put_whole(r, &q, done);
-  if (is_wide) return true;
+  if (term->dtype == HONE_I32) return true;
   hone_operand_t whole = *out;
-  const char* v = whole.is_vector ? "v" : "";
-  *out = hone_render_fresh(r, HONE_U8, whole.is_vector);
-  hone_str_appendf(r->out, " = hone_byte_u8%s(t%d);\n", v, whole.temporary);
+  *out = hone_render_fresh(r, term->dtype, whole.is_vector);
+  hone_str_appendf(r->out, " = hone_byte_%s%s(t%d);\n", hone_dtype_name(term->dtype),
+                   whole.is_vector ? "v" : "", whole.temporary);
   return true;
 }

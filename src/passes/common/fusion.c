@@ -627,6 +627,7 @@ hone_value_t* hone_fusion_widened(const hone_node_t* node) {
 
 hone_value_t* hone_fusion_narrow(const hone_value_t* value) {
   enum { MAX_STEPS = 6 };
+  if (value->type.dtype == HONE_I16) return NULL; /* widened to be stored so (shorts.c) */
   hone_value_t* x = has_arithmetic(value) ? hone_fusion_widened(value->node) : NULL;
   for (int i = 0; i < MAX_STEPS && x && has_arithmetic(x); i++) {
     if (hone_dtype_bits(x->type.dtype) < hone_dtype_bits(value->type.dtype))

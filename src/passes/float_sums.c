@@ -1,0 +1,70 @@
+/* Sums of products of bytes in f32, where no instruction adds them up: multiplying and adding is
+ * one instruction for f32, and several for i32. All sums are whole numbers of at most 2^24, so
+ * none is rounded, in whatever order they are taken.
+ *
+ * These are products of activations, as in attention, and those with batches, as depthwise
+ * convolutions are. What weights multiply else is for dot products of bytes. Runs where the device
+ * has these (options->sums_fours): others may be faster with integers. */
+#include <inttypes.h>
+
+#include "base/memory.h"
+#include "passes/common/match.h"
+#include "passes/common/operand.h"
+#include "passes/common/rewrite.h"
+
+/* The largest size that one of its numbers can have; 0: they are no bytes. */
+static int64_t reach(const hone_value_t* value) {
+  if (value->type.kind != HONE_TYPE_TENSOR) return 0;
+  return value->type.dtype == HONE_U8 ? UINT8_MAX : value->type.dtype == HONE_I8 ? -INT8_MIN : 0;
+}
+
+/* Products in each sum; INT64_MAX: nobody knows. */
+static int64_t count_products(const hone_node_t* contract) {
+  int64_t count = 1;
+  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
+    hone_dim_t extent = contract->inputs[0]->type.dims[contract->axes[i]];
+    if (!hone_i64_mul(count, hone_dim_max_value(extent), &count)) return INT64_MAX;
+  }
+  return count;
+}
+
+static bool is_exact(const hone_node_t* contract) {
+  const int64_t most = INT64_C(1) << 24;
+  int64_t each = reach(contract->inputs[0]) * reach(contract->inputs[1]);
+  return each > 0 && count_products(contract) <= most / each;
+}
+
+static bool is_weights(hone_value_t* value) {
+  return hone_match_constant(hone_operand_origin(value));
+}
+
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_I32 || !is_exact(node) ||
+      (!node->n_batch && (is_weights(node->inputs[0]) || is_weights(node->inputs[1]))))
+    return NULL;
+  hone_node_t product = *node;
+  hone_value_t* inputs[2];
+  for (int i = 0; i < 2; i++)
+    inputs[i] =
+        is_weights(node->inputs[i]) ? hone_cast(r->b, node->inputs[i], HONE_F32) : node->inputs[i];
+  product.dtype = HONE_F32;
+  hone_pass_did(r->context, node, "adds up in f32");
+  return hone_cast(r->b, hone_rewrite_copy(r, &product, inputs), HONE_I32);
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  if (!context->options->sums_fours) return NULL;
+  HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
+  if (context->count)
+    hone_pass_note(context, "%" PRId64 " sums of products of bytes in f32", context->count);
+  return NULL;
+}
+
+extern const hone_pass_t hone_pass_float_sums;
+const hone_pass_t hone_pass_float_sums = {
+    .name = "float_sums",
+    .summary =
+        "products of bytes that no instruction adds up are summed in f32, where that is exact",
+    .phases = {HONE_PHASE_QUANT + 5},
+    .run = run,
+};
