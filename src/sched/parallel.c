@@ -1,12 +1,34 @@
 /* parallel: the rounds of an outermost loop are shared out among threads. */
+#include <string.h>
+
 #include "base/memory.h"
+#include "base/str.h"
 #include "sched/common/depend.h"
 #include "sched/common/edit.h"
+
+/* Whether the last primitive made another loop at the top parallel: what stands there was found
+ * to be apart then, and nothing has changed since. */
+static bool was_checked(const hone_kernel_t* kernel) {
+  static const char word[] = "parallel ";
+  const char *notes = hone_str_text(kernel->schedule), *line = notes + kernel->schedule->size;
+  while (line > notes && (line[-1] != '\n' || line == notes + kernel->schedule->size)) line--;
+  if (strncmp(line, word, sizeof word - 1) != 0) return false;
+  const char* name = line + sizeof word - 1;
+  size_t size = strcspn(name, "\n");
+  for (int i = 0; i < kernel->root->n_body; i++) {
+    const hone_stmt_t* loop = kernel->root->body[i];
+    if (loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_PARALLEL &&
+        strlen(loop->name) == size && memcmp(loop->name, name, size) == 0)
+      return true;
+  }
+  return false;
+}
 
 /* All that stands at the top beside a parallel loop runs at the same time. */
 static hone_status_t check_beside(hone_kernel_t* kernel, const hone_stmt_t* loop) {
   const hone_stmt_t* top = kernel->root;
   const hone_buffer_t* buffer = NULL;
+  if (was_checked(kernel)) return NULL;
   for (int i = 0; i < top->n_body; i++)
     for (int k = i + 1; k < top->n_body && !buffer; k++)
       HONE_TRY(hone_depend_apart(kernel, top->body[i], top->body[k], &buffer));
