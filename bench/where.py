@@ -66,7 +66,8 @@ def table(network, threads):
     sums = collections.defaultdict(lambda: [0, 0, 0])
     for step, name in kinds(explained(network, threads)):
         row = sums[name]
-        for i, number in enumerate((1, step["execution_time_ms"], step.get("limit_ms", 0))):
+        least = step.get("limit_ms", 0) * step.get("runs", 1)
+        for i, number in enumerate((1, step["execution_time_ms"], least)):
             row[i] += number
     sums["together"] = [sum(column) for column in zip(*sums.values())]
     print(f"\n**{network}, {threads} thread{'s' * (threads > 1)}**\n")

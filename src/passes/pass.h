@@ -42,11 +42,16 @@ typedef struct hone_pass_options {
   hone_dtype_t precision; /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
   bool widens;            /* products of `precision` are slower than of f32 here */
   bool sums_fours;        /* the device adds up products of four bytes at once */
-  bool sums_shorts;   /* products of two numbers of 16 bits take it no longer than of two bytes */
-  bool sums_pairs;    /* its fast products of `precision` go in pairs, one operand being weights */
-  bool details;       /* report each rewrite, not only each pass */
-  bool verify;        /* run the verifier after each pass, as debug builds do */
-  double fold_growth; /* constants may grow this much by folding; 0: 4 */
+  bool sums_shorts; /* products of two numbers of 16 bits take it no longer than of two bytes */
+  bool sums_pairs;  /* its fast products of `precision` go in pairs, one operand being weights */
+  /* Bytes of a core's own last cache and of the one that all share, on a device whose `threads`
+   * may each run a part of a graph; 0: not known. */
+  size_t near_cache, far_cache;
+  int threads;
+  bool by_items;                   /* items of a batch one by one, whether that pays or not */
+  bool details;                    /* report each rewrite, not only each pass */
+  bool verify;                     /* run the verifier after each pass, as debug builds do */
+  double fold_growth;              /* constants may grow this much by folding; 0: 4 */
   const hone_backend_t* evaluator; /* computes constants; NULL: `ref` */
   const hone_backend_t* target;    /* what is compiled for; NULL: not known */
   /* Called after each pass that changed something; may be NULL. */

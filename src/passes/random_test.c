@@ -25,7 +25,8 @@ static void check(uint64_t seed, const char* pass) {
   hone_graph_t *before = test_random_graph(seed, NODES), *after = test_random_graph(seed, NODES);
   char what[96];
   snprintf(what, sizeof what, "graph %llu, pass %s", (unsigned long long)seed, pass ? pass : "all");
-  hone_pass_options_t options = {.n_only = pass ? 1 : 0, .only = &pass, .verify = true};
+  hone_pass_options_t options = {
+      .n_only = pass ? 1 : 0, .only = &pass, .verify = true, .by_items = true};
   hone_status_t status = hone_passes_run(after, &options, NULL);
   if (status) fail_msg("%s: %s", what, hone_status_message(status));
   test_outputs_t a, b;

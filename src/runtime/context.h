@@ -135,4 +135,16 @@ HONE_MUST_USE hone_status_t hone_step_if(hone_context_t* context, hone_frame_t* 
 HONE_MUST_USE hone_status_t hone_step_loop(hone_context_t* context, hone_frame_t* frame,
                                            const hone_step_t* step);
 
+/* ---- rounds of a loop at once (at_once.c) ---- */
+
+/* How many of the first `rounds` of a loop its threads can share out; 0: none. */
+int64_t hone_loop_count_at_once(const hone_program_t* program, const hone_step_t* step,
+                                const int64_t* symbols, int64_t rounds);
+/* Runs so many; `wholes` get the stacked outputs, with room for `limit` rounds. They are the
+ * caller's to drop in any case. */
+HONE_MUST_USE hone_status_t hone_loop_run_at_once(hone_context_t* context,
+                                                  const hone_frame_t* frame,
+                                                  const hone_step_t* step, int64_t limit,
+                                                  int64_t rounds, hone_slot_t* wholes);
+
 #endif

@@ -288,7 +288,34 @@ static hone_status_t finish(loop_t* loop) {
   return NULL;
 }
 
+/* Whether each kernel is to be seen by itself. */
+static bool is_looked_at(const hone_context_t* context) {
+  const hone_run_options_t* options = context->options;
+  return context->watch || (options->profile && options->profile_inner);
+}
+
+/* Rounds that do not depend on one another, as many as there are threads for. */
+static hone_status_t run_at_once(loop_t* loop) {
+  hone_context_t* context = loop->context;
+  int64_t rounds =
+      loop->condition && !is_looked_at(context)
+          ? hone_loop_count_at_once(context->program, loop->step, context->symbols, loop->limit)
+          : 0;
+  if (!rounds) return NULL;
+  size_t bytes = (size_t)loop->n_stacked * sizeof(hone_slot_t);
+  hone_slot_t* wholes = hone_alloc(context->program->allocator, bytes);
+  if (!wholes) return hone_oom();
+  hone_status_t status =
+      hone_loop_run_at_once(context, loop->frame, loop->step, loop->limit, rounds, wholes);
+  for (int i = 0; i < loop->n_stacked; i++)
+    loop->stacks[i] = (stack_t){.is_on_device = true, .room = loop->limit, .whole = wholes[i]};
+  loop->rounds = rounds;
+  hone_free(context->program->allocator, wholes, bytes);
+  return status;
+}
+
 static hone_status_t run_rounds(loop_t* loop) {
+  HONE_TRY(run_at_once(loop));
   while (loop->condition && loop->rounds < loop->limit) HONE_TRY(run_round(loop));
   return finish(loop);
 }

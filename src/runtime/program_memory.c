@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/tensor_impl.h"
-#include "runtime/instance.h"
+#include "runtime/context.h"
 
 /* Plans a routine and calls `use` with the plan while it is there. */
 static hone_status_t with_plan(const hone_program_t* program, const hone_routine_t* routine,
@@ -201,6 +201,40 @@ static void find_late(const hone_routine_t* routine, bool* has_late) {
     }
 }
 
+/* Contexts that have memory for a routine at once: those of the threads that share out the rounds
+ * of a loop, and the loop's own for what is left over. */
+static size_t contexts_of(const hone_program_t* program, const hone_routine_t* body,
+                          const int64_t* symbols) {
+  for (int r = 0; r < program->n_routines; r++)
+    for (int s = 0; s < program->routines[r]->n_steps; s++) {
+      const hone_step_t* step = &program->routines[r]->steps[s];
+      if (step->kind != HONE_STEP_LOOP || step->bodies[0] != body || !step->n_outputs) continue;
+      const hone_program_value_t* out = &program->routines[r]->values[step->outputs[0]];
+      if (!out->is_known || out->is_late || out->rank < 1) return 1;
+      int64_t rounds = hone_dim_eval(out->dims[0], symbols);
+      int64_t at_once = hone_loop_count_at_once(program, step, symbols, rounds);
+      return at_once ? (size_t)program->properties.compute_units + (at_once < rounds) : 1;
+    }
+  return 1;
+}
+
+static hone_status_t add_routine(hone_program_t* program, const hone_routine_t* routine,
+                                 const int64_t* symbols, hone_program_memory_t* memory) {
+  hone_program_memory_t one = {.outputs = memory->outputs};
+  HONE_TRY(with_plan(program, routine, symbols, add_plan, &one));
+  HONE_TRY(add_heap(program, routine, symbols, &one));
+  find_late(routine, &one.has_late);
+  size_t contexts = contexts_of(program, routine, symbols);
+  memory->least += contexts * one.least;
+  memory->planned += contexts * one.planned;
+  memory->unshared += contexts * one.unshared;
+  memory->heap += contexts * one.heap;
+  memory->n_planned += one.n_planned;
+  memory->n_in_place += one.n_in_place;
+  memory->has_late |= one.has_late;
+  return NULL;
+}
+
 hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbols,
                                   hone_program_memory_t* out_memory) {
   *out_memory = (hone_program_memory_t){0};
@@ -211,12 +245,8 @@ hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbol
   }
   const hone_routine_t* whole = program->routines[0];
   HONE_TRY(add_outputs(whole, symbols, out_memory));
-  for (int i = 0; i < program->n_routines; i++) {
-    const hone_routine_t* routine = program->routines[i];
-    HONE_TRY(with_plan(program, routine, symbols, add_plan, out_memory));
-    HONE_TRY(add_heap(program, routine, symbols, out_memory));
-    find_late(routine, &out_memory->has_late);
-  }
+  for (int i = 0; i < program->n_routines; i++)
+    HONE_TRY(add_routine(program, program->routines[i], symbols, out_memory));
   return add_values(whole, whole->n_inputs, whole->inputs, symbols, &out_memory->inputs,
                     &out_memory->has_late);
 }

@@ -718,31 +718,6 @@ static void borders_are_there_without_anything_inside(void** state) {
   drop(&f);
 }
 
-/* An allocator that takes from whichever stands behind it at the time, and
- * gives back to where a block came from. */
-typedef struct gate {
-  hone_allocator_t allocator;
-  const hone_allocator_t* behind;
-} gate_t;
-
-enum { GATE_HEADER = 64 };
-
-static void* gate_resize(void* self, void* old, size_t old_size, size_t new_size) {
-  const gate_t* gate = self;
-  char* block = old ? (char*)old - GATE_HEADER : NULL;
-  const hone_allocator_t* owner = gate->behind;
-  if (block) memcpy(&owner, block, sizeof owner);
-  if (!new_size) {
-    if (block) owner->resize(owner->self, block, old_size + GATE_HEADER, 0);
-    return NULL;
-  }
-  char* made =
-      owner->resize(owner->self, block, block ? old_size + GATE_HEADER : 0, new_size + GATE_HEADER);
-  if (!made) return NULL;
-  memcpy(made, &owner, sizeof owner);
-  return made + GATE_HEADER;
-}
-
 typedef struct fault_case {
   hone_tensor_t* inputs[3];
   const char *symbols, *lines;
@@ -751,7 +726,8 @@ typedef struct fault_case {
 
 static hone_status_t compile_and_run(const hone_allocator_t* allocator, void* context) {
   const fault_case_t* c = context;
-  gate_t gate = {{&gate, gate_resize}, c->in_compile ? allocator : hone_allocator_system()};
+  hone_gate_t gate;
+  hone_gate_init(&gate, c->in_compile ? allocator : hone_allocator_system());
   const hone_backend_t* cpu = hone_backend_find("cpu");
   hone_graph_t* graph = hone_graph_of_text(c->symbols, c->lines);
   const hone_open_options_t open = {

@@ -1,5 +1,7 @@
 #include "base/testing/fault.h"
 
+#include <string.h>
+
 static bool must_fail(hone_fault_t* fault) {
   size_t call = atomic_fetch_add(&fault->calls, 1) + 1;
   if (!fault->fail_at || call < fault->fail_at) return false;
@@ -65,4 +67,28 @@ size_t hone_fault_check(hone_fault_body_t body, void* context, const char* file,
   print_error("still failing after %d allocations\n", MOST_ALLOCATIONS);
   _fail(file, line);
   return 0;
+}
+
+/* ---- gates ---- */
+
+enum { GATE_HEADER = 64 };
+
+static void* gate_resize(void* self, void* old, size_t old_size, size_t new_size) {
+  const hone_gate_t* gate = self;
+  char* block = old ? (char*)old - GATE_HEADER : NULL;
+  const hone_allocator_t* owner = gate->behind;
+  if (block) memcpy(&owner, block, sizeof owner);
+  if (!new_size) {
+    if (block) owner->resize(owner->self, block, old_size + GATE_HEADER, 0);
+    return NULL;
+  }
+  char* made =
+      owner->resize(owner->self, block, block ? old_size + GATE_HEADER : 0, new_size + GATE_HEADER);
+  if (!made) return NULL;
+  memcpy(made, &owner, sizeof owner);
+  return made + GATE_HEADER;
+}
+
+void hone_gate_init(hone_gate_t* gate, const hone_allocator_t* behind) {
+  *gate = (hone_gate_t){{gate, gate_resize}, behind};
 }

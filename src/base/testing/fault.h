@@ -32,4 +32,12 @@ typedef hone_status_t (*hone_fault_body_t)(const hone_allocator_t* allocator, vo
 size_t hone_fault_check(hone_fault_body_t body, void* context, const char* file, int line);
 #define assert_survives_faults(body, context) hone_fault_check(body, context, __FILE__, __LINE__)
 
+/* An allocator that takes from whichever stands behind it at the time, and
+ * gives back to where a block came from. */
+typedef struct hone_gate {
+  hone_allocator_t allocator; /* self points back here */
+  const hone_allocator_t* behind;
+} hone_gate_t;
+void hone_gate_init(hone_gate_t* gate, const hone_allocator_t* behind);
+
 #endif

@@ -1,0 +1,244 @@
+/* Rounds of a loop at once: where no value is carried from one round to the next, and the body
+ * is nothing but launches, threads take rounds of their own, each in a context of its own. What
+ * a round launches runs on its thread alone. */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor_impl.h"
+#include "base/thread_pool.h"
+#include "runtime/context.h"
+#include "tune/cost.h"
+
+typedef struct at_once {
+  hone_context_t* context;
+  const hone_step_t* step;
+  hone_slot_t* captures; /* of all rounds, with blocks that are not counted */
+  hone_slot_t* wholes;   /* stacked outputs */
+  int n_stacked;
+  pthread_mutex_t mutex;
+  int64_t failed_round; /* the first that failed; guarded, as are the next two */
+  hone_status_t status;
+  bool is_named;
+} at_once_t;
+
+/* ---- which loops ---- */
+
+static bool is_true(const hone_program_t* program, const hone_routine_t* body, int v) {
+  if (v == body->inputs[1]) return true;
+  if (body->values[v].place != HONE_PLACE_WEIGHT) return false;
+  const hone_tensor_t* tensor = program->weights[body->values[v].weight].tensor;
+  return tensor->dtype == HONE_BOOL && tensor->count == 1 && *(const uint8_t*)tensor->data;
+}
+
+static bool is_simple(const hone_step_t* step) {
+  if (step->kind == HONE_STEP_LAUNCH) return !step->is_late && !step->n_guards;
+  return step->kind == HONE_STEP_VIEW || step->kind == HONE_STEP_DIMS;
+}
+
+static bool are_independent(const hone_program_t* program, const hone_step_t* step) {
+  const hone_routine_t* body = step->bodies[0];
+  const hone_device_properties_t* device = &program->properties;
+  if (step->n_carried || !step->n_outputs || device->compute_units < 2 || device->guard ||
+      !device->shares_host_memory || device->max_group_size > 1 ||
+      !is_true(program, body, body->outputs[0]))
+    return false;
+  for (int s = 0; s < body->n_steps; s++)
+    if (!is_simple(&body->steps[s])) return false;
+  for (int i = 1; i < body->n_outputs; i++) {
+    const hone_program_value_t* value = &body->values[body->outputs[i]];
+    if (!value->is_known || value->is_late || value->dtype == HONE_STRING) return false;
+  }
+  return true;
+}
+
+/* Whether rounds are long enough to have a thread each. */
+static bool are_long(const hone_program_t* program, const hone_routine_t* body,
+                     const int64_t* symbols, int64_t rounds) {
+  hone_work_amount_t work = {0};
+  const int64_t groups[3] = {rounds, 1, 1};
+  for (int s = 0; s < body->n_steps; s++) {
+    if (body->steps[s].kind != HONE_STEP_LAUNCH) continue;
+    const hone_work_amount_t one = hone_work_eval(&body->steps[s].work, symbols);
+    work.arithmetic += (double)rounds * one.arithmetic;
+    work.transcendental += (double)rounds * one.transcendental;
+    work.read += (double)rounds * one.read;
+    work.written += (double)rounds * one.written;
+  }
+  return hone_cost_grain(&program->properties, &work, groups) <=
+         rounds / program->properties.compute_units;
+}
+
+int64_t hone_loop_count_at_once(const hone_program_t* program, const hone_step_t* step,
+                                const int64_t* symbols, int64_t rounds) {
+  int threads = program->properties.compute_units;
+  if (rounds < threads || !are_independent(program, step) ||
+      !are_long(program, step->bodies[0], symbols, rounds))
+    return 0;
+  return rounds - rounds % threads;
+}
+
+/* ---- a round ---- */
+
+static hone_status_t set_number(const hone_context_t* context, hone_dtype_t dtype, int64_t value,
+                                hone_slot_t* slot) {
+  hone_tensor_t* tensor;
+  HONE_TRY(hone_tensor_create(context->program->allocator, dtype, 0, NULL, &tensor));
+  if (dtype == HONE_BOOL)
+    *(uint8_t*)tensor->data = value != 0;
+  else
+    memcpy(tensor->data, &value, sizeof value);
+  hone_slot_set(slot, tensor);
+  return NULL;
+}
+
+static hone_status_t set_inputs(const at_once_t* all, hone_context_t* context, int64_t round) {
+  const hone_routine_t* body = all->step->bodies[0];
+  hone_slot_t* slots = context->frames[body->index].slots;
+  HONE_TRY(set_number(context, HONE_I64, round, &slots[body->inputs[0]]));
+  hone_status_t status = set_number(context, HONE_BOOL, 1, &slots[body->inputs[1]]);
+  if (status) {
+    hone_slot_drop(context, &slots[body->inputs[0]]);
+    return status;
+  }
+  for (int i = 2; i < body->n_inputs; i++)
+    hone_slot_share(&all->captures[i], &slots[body->inputs[i]]);
+  return NULL;
+}
+
+/* Puts a result behind those of the rounds before. */
+static hone_status_t put(hone_context_t* context, hone_slot_t* part, const hone_slot_t* whole,
+                         int64_t round) {
+  hone_argument_t from;
+  HONE_TRY(hone_slot_to_device(context, part, &from));
+  return context->program->backend->copy(context->stream, whole->block->memory,
+                                         whole->offset + (size_t)round * part->bytes, from.memory,
+                                         from.offset, part->bytes);
+}
+
+static hone_status_t run_round(const at_once_t* all, hone_context_t* context, hone_slot_t* results,
+                               int64_t round) {
+  hone_routine_t* body = all->step->bodies[0];
+  uint64_t outer_key = all->context->round_key;
+  memset(results, 0, (size_t)body->n_outputs * sizeof *results);
+  context->round_key = (outer_key ^ (uint64_t)(round + 1)) * 0x9e3779b97f4a7c15u;
+  HONE_TRY(set_inputs(all, context, round));
+  HONE_TRY(hone_routine_run(context, body, results));
+  hone_status_t status = NULL;
+  for (int i = 0; i < all->n_stacked && !status; i++)
+    status = put(context, &results[1 + i], &all->wholes[i], round);
+  for (int i = 0; i < body->n_outputs; i++) hone_slot_drop(context, &results[i]);
+  return status;
+}
+
+/* ---- rounds of a thread ---- */
+
+static void note_failure(at_once_t* all, const hone_context_t* context, int64_t round,
+                         hone_status_t status) {
+  pthread_mutex_lock(&all->mutex);
+  if (!all->status || round < all->failed_round) {
+    hone_status_free(all->status);
+    all->status = hone_status_annotate(status, "round %lld", (long long)round);
+    all->failed_round = round;
+    all->is_named = context && context->is_named;
+  } else {
+    hone_status_free(status);
+  }
+  pthread_mutex_unlock(&all->mutex);
+}
+
+static void open_context(const hone_context_t* from, hone_context_t* context) {
+  int symbols = hone_dims_symbol_count(from->program->dims);
+  memcpy(context->symbols, from->symbols, (size_t)symbols * sizeof *context->symbols);
+  context->options = from->options;
+  context->watch = NULL;
+  context->depth = from->depth;
+  context->is_named = false;
+}
+
+/* Checks are looked at after each round, so that a failure has its number. */
+static void run_rounds_in(at_once_t* all, hone_context_t* context, hone_slot_t* results,
+                          int64_t begin, int64_t end) {
+  for (int64_t round = begin; round < end; round++) {
+    hone_status_t status = run_round(all, context, results, round);
+    hone_status_t late = hone_context_synchronize(context);
+    if (status)
+      hone_status_free(late);
+    else
+      status = late;
+    if (!status) continue;
+    note_failure(all, context, round, status);
+    return;
+  }
+}
+
+static void run_rounds(void* self, int64_t begin, int64_t end) {
+  at_once_t* all = self;
+  hone_program_t* program = all->context->program;
+  hone_context_t* context;
+  size_t bytes = (size_t)all->step->bodies[0]->n_outputs * sizeof(hone_slot_t);
+  hone_slot_t* results = hone_alloc(program->allocator, bytes);
+  hone_status_t status = results ? hone_context_take(program, &context) : hone_oom();
+  if (status) {
+    note_failure(all, NULL, begin, status);
+  } else {
+    open_context(all->context, context);
+    run_rounds_in(all, context, results, begin, end);
+    hone_context_give_back(context);
+  }
+  hone_free(program->allocator, results, bytes);
+}
+
+/* ---- the loop ---- */
+
+/* Memory for all rounds. */
+static hone_status_t make_wholes(const at_once_t* all, int64_t rounds) {
+  const hone_routine_t* body = all->step->bodies[0];
+  for (int i = 0; i < all->n_stacked; i++) {
+    const hone_program_value_t* value = &body->values[body->outputs[1 + i]];
+    hone_slot_t* whole = &all->wholes[i];
+    size_t bytes;
+    if (value->rank >= HONE_MAX_RANK)
+      return hone_status_make(HONE_UNSUPPORTED, "loop: a stacked output has too many axes");
+    *whole = (hone_slot_t){.dtype = value->dtype, .rank = value->rank + 1, .dims = {rounds}};
+    for (int k = 0; k < value->rank; k++)
+      whole->dims[k + 1] = hone_dim_eval(value->dims[k], all->context->symbols);
+    HONE_TRY(hone_program_value_bytes(value, all->context->symbols, &bytes));
+    if (!hone_size_mul(bytes, (size_t)rounds, &whole->bytes)) return hone_oom();
+    HONE_TRY(hone_slot_allocate(all->context, whole));
+  }
+  return NULL;
+}
+
+/* Captured slots as others may share them: nobody counts references to their blocks. */
+static void lend(const at_once_t* all, const hone_frame_t* frame, hone_block_t* blocks) {
+  const hone_routine_t* body = all->step->bodies[0];
+  for (int i = 2; i < body->n_inputs; i++) {
+    all->captures[i] = frame->slots[all->step->inputs[i]];
+    if (!all->captures[i].block) continue;
+    blocks[i] = *all->captures[i].block;
+    blocks[i].is_weight = true;
+    blocks[i].tensor = NULL;
+    all->captures[i].block = &blocks[i];
+  }
+}
+
+hone_status_t hone_loop_run_at_once(hone_context_t* context, const hone_frame_t* frame,
+                                    const hone_step_t* step, int64_t limit, int64_t rounds,
+                                    hone_slot_t* wholes) {
+  at_once_t all = {.context = context, .step = step, .wholes = wholes};
+  all.n_stacked = step->n_outputs;
+  HONE_TRY(make_wholes(&all, limit));
+  size_t n = (size_t)step->bodies[0]->n_inputs,
+         bytes = n * (sizeof(hone_slot_t) + sizeof(hone_block_t));
+  all.captures = hone_alloc(context->program->allocator, bytes);
+  if (!all.captures) return hone_oom();
+  lend(&all, frame, (hone_block_t*)(void*)(all.captures + n));
+  pthread_mutex_init(&all.mutex, NULL);
+  hone_parallel_for_on(hone_thread_pool_shared(), context->program->properties.compute_units,
+                       rounds, 1, run_rounds, &all);
+  pthread_mutex_destroy(&all.mutex);
+  hone_free(context->program->allocator, all.captures, bytes);
+  if (all.status) context->is_named = all.is_named;
+  return all.status;
+}
