@@ -12,6 +12,7 @@
 #include "hone/dtype.h"
 #include "hone/engine.h"
 #include "hone/function.h"
+#include "hone/mixed.h"
 #include "hone/model.h"
 #include "hone/report.h"
 #include "hone/schedule.h"

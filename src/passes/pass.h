@@ -30,6 +30,17 @@ typedef enum hone_phase {
 
 enum { HONE_PASS_MAX_RUNS = 6 };
 
+/* Of the contractions that the pass `precision` could narrow, in the order in which it finds
+ * them, those that it does. */
+typedef struct hone_mixture {
+  int count;          /* of `narrow`; what comes later stays as it is */
+  const bool* narrow; /* NULL: all are */
+  /* Told of each that could be: the model's node, products in a run (0: they are no faster
+   * on the device) and bytes of weights that are saved. May be NULL. */
+  void (*found)(void* self, const char* node, double products, double bytes);
+  void* self;
+} hone_mixture_t;
+
 typedef struct hone_pass_options {
   int n_off; /* names of passes not to run */
   const char* const* off;
@@ -37,11 +48,12 @@ typedef struct hone_pass_options {
   const char* const* on;
   int n_only; /* when there are any: run these and no others */
   const char* const* only;
-  bool fast_math;         /* rewrites that change rounding are welcome */
-  bool exact;             /* no rewrites that lose precision for speed */
-  hone_dtype_t precision; /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
-  bool widens;            /* products of `precision` are slower than of f32 here */
-  bool sums_fours;        /* the device adds up products of four bytes at once */
+  bool fast_math;                /* rewrites that change rounding are welcome */
+  bool exact;                    /* no rewrites that lose precision for speed */
+  hone_dtype_t precision;        /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
+  const hone_mixture_t* mixture; /* which of them; NULL: all */
+  bool widens;                   /* products of `precision` are slower than of f32 here */
+  bool sums_fours;               /* the device adds up products of four bytes at once */
   bool sums_shorts; /* products of two numbers of 16 bits take it no longer than of two bytes */
   bool sums_pairs;  /* its fast products of `precision` go in pairs, one operand being weights */
   /* Bytes of a core's own last cache and of the one that all share, on a device whose `threads`

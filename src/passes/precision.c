@@ -25,6 +25,7 @@ typedef struct narrowing {
   hone_dtype_t dtype;
   int64_t bytes;  /* of weights, as they are now */
   int64_t stayed; /* contractions left in f32, which are faster so */
+  int found;      /* that could be narrow */
 } narrowing_t;
 
 /* ---- weights ---- */
@@ -110,6 +111,40 @@ static bool is_f32(const hone_value_t* value) {
   return value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
 }
 
+/* ---- which are chosen ---- */
+
+/* In a run; taken for so many of each weight where only a run knows. */
+static double count_products(const hone_node_t* contract) {
+  enum { USUAL_USES = 64 };
+  for (int side = 0; side < 2; side++) {
+    int64_t own = hone_match_count(&contract->inputs[side]->type),
+            used = hone_operand_uses(contract, side);
+    if (own > 0) return (double)own * (double)(used < INT64_MAX ? used : USUAL_USES);
+  }
+  return USUAL_USES;
+}
+
+static double count_saved(const hone_node_t* contract) {
+  double bytes = 0;
+  for (int side = 0; side < 2; side++) {
+    const hone_tensor_t* weights = hone_match_constant(hone_operand_origin(contract->inputs[side]));
+    if (weights) bytes += (double)hone_tensor_bytes(weights) / 2;
+  }
+  return bytes;
+}
+
+static bool is_chosen(const hone_pass_options_t* options, narrowing_t* self,
+                      const hone_node_t* contract) {
+  const hone_mixture_t* mixture = options->mixture;
+  int index = self->found++;
+  if (!mixture) return true;
+  if (mixture->found)
+    mixture->found(mixture->self, contract->origin ? contract->origin : "",
+                   is_slow(options, contract) ? 0 : count_products(contract),
+                   count_saved(contract));
+  return !mixture->narrow || (index < mixture->count && mixture->narrow[index]);
+}
+
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   narrowing_t* self = r->self;
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
@@ -120,6 +155,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   }
   if (!weights_fit(node->inputs[0], self->dtype) || !weights_fit(node->inputs[1], self->dtype))
     return NULL;
+  if (!is_chosen(r->context->options, self, node)) return NULL;
   hone_value_t* inputs[2];
   for (int i = 0; i < 2; i++) {
     inputs[i] = narrow(r, node->inputs[i], 0);

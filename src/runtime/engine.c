@@ -65,18 +65,23 @@ static hone_status_t digest_model(const hone_model_t* model, uint64_t* out_diges
   return NULL;
 }
 
+/* `mixture` NULL: the precision of the options, else `dtype` for what it chooses. */
 static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
-                             const hone_engine_options_t* options) {
+                             const hone_engine_options_t* options, hone_dtype_t dtype,
+                             const hone_mixture_t* mixture) {
   HONE_TRY(
       open_device(engine, options->device ? options->device : "cpu", options->target, options));
   HONE_TRY(digest_model(model, &engine->model_digest));
   snprintf(engine->version, sizeof engine->version, "%s", hone_version());
   const hone_lower_options_t lowering = {.n_dims = options->n_dims, .dims = options->dims};
   HONE_TRY(hone_lower_model(model, &lowering, engine->allocator, &engine->graph));
-  hone_pass_options_t passes = {
-      .n_off = options->n_passes_off, .off = options->passes_off, .exact = options->exact};
-  HONE_TRY(hone_precision_parse(options->precision, model, &passes.precision));
-  engine->precision = hone_precision_name(options->precision);
+  hone_pass_options_t passes = {.n_off = options->n_passes_off,
+                                .off = options->passes_off,
+                                .exact = options->exact,
+                                .precision = dtype,
+                                .mixture = mixture};
+  if (!mixture) HONE_TRY(hone_precision_parse(options->precision, model, &passes.precision));
+  engine->precision = hone_precision_name(mixture ? "mixed" : options->precision);
   const hone_compile_settings_t settings = {.allocator = engine->allocator,
                                             .passes = &passes,
                                             .may_be_foreign = options->target != NULL,
@@ -92,15 +97,21 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
   return NULL;
 }
 
-hone_status_t hone_engine_compile(const hone_model_t* model, const hone_engine_options_t* given,
-                                  hone_engine_t** out_engine) {
+hone_status_t hone_engine_compile_as(const hone_model_t* model, const hone_engine_options_t* given,
+                                     hone_dtype_t dtype, const hone_mixture_t* mixture,
+                                     hone_engine_t** out_engine) {
   hone_engine_options_t taken;
   const hone_engine_options_t* options = &taken;
   *out_engine = NULL;
   hone_options_take(given, sizeof taken, &taken);
   hone_engine_t* engine;
   HONE_TRY(create(options, &engine));
-  return give(engine, compile(engine, model, options), out_engine);
+  return give(engine, compile(engine, model, options, dtype, mixture), out_engine);
+}
+
+hone_status_t hone_engine_compile(const hone_model_t* model, const hone_engine_options_t* options,
+                                  hone_engine_t** out_engine) {
+  return hone_engine_compile_as(model, options, HONE_UNKNOWN, NULL, out_engine);
 }
 
 hone_status_t hone_engine_save(hone_engine_t* engine, const char* path) {

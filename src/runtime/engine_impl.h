@@ -21,6 +21,12 @@ struct hone_engine {
   hone_compile_report_t report; /* of a compiled one */
 };
 
+/* As hone_engine_compile, with those contractions narrow that `mixture` chooses (hone/mixed.h). */
+HONE_MUST_USE hone_status_t hone_engine_compile_as(const hone_model_t* model,
+                                                   const hone_engine_options_t* options,
+                                                   hone_dtype_t dtype,
+                                                   const hone_mixture_t* mixture,
+                                                   hone_engine_t** out_engine);
 /* The file's bytes (engine_file.c). */
 HONE_MUST_USE hone_status_t hone_engine_write(hone_engine_t* engine, const char* path);
 /* Fills an empty engine but for its device and what depends on it: checks the

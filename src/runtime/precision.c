@@ -5,14 +5,13 @@
 typedef struct word {
   const char* name;
   hone_dtype_t dtype;
-  bool is_quantized;
+  bool is_quantized, is_measured;
 } word_t;
 
 static const word_t words[] = {
-    {"fp32", HONE_UNKNOWN, false},
-    {"bf16", HONE_BF16, false},
-    {"fp16", HONE_F16, false},
-    {"int8", HONE_UNKNOWN, true},
+    {"fp32", HONE_UNKNOWN, false, false}, {"bf16", HONE_BF16, false, false},
+    {"fp16", HONE_F16, false, false},     {"int8", HONE_UNKNOWN, true, false},
+    {"mixed", HONE_UNKNOWN, false, true},
 };
 
 static const word_t* find(const char* name) {
@@ -43,7 +42,11 @@ hone_status_t hone_precision_parse(const char* name, const hone_model_t* model,
   *out_dtype = HONE_UNKNOWN;
   if (!word)
     return hone_status_make(HONE_INVALID_ARGUMENT,
-                            "precision '%s': there are fp32, bf16, fp16 and int8", name);
+                            "precision '%s': there are fp32, bf16, fp16, int8 and mixed", name);
+  if (word->is_measured)
+    return hone_status_make(HONE_UNSUPPORTED,
+                            "precision mixed is chosen by measuring: compile an engine so (`hone "
+                            "compile --precision mixed`, hone_engine_compile_mixed), and run that");
   if (word->is_quantized && model && !is_quantized(model))
     return hone_status_make(HONE_UNSUPPORTED,
                             "precision int8: the model does not say how it is quantized, which "

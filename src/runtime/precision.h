@@ -1,5 +1,5 @@
-/* Precision: what a caller asks for by the words "fp32", "bf16", "fp16" and
- * "int8", as an element type that contractions take their operands in. */
+/* Precision: what a caller asks for by the words "fp32", "bf16", "fp16",
+ * "int8" and "mixed", as an element type that contractions take their operands in. */
 #ifndef HONE_RUNTIME_PRECISION_H
 #define HONE_RUNTIME_PRECISION_H
 
@@ -8,7 +8,8 @@
 
 /* `name` NULL is "fp32"; `model` NULL takes any word. HONE_UNKNOWN is given where the model stays
  * as it is: for "fp32", and for "int8" where the model says itself how it is quantized. Errors:
- * INVALID_ARGUMENT for another word, UNSUPPORTED for "int8" of a model in floats. */
+ * INVALID_ARGUMENT for another word, UNSUPPORTED for "int8" of a model in floats and for "mixed",
+ * which says nothing of single contractions. */
 HONE_MUST_USE hone_status_t hone_precision_parse(const char* name, const hone_model_t* model,
                                                  hone_dtype_t* out_dtype);
 /* The word of the table that `name` is, which lives forever; "fp32" for NULL. */

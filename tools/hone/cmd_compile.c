@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "base/trace.h"
 #include "command.h"
+#include "compile_mixed.h"
 #include "json.h"
 
 enum { MOST_PASSES = 64 };
@@ -13,7 +14,8 @@ enum { MOST_PASSES = 64 };
 typedef struct wishes {
   const char* kinds; /* of --dump, separated by commas; "" */
   bool explains, is_json;
-  hone_str_t passes; /* what they did, as JSON */
+  hone_str_t passes;          /* what they did, as JSON */
+  hone_mixed_report_t* mixed; /* what was chosen; NULL: nothing was */
 } wishes_t;
 
 static bool lists(const char* kinds, const char* kind) {
@@ -86,6 +88,7 @@ static hone_status_t print_json(const hone_engine_info_t* info, double seconds,
   json_object_set_new(root, "compile_ms", json_real(seconds * 1e3));
   json_object_set_new(root, "runs_here", json_boolean(info->runs_here));
   json_object_set_new(root, "guard", json_boolean(info->guard));
+  if (wishes->mixed) json_object_set_new(root, "mixed", hone_mixed_json(wishes->mixed));
   bool failed =
       wishes->explains &&
       json_object_set_new(root, "passes", json_loads(hone_str_text(&wishes->passes), 0, NULL));
@@ -100,6 +103,8 @@ static hone_status_t print_report(const hone_engine_info_t* info, double seconds
   printf("%d kernel%s for %s on %s in %.2f s, %.2f MB of code, %.2f MB of weights\n",
          info->n_kernels, info->n_kernels == 1 ? "" : "s", info->target, info->device, seconds,
          (double)info->kernel_bytes / 1e6, (double)info->weight_bytes / 1e6);
+  if (wishes->mixed) hone_mixed_print(wishes->mixed, stdout);
+  if (wishes->mixed && wishes->explains) hone_mixed_explain(wishes->mixed, stderr);
   if (info->n_interpreted)
     printf("%d of its steps: interpreted, since no kernel expresses them\n", info->n_interpreted);
   if (!info->runs_here) printf("it does not run on this machine\n");
@@ -121,7 +126,9 @@ static hone_status_t compile(hone_cli_t* cli, const hone_model_t* model, wishes_
   HONE_TRY(set_options(cli, passes, wishes, &options));
   hone_engine_t* engine;
   int64_t start = hone_clock_ns();
-  HONE_TRY(hone_engine_compile(model, &options, &engine));
+  HONE_TRY(hone_mixed_is_asked(cli)
+               ? hone_mixed_compile(cli, model, &options, &engine, &wishes->mixed)
+               : hone_engine_compile(model, &options, &engine));
   double seconds = (double)(hone_clock_ns() - start) * 1e-9;
   hone_status_t status = finish(engine, hone_cli_text(cli, "out", NULL), seconds, wishes);
   hone_engine_destroy(engine);
@@ -134,11 +141,18 @@ static int run_compile(hone_cli_t* cli) {
                      .explains = hone_cli_has(cli, "explain-passes"),
                      .is_json = hone_cli_has(cli, "json")};
   hone_cli_threads(cli);
+  hone_cli_int(cli, "seed", 0);
+  hone_mixed_bound(cli);
+  static const char* const of_mixed[] = {"error-bound", "data", "seed"};
+  for (int i = 0; i < 3 && !hone_mixed_is_asked(cli); i++)
+    if (hone_cli_has(cli, of_mixed[i]))
+      hone_cli_usage(cli, "--%s goes with --precision mixed", of_mixed[i]);
   if (!check_kinds(cli) || !hone_cli_ok(cli)) return HONE_EXIT_USAGE;
   hone_str_init(&wishes.passes, NULL);
   hone_status_t status = hone_cli_load(cli, 0, &model);
   if (!status) status = compile(cli, model, &wishes);
   hone_model_destroy(model);
+  hone_mixed_report_destroy(wishes.mixed);
   hone_str_free(&wishes.passes);
   return status ? hone_cli_fail(cli, status) : HONE_EXIT_OK;
 }
@@ -159,7 +173,22 @@ static const hone_option_t options[] = {
      .help = "another kind of machine than this one, for example x86-64-v3 or aarch64"},
     HONE_OPTION_THREADS,
     HONE_OPTION_DETERMINISTIC,
-    HONE_OPTION_PRECISION,
+    {.name = "precision",
+     .argument = "KIND",
+     .help = HONE_PRECISION_HELP "; mixed: narrow where it gains time, as far as --error-bound "
+                                 "goes",
+     .complete = HONE_COMPLETE_CHOICE,
+     .choices = HONE_PRECISIONS " mixed"},
+    {.name = "error-bound",
+     .argument = "NUMBER",
+     .help = "of --precision mixed: the largest difference to fp32 in the outputs, relative to "
+             "the largest number there; 1e-2 without it"},
+    {.name = "data",
+     .argument = "FILE",
+     .help = "of --precision mixed: what to measure on, an .npz with all inputs; random numbers "
+             "without it",
+     .complete = HONE_COMPLETE_FILE},
+    {.name = "seed", .argument = "NUMBER", .help = "other random numbers"},
     HONE_OPTION_EXACT,
     {.name = "guard",
      .help = "an engine that finds kernels that access memory outside of their buffers, and "

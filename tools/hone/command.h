@@ -112,13 +112,14 @@ bool hone_cli_is_terminal(const hone_cli_t* cli);
     .name = "guard",                                                                        \
     .help = "find kernels that access memory outside of their buffers, and name them; slow" \
   }
-#define HONE_OPTION_PRECISION                                                                 \
-  {                                                                                           \
-    .name = "precision", .argument = "KIND",                                                  \
-    .help =                                                                                   \
-        "fp32, or bf16 or fp16 for weights and operands of contractions, with sums in fp32; " \
-        "int8 for quantized models",                                                          \
-    .complete = HONE_COMPLETE_CHOICE, .choices = "fp32 bf16 fp16 int8"                        \
+#define HONE_PRECISION_HELP                                                             \
+  "fp32, or bf16 or fp16 for weights and operands of contractions, with sums in fp32; " \
+  "int8 for quantized models"
+#define HONE_PRECISIONS "fp32 bf16 fp16 int8"
+#define HONE_OPTION_PRECISION                                             \
+  {                                                                       \
+    .name = "precision", .argument = "KIND", .help = HONE_PRECISION_HELP, \
+    .complete = HONE_COMPLETE_CHOICE, .choices = HONE_PRECISIONS          \
   }
 #define HONE_OPTION_EXACT                                                              \
   {                                                                                    \

@@ -181,12 +181,16 @@ static hone_status_t read_unnamed(hone_run_t* run, const char* text) {
   return hone_value_has_ending(text, ".npz") ? read_archive(run, text) : read_next(run, text);
 }
 
-/* Argument `index` of the command line that may be an input, from --input and
- * from the arguments after the models. NULL at the end. */
+/* Argument `index` of the command line that may be an input, from --input, or --data where
+ * that is its name, and from the arguments after the models. NULL at the end. */
 static const char* given_at(const hone_run_t* run, int index) {
-  int options = hone_cli_count(run->cli, "input");
-  if (index < options) return hone_cli_text_at(run->cli, "input", index);
-  return hone_cli_argument(run->cli, index - options + run->n_models);
+  static const char* const options[] = {"input", "data"};
+  for (int i = 0; i < 2; i++) {
+    int count = hone_cli_count(run->cli, options[i]);
+    if (index < count) return hone_cli_text_at(run->cli, options[i], index);
+    index -= count;
+  }
+  return hone_cli_argument(run->cli, index + run->n_models);
 }
 
 /* Named ones first: those without a name take the places left, in order. */

@@ -138,9 +138,68 @@ def test_optimize(network, x, right):
     apart = hone.hardware.optimize(network, "cpu", fuse_operations=False)
     assert error(apart(x), right) < 1e-4
     assert apart.info.kernels > hone.hardware.optimize(network).info.kernels
-    assert hone.hardware.optimize(network, precision="mixed").info.precision == "bf16"
+    mixed = hone.hardware.optimize(network, precision="mixed", data=[x])
+    assert mixed.info.precision == "mixed" and error(mixed(x), right) < 1e-2
     with pytest.raises(ValueError, match="optimization_level"):
         hone.hardware.optimize(network, optimization_level=4)
+
+
+@pytest.fixture(scope="module")
+def layers():
+    """Six products by weights that are used once: narrow ones gain time on every device."""
+    random = np.random.default_rng(4)
+    nodes, weights = [], []
+    for i in range(6):
+        nodes += [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"p{i}"], name=f"m{i}"),
+                  helper.make_node("Relu", [f"p{i}"], [f"x{i + 1}"])]
+        weights.append((f"w{i}", random.standard_normal((64, 64)).astype(np.float32) / 6))
+    return model_of(nodes, [("x0", TensorProto.FLOAT, [1, 64])],
+                    [("x6", TensorProto.FLOAT, [1, 64])], weights)
+
+
+def test_mixed_precision_keeps_its_bound(layers):
+    data = np.random.default_rng(5).standard_normal((1, 64)).astype(np.float32)
+    right = hone.compile(layers)(data)
+    whole = hone.compile(layers, precision="mixed", error_bound=1.0, data=[data]).mixed.error
+    chosen, bounds = {}, [1.0, 0.7 * whole, 0.5 * whole, 1e-9]
+    for bound in bounds:
+        engine = hone.compile(layers, precision="mixed", error_bound=bound, data=[data])
+        report, chosen[bound] = engine.mixed, [layer.dtype != "f32" for layer in engine.mixed.layers]
+        assert engine.info.precision == "mixed" and report.error_bound == bound
+        assert [layer.node for layer in report.layers] == [f"m{i} (MatMul)" for i in range(6)]
+        assert all(layer.gain_us > 0 for layer in report.layers)
+        assert report.error == pytest.approx(error(engine(data), right)) and report.error <= bound
+        assert report.narrow == sum(chosen[bound])
+    counts = [sum(chosen[bound]) for bound in bounds]
+    assert counts == sorted(counts, reverse=True) and counts[0] == 6 and counts[-1] == 0
+    assert 0 < counts[1] < 6
+    again = hone.compile(layers, precision="mixed", error_bound=bounds[1], data={"x0": data})
+    assert [layer.dtype != "f32" for layer in again.mixed.layers] == chosen[bounds[1]]
+
+
+def test_mixed_precision_on_random_numbers(layers, network, tmp_path):
+    first, second = (hone.compile(layers, precision="mixed", error_bound=3e-4, seed=7).mixed
+                     for _ in range(2))
+    assert first == second and 0 < first.error <= 3e-4
+    assert hone.compile(layers, precision="mixed", error_bound=3e-4, seed=8).mixed != first
+    hone.compile(network, precision="mixed").save(tmp_path / "n.hone")
+    assert hone.Engine.load(tmp_path / "n.hone").info.precision == "mixed"
+    assert hone.compile(network).mixed is None
+
+
+def test_mixed_precision_refuses(layers):
+    with pytest.raises(hone.HoneError, match="chosen by measuring"):
+        hone.Session(layers, device="cpu", precision="mixed")
+    with pytest.raises(hone.HoneError, match="error bound"):
+        hone.compile(layers, precision="mixed", error_bound=-1.0)
+    with pytest.raises(hone.HoneError, match="does not run here"):
+        hone.compile(layers, precision="mixed", target="aarch64")
+    with pytest.raises(hone.HoneError, match="x0"):
+        hone.compile(layers, precision="mixed", data=[np.zeros((2, 64), np.float32)])
+    whole = model_of([helper.make_node("Abs", ["x"], ["y"])], [("x", TensorProto.INT64, [3])],
+                     [("y", TensorProto.INT64, [3])])
+    with pytest.raises(hone.HoneError, match="none of floats"):
+        hone.compile(whole, precision="mixed")
 
 
 def test_what_is_made_on_the_way(network):
