@@ -56,9 +56,9 @@ static void render_vector(hone_renderer_t* r, const hone_stmt_t* loop) {
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as loops are nested */
-static int count_stores(const hone_stmt_t* stmt) {
-  int count = stmt->kind == HONE_STMT_STORE;
-  for (int i = 0; i < stmt->n_body; i++) count += count_stores(stmt->body[i]);
+static int count_vectors(const hone_stmt_t* stmt) {
+  int count = stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_VECTOR;
+  for (int i = 0; i < stmt->n_body; i++) count += count_vectors(stmt->body[i]);
   return count;
 }
 
@@ -67,7 +67,7 @@ static int count_stores(const hone_stmt_t* stmt) {
 static bool fills_registers(const hone_stmt_t* loop) {
   enum { MANY_SUMS = 8, FEW_STEPS = 16 };
   return loop->is_reduction && hone_dim_is_int(loop->extent) && loop->extent.k <= FEW_STEPS &&
-         count_stores(loop) >= MANY_SUMS;
+         count_vectors(loop) >= MANY_SUMS;
 }
 
 static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
