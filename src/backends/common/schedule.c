@@ -318,6 +318,19 @@ static bool is_around_known(hone_stmt_t* const* loops, int last) {
   return is_known;
 }
 
+static bool note_lookup(void* self, hone_stmt_t* stmt) {
+  *(bool*)self |= stmt->kind == HONE_STMT_LET;
+  return true;
+}
+
+/* Whether the nest goes through tables, as trees do: each thread then has tables of its own,
+ * which stay in its cache for all rows. */
+static bool looks_up(hone_stmt_t* nest) {
+  bool found = false;
+  hone_stmt_walk(nest, note_lookup, &found);
+  return found;
+}
+
 /* Has the loop with rounds for all threads at the outside: together with those around it, so
  * that each thread has consecutive rounds in kernel after kernel, or that loop alone. Known
  * loops with few rounds go together, too. Gives how many loops are to be shared out as one. */
@@ -328,7 +341,7 @@ static int choose_parallel(hone_recipe_t* r, int position) {
   if (n < 2 || best == 0) return 1;
   if (hone_dim_is_int(loops[0]->extent) && hone_dim_is_int(loops[1]->extent)) return 2;
   if (best < 0) return 1;
-  if (is_around_known(loops, best)) return best + 1;
+  if (is_around_known(loops, best) && !looks_up(body[position])) return best + 1;
   order[0] = loops[best]->name;
   for (int i = 0; i < best; i++) order[1 + i] = loops[i]->name;
   hone_recipe_did(r, hone_sched_reorder(r->kernel, best + 1, order));

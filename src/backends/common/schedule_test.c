@@ -345,6 +345,22 @@ static void data_that_lanes_would_gather_gets_them(void** state) {
   hone_str_free(&lines);
 }
 
+/* Threads share the places that are looked up, not rows of which a run may have one. */
+static void lookups_are_shared_out_by_table(void** state) {
+  char* text = scheduled("symbol \"n\" input 1 64\n",
+                         "  %0 \"x\" <0 dim 0> = input : f32[n, 300]\n"
+                         "  %1 \"at\" = input : i64[300]\n"
+                         "  %2 = iota dtype=i64 axes=[0] shape=[300] : i64[300]\n"
+                         "  %3 = eq %1 %2 : bool[300]\n"
+                         "  %4 = cast %3 dtype=i64 : i64[300]\n"
+                         "  %5 = permute %0 axes=[1, 0] : f32[300, n]\n"
+                         "  %6 = gather %5 %4 : f32[300, n]\n"
+                         "  %7 = permute %6 axes=[1, 0] : f32[n, 300]\n"
+                         "  return %7 \"y\"\n");
+  expect_lines(text, 1, (const char* const[]){" in 300 parallel {"});
+  free(text);
+}
+
 static void loops_along_which_weights_repeat_are_cut(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
@@ -455,6 +471,7 @@ int main(void) {
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(data_that_lanes_would_gather_gets_them),
+      cmocka_unit_test(lookups_are_shared_out_by_table),
       cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
       cmocka_unit_test(a_row_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
