@@ -26,6 +26,7 @@ typedef struct hone_contraction {
   const hone_term_t *a, *b;         /* loads; b moves with the lanes */
   const hone_axis_t *lanes, *rows;  /* among outs; rows may be NULL */
   int64_t row_bytes;                /* from one row to the next in a; 0: not known */
+  int64_t block;                    /* rows that are done at a time; 0: not chosen yet */
   double sum_count;                 /* products in each sum */
   int group;                        /* of them that one instruction adds up; 1: one */
   bool apart; /* each lane has data of its own, as channels of a depthwise convolution do */

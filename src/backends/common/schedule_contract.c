@@ -7,6 +7,8 @@
 #include "backends/common/contraction.h"
 #include "tune/cost.h"
 
+enum { ENOUGH_BLOCKS = 8 /* of rows, for threads to share */ };
+
 /* ---- laying out ---- */
 
 /* A loop of the output that goes along both operands: each round has a product of
@@ -270,6 +272,11 @@ static int64_t count_others(const hone_contraction_t* c) {
   return rounds;
 }
 
+static int64_t second_cache(const hone_recipe_t* r) {
+  enum { USUAL = 1 << 19 };
+  return r->shape->second_cache > 0 ? r->shape->second_cache : USUAL;
+}
+
 /* A number that divides the extent whatever the run: all of it, or that at the smallest sizes. */
 static int64_t known_factor(hone_kernel_t* kernel, hone_dim_t extent) {
   int64_t factor = hone_likely_extent(kernel, extent);
@@ -283,15 +290,31 @@ static int64_t known_factor(hone_kernel_t* kernel, hone_dim_t extent) {
  * in a part of the second cache and leaves threads enough blocks, else too few for that, which
  * they share out together with blocks of lanes. 0: all rows. */
 static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows) {
-  enum { USUAL_CACHE = 1 << 19, PART = 2, ENOUGH_BLOCKS = 8, ENOUGH_TILES = 4 };
+  enum { PART = 2, ENOUGH_TILES = 4 };
   int64_t rows = c->rows ? known_factor(r->kernel, c->rows->extent) : 0, others = count_others(c),
           least = ENOUGH_TILES * tile_rows, best = 0;
-  int64_t cache = r->shape->second_cache > 0 ? r->shape->second_cache : USUAL_CACHE;
   if (!rows || others >= ENOUGH_BLOCKS || !c->row_bytes) return 0;
   for (int64_t block = least; block <= rows; block++) {
     if (block * ENOUGH_BLOCKS > rows && best && best * ENOUGH_BLOCKS <= rows) break;
-    if (rows % block == 0 && block * c->row_bytes * PART <= cache) best = block;
+    if (rows % block == 0 && block * c->row_bytes * PART <= second_cache(r)) best = block;
   }
+  return best;
+}
+
+/* The same where there are more weights than data, but all of them stay in the second cache while
+ * blocks of rows go by, and they are less than what threads would hand each other if each had
+ * lanes of its own: that of rows it reads or is read in. */
+static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_contraction_t* c,
+                                         int64_t tile_rows) {
+  enum { ENOUGH_TILES = 2 };
+  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, best = 0;
+  double weights = hone_cost_bytes(c->b->buffer);
+  double results = hone_cost_extent(c->lanes->extent) * (double)rows * (double)sizeof(float);
+  if (r->choice->order != HONE_LANES_ORDER_AUTO || !c->b->buffer->is_constant || c->group > 1 ||
+      2 * weights > (double)second_cache(r) || weights > hone_cost_bytes(c->a->buffer) + results)
+    return 0;
+  for (int64_t block = ENOUGH_TILES * tile_rows; block * ENOUGH_BLOCKS <= rows; block++)
+    if (rows % block == 0) best = block;
   return best;
 }
 
@@ -301,8 +324,11 @@ static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
   int64_t block = r->choice->block;
   if (c->apart)
     block = tile_rows;
-  else if (!block && !lanes_go_first(r, c))
-    block = find_block(r, c, tile_rows);
+  else if (c->block)
+    block = c->block;
+  else if (!block)
+    block = lanes_go_first(r, c) ? find_block_beside_weights(r, c, tile_rows)
+                                 : find_block(r, c, tile_rows);
   *outer = 0;
   if (block < tile_rows || block < 2 || !c->rows || hone_dim_max_value(c->rows->extent) <= block ||
       !hone_loop_name(inner, c->rows->name, ".i") || !hone_loop_name(outer, c->rows->name, ".o"))
@@ -440,11 +466,15 @@ static bool is_short(const hone_recipe_t* r, const hone_contraction_t* c) {
          (c->apart || !shares_steps(r, c));
 }
 
+static void schedule_rest(hone_recipe_t* r, hone_stmt_t* rest, const hone_contraction_t* front,
+                          const cuts_t* front_cuts);
+
 /* Tiles of the blocks that the lanes, which are the outermost loop, are cut into. What
  * these leave over stands behind in a nest of its own, and gets tiles of its own. */
-static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t tile) {
-  cuts_t cuts = {.lanes_outer = ""};
+static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t tile,
+                           cuts_t* cuts) {
   char tail[HONE_LOOP_NAME];
+  *cuts = (cuts_t){.lanes_outer = ""};
   int64_t lanes = r->shape->lanes, extent = hone_known_extent(c->lanes->extent);
   /* A single lane is no vector, so it does not go with others. */
   if (extent > lanes && extent % lanes == 1 && tile.vectors > extent / lanes)
@@ -452,19 +482,35 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   bool is_block =
       c->group > 1 ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
   if (!hone_loop_name(tail, c->lanes->name, ".t") ||
-      !hone_loop_name(cuts.lanes, c->lanes->name, ""))
+      !hone_loop_name(cuts->lanes, c->lanes->name, ""))
     return;
-  if (!is_block && !cut_lanes(r, c, lanes * tile.vectors, &cuts)) return;
+  if (!is_block && !cut_lanes(r, c, lanes * tile.vectors, cuts)) return;
   r->is_short = is_short(r, c);
-  cut_rows(r, c, tile.rows, cuts.rows_outer, cuts.rows);
-  if (!arrange(r, c, &cuts)) return;
-  hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts.lanes);
+  cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
+  if (!arrange(r, c, cuts)) return;
+  hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
-  if (r->choice->sum_unroll < 2) ask_ahead(r, c, &cuts);
+  if (r->choice->sum_unroll < 2) ask_ahead(r, c, cuts);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
-  hone_contraction_t behind;
-  if (rest && recognise_rest(r, rest, &behind))
-    schedule_lanes(r, &behind, hone_contraction_tile(r, &behind));
+  if (rest) schedule_rest(r, rest, c, cuts);
+}
+
+/* What blocks of lanes leave over goes through the same blocks of rows, while those are near. */
+/* NOLINTNEXTLINE(misc-no-recursion): each rest is shorter */
+static void schedule_rest(hone_recipe_t* r, hone_stmt_t* rest, const hone_contraction_t* front,
+                          const cuts_t* front_cuts) {
+  hone_contraction_t c;
+  cuts_t cuts;
+  if (!recognise_rest(r, rest, &c)) return;
+  const hone_stmt_t* blocks = *front_cuts->rows_outer && !front->apart
+                                  ? hone_kernel_find_loop(r->kernel, front_cuts->rows_outer)
+                                  : NULL;
+  /* Too few blocks are shared out together with the lanes inside. */
+  bool goes_along = blocks && hone_known_extent(blocks->extent) >= ENOUGH_BLOCKS;
+  c.block = goes_along ? hone_known_extent(front->rows->extent) : 0;
+  schedule_lanes(r, &c, hone_contraction_tile(r, &c), &cuts);
+  if (goes_along && *cuts.rows_outer)
+    hone_recipe_did(r, hone_sched_merge(r->kernel, front_cuts->rows_outer, cuts.rows_outer));
 }
 
 /* Cuts the innermost sum into what an instruction adds up, and the steps around that. */
@@ -608,6 +654,7 @@ static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, hone_contra
 
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   hone_contraction_t c;
+  cuts_t cuts;
   char grouped[HONE_LOOP_NAME];
   r->dot = NULL;
   if (!prepare_contraction(r, nest, &c)) return false;
@@ -617,7 +664,7 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
     prepare_dots(r, &c);
     return r->status != NULL;
   }
-  if (move_lanes_out(r, &c)) schedule_lanes(r, &c, tile);
+  if (move_lanes_out(r, &c)) schedule_lanes(r, &c, tile, &cuts);
   return true;
 }
 

@@ -294,19 +294,23 @@ static void few_outputs_are_summed_in_lanes(void** state) {
   hone_str_free(&lines);
 }
 
-/* A product with weights for so many outputs, and what `tail` makes of it. */
-static char* scheduled_outputs(int outputs, const char* tail) {
+/* A product of so many rows with weights for so many outputs, and what `tail` makes of it. */
+static char* scheduled_product(int rows, int outputs, const char* tail) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
-  hone_str_append(&lines, "  %0 \"x\" = input : f32[12, 10]\n  %1 = constant {");
+  hone_str_appendf(&lines, "  %%0 \"x\" = input : f32[%d, 10]\n  %%1 = constant {", rows);
   for (int i = 0; i < 10 * outputs; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
   hone_str_appendf(&lines,
                    "} : f32[%d, 10]\n"
-                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 1] batch=0 : f32[12, %d]\n%s",
-                   outputs, outputs, tail);
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 1] batch=0 : f32[%d, %d]\n%s",
+                   outputs, rows, outputs, tail);
   char* text = scheduled("", hone_str_text(&lines));
   hone_str_free(&lines);
   return text;
+}
+
+static char* scheduled_outputs(int outputs, const char* tail) {
+  return scheduled_product(12, outputs, tail);
 }
 
 static void outputs_that_fill_no_vector_share_one(void** state) {
@@ -315,6 +319,22 @@ static void outputs_that_fill_no_vector_share_one(void** state) {
     char* text = scheduled_outputs(outputs[i], "  return %2 \"y\"\n");
     expect_lines(text, 2, (const char* const[]){"pack in1 0/", " vector {"});
     if (strstr(text, "local acc: f32[]")) fail_msg("sums one by one in:\n%s", text);
+    free(text);
+  }
+}
+
+/* Threads get rows of their own: all lanes of a block of rows, those that blocks of lanes leave
+ * over too, and of few weights even where there are more of them than data. */
+static void rows_go_by_blocks(void** state) {
+  static const struct {
+    int rows, outputs;
+    const char* words[2];
+  } cases[] = {{784, 24, {"exact", "merge"}}, {196, 256, {" 14 exact", "in 14 parallel"}}};
+  for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+    char* text = scheduled_product(cases[i].rows, cases[i].outputs, "  return %2 \"y\"\n");
+    expect_lines(text, 2, cases[i].words);
+    const char* first = strstr(text, " parallel {");
+    if (!first || strstr(first + 1, " parallel {")) fail_msg("not one parallel loop in:\n%s", text);
     free(text);
   }
 }
@@ -469,6 +489,7 @@ int main(void) {
       cmocka_unit_test(weights_are_packed),
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
+      cmocka_unit_test(rows_go_by_blocks),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(data_that_lanes_would_gather_gets_them),
       cmocka_unit_test(lookups_are_shared_out_by_table),
