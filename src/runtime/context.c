@@ -49,11 +49,11 @@ static void destroy(hone_context_t* context) {
   hone_context_free_headers(context);
   hone_free(program->allocator, context->results,
             (size_t)program->routines[0]->n_outputs * sizeof *context->results);
-  hone_free(program->allocator, context->words, (size_t)program->n_errors * HONE_ERROR_STRIDE);
   hone_free(program->allocator, context->frames,
             (size_t)program->n_routines * sizeof *context->frames);
   hone_free(program->allocator, context->symbols, symbols * sizeof *context->symbols);
   if (context->errors) program->backend->free(program->device, context->errors);
+  hone_free(program->allocator, context->words, (size_t)program->n_errors * HONE_ERROR_STRIDE);
   if (context->stream) program->backend->stream_destroy(context->stream);
   hone_free(program->allocator, context, sizeof *context);
 }
@@ -66,6 +66,22 @@ static hone_status_t clear_errors(const hone_context_t* context) {
                                        (size_t)i * HONE_ERROR_STRIDE, &none, sizeof none));
   }
   return program->backend->synchronize(context->stream);
+}
+
+/* The words of the host, where the device works in its memory. */
+static hone_status_t make_errors(hone_context_t* context) {
+  const hone_program_t* program = context->program;
+  const hone_backend_t* backend = program->backend;
+  size_t bytes = (size_t)program->n_errors * HONE_ERROR_STRIDE;
+  context->words = hone_alloc(program->allocator, bytes);
+  if (!context->words) return hone_oom();
+  if (program->properties.shares_host_memory && backend->wrap) {
+    hone_status_t status = backend->wrap(program->device, context->words, bytes, &context->errors);
+    context->shares_errors = !status;
+    if (hone_status_code(status) != HONE_UNSUPPORTED) return status;
+    hone_status_free(status);
+  }
+  return backend->alloc(program->device, HONE_MEMORY_DEVICE, bytes, &context->errors);
 }
 
 static hone_status_t fill(hone_context_t* context) {
@@ -81,11 +97,7 @@ static hone_status_t fill(hone_context_t* context) {
   for (int i = 0; i < program->n_routines; i++)
     HONE_TRY(open_frame(program, program->routines[i], &context->frames[i]));
   if (!program->n_errors) return NULL;
-  context->words = hone_alloc(program->allocator, (size_t)program->n_errors * HONE_ERROR_STRIDE);
-  if (!context->words) return hone_oom();
-  HONE_TRY(program->backend->alloc(program->device, HONE_MEMORY_DEVICE,
-                                   (size_t)program->n_errors * HONE_ERROR_STRIDE,
-                                   &context->errors));
+  HONE_TRY(make_errors(context));
   return clear_errors(context);
 }
 
@@ -159,8 +171,11 @@ static hone_status_t look_at_checks(hone_context_t* context) {
   const hone_program_t* program = context->program;
   size_t bytes = (size_t)program->n_errors * HONE_ERROR_STRIDE;
   context->has_checked = false;
-  HONE_TRY(program->backend->copy_out(context->stream, context->words, context->errors, 0, bytes));
-  HONE_TRY(program->backend->synchronize(context->stream));
+  if (!context->shares_errors) {
+    HONE_TRY(
+        program->backend->copy_out(context->stream, context->words, context->errors, 0, bytes));
+    HONE_TRY(program->backend->synchronize(context->stream));
+  }
   for (int i = 0; i < program->n_errors; i++)
     if (word_at(context, i)) return find_failed(context);
   return NULL;

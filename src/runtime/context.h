@@ -55,6 +55,7 @@ typedef struct hone_context {
   hone_slot_t* results;  /* of the whole, empty between runs */
   hone_memory_t* errors; /* the program's error words */
   char* words;           /* room for them on the host */
+  bool shares_errors;    /* that room is their memory */
   bool has_checked;      /* a launch since the last look could have failed a check */
   size_t garbage_bytes;
   hone_block_t* garbage; /* blocks that the stream may still be using, the latest first */

@@ -146,14 +146,46 @@ static int64_t next_room(const loop_t* loop, const stack_t* stack) {
   return steady || room > loop->limit ? loop->limit : room;
 }
 
+/* Where the next round goes. */
+static size_t next_offset(const loop_t* loop, const stack_t* stack, size_t part) {
+  return stack->whole.offset + (size_t)loop->rounds * part;
+}
+
+/* Whether a launch alone makes the value, in memory of its own. */
+static bool is_launched(const hone_routine_t* body, int v) {
+  const hone_program_value_t* value = &body->values[v];
+  if (value->place != HONE_PLACE_HEAP || value->first < 0) return false;
+  const hone_step_t* step = &body->steps[value->first];
+  return step->kind == HONE_STEP_LAUNCH && !step->n_guards;
+}
+
+/* Kernels of the next round write their part of the stack where it belongs. */
+static hone_status_t offer_room(const loop_t* loop, int which) {
+  hone_context_t* context = loop->context;
+  stack_t* stack = &loop->stacks[which];
+  int v = loop->body->outputs[1 + loop->n_carried + which];
+  hone_slot_t* slot = &context->frames[loop->body->index].slots[v];
+  if (!loop->rounds || !stack->is_on_device || context->program->properties.guard) return NULL;
+  if (slot->block || !is_launched(loop->body, v)) return NULL;
+  if (loop->rounds == stack->room) HONE_TRY(resize_stack(loop, stack, next_room(loop, stack)));
+  size_t part = stack->whole.bytes / (size_t)stack->room;
+  hone_slot_share(&stack->whole, slot);
+  slot->bytes = part;
+  slot->offset = next_offset(loop, stack, part);
+  return NULL;
+}
+
 static hone_status_t push_on_device(const loop_t* loop, stack_t* stack, hone_slot_t* slot) {
   hone_context_t* context = loop->context;
   hone_argument_t part;
+  bool is_there = stack->room && slot->block == stack->whole.block &&
+                  slot->offset == next_offset(loop, stack, slot->bytes);
+  if (is_there) return NULL;
   if (loop->rounds == stack->room) HONE_TRY(resize_stack(loop, stack, next_room(loop, stack)));
   HONE_TRY(hone_slot_to_device(context, slot, &part));
   return context->program->backend->copy(context->stream, stack->whole.block->memory,
-                                         stack->whole.offset + (size_t)loop->rounds * slot->bytes,
-                                         part.memory, part.offset, slot->bytes);
+                                         next_offset(loop, stack, slot->bytes), part.memory,
+                                         part.offset, slot->bytes);
 }
 
 static hone_status_t push_on_host(const loop_t* loop, stack_t* stack, hone_slot_t* slot) {
@@ -260,6 +292,7 @@ static hone_status_t run_round(loop_t* loop) {
   hone_context_t* context = loop->context;
   HONE_TRY(set_counter(loop, HONE_I64, loop->rounds, &loop->counters[0]));
   HONE_TRY(set_counter(loop, HONE_BOOL, loop->condition, &loop->counters[1]));
+  for (int i = 0; i < loop->n_stacked; i++) HONE_TRY(offer_room(loop, i));
   uint64_t outer_key = context->round_key;
   context->round_key = (outer_key ^ (uint64_t)(loop->rounds + 1)) * 0x9e3779b97f4a7c15u;
   hone_status_t status = run_body(context, loop->body, loop->inputs, loop->results);

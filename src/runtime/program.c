@@ -227,6 +227,13 @@ static hone_status_t list_drops(const finisher_t* f, int index) {
   return NULL;
 }
 
+/* A number that the host reads is in memory of its own, which devices that share the host's let
+ * it look into. */
+static void take_out_number(const hone_routine_t* routine, int v) {
+  hone_program_value_t* value = &routine->values[v];
+  if (value->place == HONE_PLACE_ARENA && value->rank == 0) value->place = HONE_PLACE_HEAP;
+}
+
 /* What a launch makes is planned, unless its size is late or it leaves, or each is
  * to have marks of its own around it. */
 static void find_places(const hone_routine_t* routine, bool is_guarded) {
@@ -236,6 +243,11 @@ static void find_places(const hone_routine_t* routine, bool is_guarded) {
       hone_program_value_t* value = &routine->values[step->outputs[i]];
       value->place = value->is_late || is_guarded ? HONE_PLACE_HEAP : HONE_PLACE_ARENA;
     }
+  }
+  for (int s = 0; s < routine->n_steps; s++) {
+    const hone_step_t* step = &routine->steps[s];
+    int n_read = step->kind == HONE_STEP_IF ? 1 : step->kind == HONE_STEP_LOOP ? 2 : 0;
+    for (int i = 0; i < n_read; i++) take_out_number(routine, step->inputs[i]);
   }
   for (int i = 0; i < routine->n_outputs; i++) {
     hone_program_value_t* value = &routine->values[routine->outputs[i]];

@@ -114,6 +114,14 @@ static hone_code_t run_both(const fixture_t* f, int n_inputs, hone_tensor_t** in
 
 /* ---- one graph, many sizes ---- */
 
+static int count_steps(const hone_program_t* program, hone_step_kind_t kind) {
+  int count = 0;
+  for (int r = 0; r < program->n_routines; r++)
+    for (int i = 0; i < program->routines[r]->n_steps; i++)
+      count += program->routines[r]->steps[i].kind == kind;
+  return count;
+}
+
 static const char symbols_km[] =
     "symbol \"k\" input 0 2147483647\nsymbol \"m\" input 0 2147483647\n";
 
@@ -228,6 +236,42 @@ static void small_loops_are_one_kernel(void** state) {
                                numbers(HONE_F32, 2, state_dims, 2),
                                numbers(HONE_F32, 2, state_dims, 3)};
     assert_int_equal(run_both(&f, 3, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
+/* What is carried is stacked too, for as many rounds as a condition says that is computed. */
+static const char walk_and_tell[] =
+    "  %0 \"next\" = input : i64[1000]\n"
+    "  %1 \"at\" = input : i64[]\n"
+    "  %2 = constant {1000} : i64[]\n"
+    "  %3 = constant {1} : bool[]\n"
+    "  %4 \"end\" %5 \"way\" <0 dim 0> = loop %2 %3 %1 %0 carried=1 : i64[], i64[_2] "
+    "@ \"walk (Loop)\"\n"
+    "    region \"steps\" {\n"
+    "      %0 = input : i64[]\n"
+    "      %1 = input : bool[]\n"
+    "      %2 = input : i64[]\n"
+    "      %3 = input : i64[1000]\n"
+    "      %4 = gather %3 %2 : i64[] @ \"look (Gather)\"\n"
+    "      %5 = constant {5} : i64[]\n"
+    "      %6 = lt %5 %4 : bool[] @ \"go on (Less)\"\n"
+    "      return %6 %4 %4\n"
+    "    }\n"
+    "  return %4 \"end\" %5 \"way\"\n";
+
+static void stacks_grow_while_kernels_write_into_them(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, "symbol \"_2\" result 0 2147483647\n", walk_and_tell);
+  assert_int_equal(count_steps(f.program, HONE_STEP_LOOP), 1);
+  for (int64_t from = 5; from < 1000; from += 199) {
+    const int64_t count = 1000;
+    hone_tensor_t* inputs[2] = {NULL, scalar(HONE_I64, (double)from)};
+    assert_ok(hone_tensor_create(NULL, HONE_I64, 1, &count, &inputs[0]));
+    int64_t* next = hone_tensor_data(inputs[0]);
+    for (int64_t i = 0; i < count; i++) next[i] = i ? i - 1 : 0;
+    assert_int_equal(run_both(&f, 2, inputs), HONE_OK);
   }
   drop(&f);
 }
@@ -438,14 +482,6 @@ static void views_may_name_their_extents(void** state) {
     assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
   }
   drop(&f);
-}
-
-static int count_steps(const hone_program_t* program, hone_step_kind_t kind) {
-  int count = 0;
-  for (int r = 0; r < program->n_routines; r++)
-    for (int i = 0; i < program->routines[r]->n_steps; i++)
-      count += program->routines[r]->steps[i].kind == kind;
-  return count;
 }
 
 /* Of %1 one shape is an output and one is read by a kernel; %5 is an output in two shapes, and %0
@@ -778,6 +814,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_program_serves_many_sizes),
       cmocka_unit_test(loops_carry_and_stack),
+      cmocka_unit_test(stacks_grow_while_kernels_write_into_them),
       cmocka_unit_test(small_loops_are_one_kernel),
       cmocka_unit_test(checks_of_small_loops_name_their_node),
       cmocka_unit_test(a_failed_check_names_the_node_and_is_forgotten),

@@ -61,10 +61,19 @@ static hone_status_t shape_slot(const hone_context_t* context, const hone_frame_
   return hone_program_value_bytes(value, context->symbols, &slot->bytes);
 }
 
+/* Where the caller of the routine has room for an output, that is where it goes. */
 static hone_status_t make_output(hone_context_t* context, hone_frame_t* frame, int v) {
   const hone_program_value_t* value = &frame->routine->values[v];
   hone_slot_t* slot = &frame->slots[v];
-  HONE_TRY(shape_slot(context, frame, value, slot));
+  hone_slot_t offered = *slot;
+  hone_status_t status = shape_slot(context, frame, value, slot);
+  if (!status && offered.block && offered.bytes == slot->bytes) {
+    slot->block = offered.block;
+    slot->offset = offered.offset;
+    return NULL;
+  }
+  hone_slot_drop(context, &offered);
+  HONE_TRY(status);
   if (value->place != HONE_PLACE_ARENA) return hone_slot_allocate(context, slot);
   slot->block = &frame->arena;
   slot->offset = frame->instance->offsets[v];
