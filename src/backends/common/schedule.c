@@ -338,10 +338,11 @@ static int choose_parallel(hone_recipe_t* r, int position) {
   hone_stmt_t *loops[MAX_CHOICE], **body = r->kernel->root->body;
   const char* order[MAX_CHOICE];
   int n = list_rounds(body[position], loops), best = find_rounds(n, loops);
-  if (n < 2 || best == 0) return 1;
+  if (n < 2 || (best == 0 && hone_dim_min_value(loops[0]->extent) >= ENOUGH_ROUNDS)) return 1;
   if (hone_dim_is_int(loops[0]->extent) && hone_dim_is_int(loops[1]->extent)) return 2;
-  if (best < 0) return 1;
-  if (is_around_known(loops, best) && !looks_up(body[position])) return best + 1;
+  bool looks = looks_up(body[position]);
+  if (best < 1) return has_loops(loops[1]) && is_around_known(loops, 1) && !looks ? 2 : 1;
+  if (is_around_known(loops, best) && !looks) return best + 1;
   order[0] = loops[best]->name;
   for (int i = 0; i < best; i++) order[1 + i] = loops[i]->name;
   hone_recipe_did(r, hone_sched_reorder(r->kernel, best + 1, order));

@@ -284,17 +284,26 @@ static int64_t known_factor(hone_kernel_t* kernel, hone_dim_t extent) {
   return divides ? factor : 0;
 }
 
+/* Whether the axis' nest stands beside others in a loop, whose rounds threads share. */
+static bool is_part(const hone_kernel_t* kernel, const hone_axis_t* axis) {
+  const hone_stmt_t* s = hone_kernel_find_loop(kernel, axis->name);
+  for (; s && s->parent != kernel->root; s = s->parent)
+    if (s->parent->n_body > 1) return true;
+  return false;
+}
+
 /* Rows that are done for all lanes before the next ones, so that they are still near
  * when they are read again, and so that each thread has rows of its own, which it
  * finds in its own cache if it made them: the largest divisor of the rows that stays
  * in a part of the second cache and leaves threads enough blocks, else too few for that, which
- * they share out together with blocks of lanes. 0: all rows. */
+ * they share out together with blocks of lanes. 0: all rows, also inside of what threads share. */
 static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows) {
-  enum { PART = 2, ENOUGH_TILES = 4 };
+  enum { PART = 2, ENOUGH_TILES = 4, SOME_TILES = 2 };
   int64_t rows = c->rows ? known_factor(r->kernel, c->rows->extent) : 0, others = count_others(c),
-          least = ENOUGH_TILES * tile_rows, best = 0;
-  if (!rows || others >= ENOUGH_BLOCKS || !c->row_bytes) return 0;
-  for (int64_t block = least; block <= rows; block++) {
+          best = 0;
+  if (!rows || others >= ENOUGH_BLOCKS || !c->row_bytes || is_part(r->kernel, c->rows)) return 0;
+  int64_t tiles = hone_dim_is_int(c->rows->extent) ? ENOUGH_TILES : SOME_TILES;
+  for (int64_t block = tiles * tile_rows; block <= rows; block++) {
     if (block * ENOUGH_BLOCKS > rows && best && best * ENOUGH_BLOCKS <= rows) break;
     if (rows % block == 0 && block * c->row_bytes * PART <= second_cache(r)) best = block;
   }
