@@ -330,7 +330,9 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   find_last_uses(&m);
   find_cut(&m);
   if (is_asked_for(context)) m.cut = graph->n_nodes;
-  return m.cut && (is_asked_for(context) || m.cut_cost < enough * m.whole) ? outline(&m) : NULL;
+  /* Products without weights, as in attention, go item by item within their kernels. */
+  bool pays = all_weights(&m) > 0 && m.cut_cost < enough * m.whole;
+  return m.cut && (is_asked_for(context) || pays) ? outline(&m) : NULL;
 }
 
 extern const hone_pass_t hone_pass_images;
