@@ -14,7 +14,7 @@ A line in, a line out, each a JSON object:
       after one that does not count; `least` is 1 where that alone took S
 
 `cpus` is CPU seconds by seconds: it shows whether the threads that were asked for are those that
-ran. Whatever a peer cannot do it says as {"cannot": WHY}. What peers print goes to standard error.
+ran; 0 where the turn was too short to tell. Whatever a peer cannot do it says as {"cannot": WHY}. What peers print goes to standard error.
 """
 
 import contextlib
@@ -32,6 +32,7 @@ import time
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS")
+TELLING_SECONDS = 0.02  # shorter, what threads still do from before counts for more than the runs
 
 
 class Cannot(Exception):
@@ -201,7 +202,8 @@ class Worker:
             self.runner.run()
             times.append((time.perf_counter() - start) * 1e3)
         elapsed = time.perf_counter() - begin
-        return {"ms": times, "cpus": (time.process_time() - cpu) / max(elapsed, 1e-9)}
+        cpus = (time.process_time() - cpu) / elapsed if elapsed >= TELLING_SECONDS else 0
+        return {"ms": times, "cpus": cpus}
 
     def answer(self, words):
         try:
