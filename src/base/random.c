@@ -34,3 +34,8 @@ void hone_random_fill_u32(uint64_t seed, uint64_t index, int64_t n, uint32_t* ou
     out[i] = words[index % WORDS];
   }
 }
+
+uint64_t hone_random_round_key(uint64_t outer, int64_t round) {
+  const uint64_t golden = 0x9e3779b97f4a7c15u;
+  return (outer ^ (uint64_t)(round + 1)) * golden;
+}

@@ -16,5 +16,7 @@ void hone_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 uint32_t hone_random_u32(uint64_t seed, uint64_t index);
 /* Numbers index, index + 1, … index + n - 1. */
 void hone_random_fill_u32(uint64_t seed, uint64_t index, int64_t n, uint32_t* out);
+/* The key of the numbers that are drawn in a round of a loop; `outer`: the key around it. */
+uint64_t hone_random_round_key(uint64_t outer, int64_t round);
 
 #endif

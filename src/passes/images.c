@@ -165,7 +165,8 @@ static double cost_of_crossing(const images_t* m, int cut) {
   return 2 * m->count * bytes * distance(m, m->count * bytes);
 }
 
-/* Tries a cut behind each layer and what goes together with it. */
+/* Tries a cut behind each layer and what goes together with it. Products without weights, as in
+ * attention, go item by item within their kernels: where there is nothing else, nothing is cut. */
 static void find_cut(images_t* m) {
   double weights = all_weights(m), items_weights = 0, items = 0, rest = 0;
   const hone_graph_t* graph = m->graph;
@@ -174,6 +175,7 @@ static void find_cut(images_t* m) {
     if (look_at(m, graph->nodes[n], &layer)) rest += cost_of_batch(m, &layer, weights);
   m->whole = m->cut_cost = rest;
   m->cut = 0;
+  if (!(weights > 0)) return;
   for (int n = 0; n < graph->n_nodes; n++) {
     if (look_at(m, graph->nodes[n], &layer)) {
       items_weights += layer.weights;
@@ -330,8 +332,7 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   find_last_uses(&m);
   find_cut(&m);
   if (is_asked_for(context)) m.cut = graph->n_nodes;
-  /* Products without weights, as in attention, go item by item within their kernels. */
-  bool pays = all_weights(&m) > 0 && m.cut_cost < enough * m.whole;
+  bool pays = m.cut_cost < enough * m.whole;
   return m.cut && (is_asked_for(context) || pays) ? outline(&m) : NULL;
 }
 

@@ -13,17 +13,13 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/float_convert.h"
 #include "base/memory.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
 
-enum { MAX_MOVES = 24, ROW = 1024 };
-
 typedef struct narrowing {
-  hone_dtype_t dtype;
-  int64_t bytes;  /* of weights, as they are now */
+  hone_operand_store_t narrow;
   int64_t stayed; /* contractions left in f32, which are faster so */
   int found;      /* that could be narrow */
 } narrowing_t;
@@ -41,47 +37,6 @@ static bool fits(hone_dtype_t dtype, const float* numbers, int64_t count) {
 static bool weights_fit(hone_value_t* value, hone_dtype_t dtype) {
   const hone_tensor_t* weights = hone_match_constant(hone_operand_origin(value));
   return !weights || fits(dtype, hone_tensor_data(weights), hone_tensor_count(weights));
-}
-
-static void convert(hone_dtype_t dtype, const float* from, int64_t count, char* to) {
-  double row[ROW];
-  for (int64_t done = 0; done < count; done += ROW) {
-    int64_t n = count - done < ROW ? count - done : ROW;
-    for (int64_t i = 0; i < n; i++) row[i] = (double)from[done + i];
-    hone_store_f64(dtype, row, n, to + (size_t)done * hone_dtype_size(dtype));
-  }
-}
-
-static hone_value_t* narrow_weights(hone_rewriter_t* r, const hone_tensor_t* weights) {
-  narrowing_t* self = r->self;
-  hone_tensor_t* now;
-  hone_status_t status = hone_tensor_create(
-      r->graph->allocator, self->dtype, hone_tensor_rank(weights), hone_tensor_dims(weights), &now);
-  if (status) return hone_fail_status(r->b, status);
-  convert(self->dtype, hone_tensor_data(weights), hone_tensor_count(weights),
-          hone_tensor_data(now));
-  self->bytes += (int64_t)hone_tensor_bytes(now);
-  return hone_constant(r->b, now);
-}
-
-/* ---- operands ---- */
-
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_MOVES */
-static hone_value_t* narrow(hone_rewriter_t* r, hone_value_t* value, int depth) {
-  const narrowing_t* self = r->self;
-  const hone_node_t* node = value->node;
-  const hone_tensor_t* weights = hone_match_constant(value);
-  if (weights) return narrow_weights(r, weights);
-  if (node->prim == HONE_PRIM_CAST && node->inputs[0]->type.dtype == self->dtype)
-    return node->inputs[0];
-  if (!hone_operand_only_moves(node) || value->binds || depth == MAX_MOVES)
-    return hone_cast(r->b, value, self->dtype);
-  hone_value_t* inputs[2];
-  for (int i = 0; i < node->n_inputs; i++) {
-    inputs[i] = narrow(r, node->inputs[i], depth + 1);
-    if (!inputs[i]) return NULL;
-  }
-  return hone_rewrite_copy(r, node, inputs);
 }
 
 /* ---- whether it pays ---- */
@@ -153,16 +108,16 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
     self->stayed++;
     return NULL;
   }
-  if (!weights_fit(node->inputs[0], self->dtype) || !weights_fit(node->inputs[1], self->dtype))
-    return NULL;
+  hone_dtype_t dtype = self->narrow.dtype;
+  if (!weights_fit(node->inputs[0], dtype) || !weights_fit(node->inputs[1], dtype)) return NULL;
   if (!is_chosen(r->context->options, self, node)) return NULL;
   hone_value_t* inputs[2];
   for (int i = 0; i < 2; i++) {
-    inputs[i] = narrow(r, node->inputs[i], 0);
+    inputs[i] = hone_operand_convert(&self->narrow, r, node->inputs[i]);
     if (!inputs[i]) return NULL;
   }
   hone_value_t* now = hone_rewrite_copy(r, node, inputs);
-  if (now) hone_pass_did(r->context, node, "operands in %s", hone_dtype_name(self->dtype));
+  if (now) hone_pass_did(r->context, node, "operands in %s", hone_dtype_name(dtype));
   return now;
 }
 
@@ -178,12 +133,16 @@ static hone_status_t sweep(hone_pass_context_t* context, narrowing_t* self, hone
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
-  narrowing_t self = {.dtype = context->options->precision};
-  if (self.dtype == HONE_UNKNOWN) return NULL;
-  HONE_TRY(sweep(context, &self, graph));
+  narrowing_t self = {.found = 0};
+  hone_dtype_t dtype = context->options->precision;
+  if (dtype == HONE_UNKNOWN) return NULL;
+  hone_operand_store_open(&self.narrow, graph->allocator, dtype);
+  hone_status_t status = sweep(context, &self, graph);
+  hone_operand_store_close(&self.narrow);
+  HONE_TRY(status);
   if (context->count)
     hone_pass_note(context, "%" PRId64 " contractions in %s, weights %.1f kB", context->count,
-                   hone_dtype_name(self.dtype), (double)self.bytes / 1e3);
+                   hone_dtype_name(dtype), (double)self.narrow.bytes / 1e3);
   if (self.stayed)
     hone_pass_note(context, "%" PRId64 " contractions stay in f32, which is faster on this device",
                    self.stayed);

@@ -14,12 +14,9 @@
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
 
-enum { MAX_MOVES = 24 };
-
 typedef struct shorts {
   hone_map_t origins; /* the values that are stored wide */
-  hone_map_t made;    /* wide values by the narrow ones */
-  int64_t bytes;      /* of weights, as they are now */
+  hone_operand_store_t wide;
 } shorts_t;
 
 /* ---- which ---- */
@@ -64,58 +61,13 @@ static bool is_stored_wide(const shorts_t* self, hone_value_t* value) {
 
 /* ---- widening ---- */
 
-static void convert(const hone_tensor_t* from, int16_t* to) {
-  const unsigned char* bytes = hone_tensor_data(from);
-  bool is_signed = hone_tensor_dtype(from) == HONE_I8;
-  for (int64_t i = 0; i < hone_tensor_count(from); i++)
-    to[i] = is_signed ? (int16_t)(signed char)bytes[i] : (int16_t)bytes[i];
-}
-
-static hone_value_t* widen_constant(hone_rewriter_t* r, const hone_tensor_t* constant) {
-  shorts_t* self = r->self;
-  hone_tensor_t* now;
-  hone_status_t status = hone_tensor_create(
-      r->graph->allocator, HONE_I16, hone_tensor_rank(constant), hone_tensor_dims(constant), &now);
-  if (status) return hone_fail_status(r->b, status);
-  convert(constant, hone_tensor_data(now));
-  self->bytes += (int64_t)hone_tensor_bytes(now);
-  return hone_constant(r->b, now);
-}
-
-static hone_value_t* widen(hone_rewriter_t* r, hone_value_t* value, int depth);
-
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_MOVES */
-static hone_value_t* make_wide(hone_rewriter_t* r, hone_value_t* value, int depth) {
-  const hone_node_t* node = value->node;
-  const hone_tensor_t* constant = hone_match_constant(value);
-  if (constant) return widen_constant(r, constant);
-  if (!hone_operand_only_moves(node) || value->binds || depth == MAX_MOVES)
-    return hone_cast(r->b, value, HONE_I16);
-  hone_value_t* inputs[2];
-  for (int i = 0; i < node->n_inputs; i++) {
-    inputs[i] = widen(r, node->inputs[i], depth + 1);
-    if (!inputs[i]) return NULL;
-  }
-  return hone_rewrite_copy(r, node, inputs);
-}
-
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_MOVES */
-static hone_value_t* widen(hone_rewriter_t* r, hone_value_t* value, int depth) {
-  shorts_t* self = r->self;
-  hone_value_t* known = hone_map_get_u64(&self->made, key_of(value));
-  if (known) return known;
-  hone_value_t* now = make_wide(r, value, depth);
-  if (!now) return NULL;
-  hone_status_t status = hone_map_put_u64(&self->made, key_of(value), now);
-  return status ? hone_fail_status(r->b, status) : now;
-}
-
 static hone_value_t* multiply(hone_rewriter_t* r, hone_node_t* node) {
+  shorts_t* self = r->self;
   int weights = find_weights(node);
   hone_value_t* inputs[2];
   for (int i = 0; i < 2; i++) {
-    bool is_wide = i == weights || is_stored_wide(r->self, node->inputs[i]);
-    inputs[i] = is_wide ? widen(r, node->inputs[i], 0) : node->inputs[i];
+    bool is_wide = i == weights || is_stored_wide(self, node->inputs[i]);
+    inputs[i] = is_wide ? hone_operand_convert(&self->wide, r, node->inputs[i]) : node->inputs[i];
     if (!inputs[i]) return NULL;
   }
   if (inputs[0] == node->inputs[0] && inputs[1] == node->inputs[1]) return NULL;
@@ -124,30 +76,31 @@ static hone_value_t* multiply(hone_rewriter_t* r, hone_node_t* node) {
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  shorts_t* self = r->self;
   if (node->prim == HONE_PRIM_CONTRACT && node->dtype == HONE_I32) return multiply(r, node);
-  if (node->prim != HONE_PRIM_CAST || !is_stored_wide(r->self, node->inputs[0]) ||
+  if (node->prim != HONE_PRIM_CAST || !is_stored_wide(self, node->inputs[0]) ||
       hone_dtype_bits(node->dtype) <= 8)
     return NULL;
-  hone_value_t* wide = widen(r, node->inputs[0], 0);
+  hone_value_t* wide = hone_operand_convert(&self->wide, r, node->inputs[0]);
   return wide ? hone_cast(r->b, wide, node->dtype) : NULL;
 }
 
 /* ---- the pass ---- */
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
-  shorts_t self = {.bytes = 0};
   if (!context->options->sums_shorts) return NULL;
+  shorts_t self;
   hone_map_init(&self.origins, graph->allocator);
-  hone_map_init(&self.made, graph->allocator);
+  hone_operand_store_open(&self.wide, graph->allocator, HONE_I16);
   hone_rewriter_t rewriter = {
       .context = context, .self = &self, .rule = rule, .skip_regions = true};
   hone_status_t status = find_origins(&self, graph);
   if (!status && hone_map_count(&self.origins)) status = hone_rewrite_sweep(&rewriter, graph);
   hone_map_free(&self.origins);
-  hone_map_free(&self.made);
+  hone_operand_store_close(&self.wide);
   if (!status && context->count)
     hone_pass_note(context, "%" PRId64 " contractions of 16 bits, weights %.1f kB", context->count,
-                   (double)self.bytes / 1e3);
+                   (double)self.wide.bytes / 1e3);
   return status;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
 #include "runtime/context.h"
@@ -80,23 +81,11 @@ int64_t hone_loop_count_at_once(const hone_program_t* program, const hone_step_t
 
 /* ---- a round ---- */
 
-static hone_status_t set_number(const hone_context_t* context, hone_dtype_t dtype, int64_t value,
-                                hone_slot_t* slot) {
-  hone_tensor_t* tensor;
-  HONE_TRY(hone_tensor_create(context->program->allocator, dtype, 0, NULL, &tensor));
-  if (dtype == HONE_BOOL)
-    *(uint8_t*)tensor->data = value != 0;
-  else
-    memcpy(tensor->data, &value, sizeof value);
-  hone_slot_set(slot, tensor);
-  return NULL;
-}
-
 static hone_status_t set_inputs(const at_once_t* all, hone_context_t* context, int64_t round) {
   const hone_routine_t* body = all->step->bodies[0];
   hone_slot_t* slots = context->frames[body->index].slots;
-  HONE_TRY(set_number(context, HONE_I64, round, &slots[body->inputs[0]]));
-  hone_status_t status = set_number(context, HONE_BOOL, 1, &slots[body->inputs[1]]);
+  HONE_TRY(hone_slot_set_number(context, HONE_I64, round, &slots[body->inputs[0]]));
+  hone_status_t status = hone_slot_set_number(context, HONE_BOOL, 1, &slots[body->inputs[1]]);
   if (status) {
     hone_slot_drop(context, &slots[body->inputs[0]]);
     return status;
@@ -106,27 +95,17 @@ static hone_status_t set_inputs(const at_once_t* all, hone_context_t* context, i
   return NULL;
 }
 
-/* Puts a result behind those of the rounds before. */
-static hone_status_t put(hone_context_t* context, hone_slot_t* part, const hone_slot_t* whole,
-                         int64_t round) {
-  hone_argument_t from;
-  HONE_TRY(hone_slot_to_device(context, part, &from));
-  return context->program->backend->copy(context->stream, whole->block->memory,
-                                         whole->offset + (size_t)round * part->bytes, from.memory,
-                                         from.offset, part->bytes);
-}
-
 static hone_status_t run_round(const at_once_t* all, hone_context_t* context, hone_slot_t* results,
                                int64_t round) {
   hone_routine_t* body = all->step->bodies[0];
   uint64_t outer_key = all->context->round_key;
   memset(results, 0, (size_t)body->n_outputs * sizeof *results);
-  context->round_key = (outer_key ^ (uint64_t)(round + 1)) * 0x9e3779b97f4a7c15u;
+  context->round_key = hone_random_round_key(outer_key, round);
   HONE_TRY(set_inputs(all, context, round));
   HONE_TRY(hone_routine_run(context, body, results));
   hone_status_t status = NULL;
   for (int i = 0; i < all->n_stacked && !status; i++)
-    status = put(context, &results[1 + i], &all->wholes[i], round);
+    status = hone_slot_put(context, &results[1 + i], &all->wholes[i], round);
   for (int i = 0; i < body->n_outputs; i++) hone_slot_drop(context, &results[i]);
   return status;
 }
@@ -196,16 +175,10 @@ static hone_status_t make_wholes(const at_once_t* all, int64_t rounds) {
   const hone_routine_t* body = all->step->bodies[0];
   for (int i = 0; i < all->n_stacked; i++) {
     const hone_program_value_t* value = &body->values[body->outputs[1 + i]];
-    hone_slot_t* whole = &all->wholes[i];
-    size_t bytes;
-    if (value->rank >= HONE_MAX_RANK)
-      return hone_status_make(HONE_UNSUPPORTED, "loop: a stacked output has too many axes");
-    *whole = (hone_slot_t){.dtype = value->dtype, .rank = value->rank + 1, .dims = {rounds}};
-    for (int k = 0; k < value->rank; k++)
-      whole->dims[k + 1] = hone_dim_eval(value->dims[k], all->context->symbols);
-    HONE_TRY(hone_program_value_bytes(value, all->context->symbols, &bytes));
-    if (!hone_size_mul(bytes, (size_t)rounds, &whole->bytes)) return hone_oom();
-    HONE_TRY(hone_slot_allocate(all->context, whole));
+    hone_slot_t part;
+    HONE_TRY(hone_slot_shape(all->context, value, &part));
+    HONE_TRY(hone_slot_shape_stack(&part, rounds, &all->wholes[i]));
+    HONE_TRY(hone_slot_allocate(all->context, &all->wholes[i]));
   }
   return NULL;
 }

@@ -108,6 +108,19 @@ HONE_MUST_USE hone_status_t hone_slot_view(hone_context_t* context, const hone_s
                                            hone_dtype_t dtype, int rank, const int64_t* dims,
                                            hone_slot_t* to);
 
+/* A number on the host. The tensor that the slot has serves again where nobody holds on to it. */
+HONE_MUST_USE hone_status_t hone_slot_set_number(hone_context_t* context, hone_dtype_t dtype,
+                                                 int64_t number, hone_slot_t* slot);
+/* Slots without memory: what a value whose shape is known has in this run, and a stack of `count`
+ * of what `part` has, along a new first axis. */
+HONE_MUST_USE hone_status_t hone_slot_shape(const hone_context_t* context,
+                                            const hone_program_value_t* value, hone_slot_t* out);
+HONE_MUST_USE hone_status_t hone_slot_shape_stack(const hone_slot_t* part, int64_t count,
+                                                  hone_slot_t* out);
+/* Copies it to place `index` of a stack on the device. */
+HONE_MUST_USE hone_status_t hone_slot_put(hone_context_t* context, hone_slot_t* part,
+                                          const hone_slot_t* stack, int64_t index);
+
 /* ---- marks around memory, where the device was opened with guard (fence.c) ---- */
 
 /* A block for what the slot says, at an offset, between marks. */

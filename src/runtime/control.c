@@ -4,6 +4,7 @@
 
 #include "base/float_convert.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/tensor_impl.h"
 #include "runtime/context.h"
 
@@ -83,32 +84,7 @@ typedef struct loop {
   bool condition;
 } loop_t;
 
-/* The tensor of the round before serves again where nobody holds on to it. */
-static hone_status_t set_counter(const loop_t* loop, hone_dtype_t dtype, int64_t value,
-                                 hone_slot_t* slot) {
-  hone_tensor_t* tensor = slot->tensor;
-  if (!tensor || atomic_load(&tensor->references) > 1) {
-    hone_slot_drop(loop->context, slot);
-    HONE_TRY(hone_tensor_create(loop->context->program->allocator, dtype, 0, NULL, &tensor));
-    hone_slot_set(slot, tensor);
-  }
-  if (dtype == HONE_BOOL)
-    *(uint8_t*)tensor->data = value != 0;
-  else
-    memcpy(tensor->data, &value, sizeof value);
-  return NULL;
-}
-
 /* ---- stacked results ---- */
-
-/* A stack of `rounds` of what the slot has, as a slot without memory. */
-static hone_status_t shape_stack(const hone_slot_t* part, int64_t rounds, hone_slot_t* out) {
-  if (part->rank >= HONE_MAX_RANK)
-    return hone_status_make(HONE_UNSUPPORTED, "loop: a stacked output has too many axes");
-  *out = (hone_slot_t){.dtype = part->dtype, .rank = part->rank + 1, .dims = {rounds}};
-  memcpy(out->dims + 1, part->dims, (size_t)part->rank * sizeof *out->dims);
-  return hone_size_mul(part->bytes, (size_t)rounds, &out->bytes) ? NULL : hone_oom();
-}
 
 static bool has_shape(const hone_slot_t* slot, const stack_t* stack) {
   const hone_slot_t* whole = &stack->whole;
@@ -176,16 +152,11 @@ static hone_status_t offer_room(const loop_t* loop, int which) {
 }
 
 static hone_status_t push_on_device(const loop_t* loop, stack_t* stack, hone_slot_t* slot) {
-  hone_context_t* context = loop->context;
-  hone_argument_t part;
   bool is_there = stack->room && slot->block == stack->whole.block &&
                   slot->offset == next_offset(loop, stack, slot->bytes);
   if (is_there) return NULL;
   if (loop->rounds == stack->room) HONE_TRY(resize_stack(loop, stack, next_room(loop, stack)));
-  HONE_TRY(hone_slot_to_device(context, slot, &part));
-  return context->program->backend->copy(context->stream, stack->whole.block->memory,
-                                         next_offset(loop, stack, slot->bytes), part.memory,
-                                         part.offset, slot->bytes);
+  return hone_slot_put(loop->context, slot, &stack->whole, loop->rounds);
 }
 
 static hone_status_t push_on_host(const loop_t* loop, stack_t* stack, hone_slot_t* slot) {
@@ -206,7 +177,7 @@ static hone_status_t push_on_host(const loop_t* loop, stack_t* stack, hone_slot_
 static hone_status_t push(const loop_t* loop, int which, hone_slot_t* slot) {
   stack_t* stack = &loop->stacks[which];
   if (!loop->rounds) {
-    HONE_TRY(shape_stack(slot, 1, &stack->whole));
+    HONE_TRY(hone_slot_shape_stack(slot, 1, &stack->whole));
     stack->is_on_device = slot->block && slot->bytes;
   }
   if (!has_shape(slot, stack))
@@ -226,7 +197,7 @@ static hone_status_t stack_strings(const hone_slot_t* from, hone_tensor_t* to, i
 /* Strings, and what was on the host all the time, stay there. */
 static hone_status_t stack_on_host(const loop_t* loop, const stack_t* stack, hone_slot_t* out) {
   hone_tensor_t* whole;
-  HONE_TRY(shape_stack(&stack->slots[0], loop->rounds, out));
+  HONE_TRY(hone_slot_shape_stack(&stack->slots[0], loop->rounds, out));
   HONE_TRY(hone_tensor_create(loop->context->program->allocator, out->dtype, out->rank, out->dims,
                               &whole));
   hone_status_t status = NULL;
@@ -290,11 +261,11 @@ static hone_status_t take_results(loop_t* loop) {
 
 static hone_status_t run_round(loop_t* loop) {
   hone_context_t* context = loop->context;
-  HONE_TRY(set_counter(loop, HONE_I64, loop->rounds, &loop->counters[0]));
-  HONE_TRY(set_counter(loop, HONE_BOOL, loop->condition, &loop->counters[1]));
+  HONE_TRY(hone_slot_set_number(context, HONE_I64, loop->rounds, &loop->counters[0]));
+  HONE_TRY(hone_slot_set_number(context, HONE_BOOL, loop->condition, &loop->counters[1]));
   for (int i = 0; i < loop->n_stacked; i++) HONE_TRY(offer_room(loop, i));
   uint64_t outer_key = context->round_key;
-  context->round_key = (outer_key ^ (uint64_t)(loop->rounds + 1)) * 0x9e3779b97f4a7c15u;
+  context->round_key = hone_random_round_key(outer_key, loop->rounds);
   hone_status_t status = run_body(context, loop->body, loop->inputs, loop->results);
   context->round_key = outer_key;
   int64_t condition = 0;

@@ -49,16 +49,12 @@ static hone_status_t bind_first(hone_context_t* context, hone_frame_t* frame) {
 /* The dtype and extents of a known value into its slot, which is empty. */
 static hone_status_t shape_slot(const hone_context_t* context, const hone_frame_t* frame,
                                 const hone_program_value_t* value, hone_slot_t* slot) {
-  *slot = (hone_slot_t){.dtype = value->dtype, .rank = value->rank};
   const int64_t* numbers = frame->instance->numbers + value->shape;
-  if (value->shape >= 0 && *numbers >= 0) {
-    slot->bytes = (size_t)*numbers++;
-    for (int i = 0; i < value->rank; i++) slot->dims[i] = numbers[i];
-    return NULL;
-  }
-  for (int i = 0; i < value->rank; i++)
-    slot->dims[i] = hone_dim_eval(value->dims[i], context->symbols);
-  return hone_program_value_bytes(value, context->symbols, &slot->bytes);
+  if (value->shape < 0 || *numbers < 0) return hone_slot_shape(context, value, slot);
+  *slot = (hone_slot_t){.dtype = value->dtype, .rank = value->rank};
+  slot->bytes = (size_t)*numbers++;
+  for (int i = 0; i < value->rank; i++) slot->dims[i] = numbers[i];
+  return NULL;
 }
 
 /* Where the caller of the routine has room for an output, that is where it goes. */

@@ -2,6 +2,7 @@
  * once, so both copies stay right. */
 #include <string.h>
 
+#include "base/float_convert.h"
 #include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "runtime/context.h"
@@ -275,4 +276,43 @@ hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from, h
   retain_block(to->block);
   if (!from->tensor) return NULL;
   return view_tensor(from->tensor, dtype, rank, dims, &to->tensor);
+}
+
+hone_status_t hone_slot_set_number(hone_context_t* context, hone_dtype_t dtype, int64_t number,
+                                   hone_slot_t* slot) {
+  hone_tensor_t* tensor = slot->tensor;
+  if (!tensor || atomic_load(&tensor->references) > 1) {
+    hone_slot_drop(context, slot);
+    HONE_TRY(hone_tensor_create(context->program->allocator, dtype, 0, NULL, &tensor));
+    hone_slot_set(slot, tensor);
+  }
+  hone_store_i64(dtype, &number, 1, tensor->data);
+  return NULL;
+}
+
+/* ---- stacks ---- */
+
+hone_status_t hone_slot_shape(const hone_context_t* context, const hone_program_value_t* value,
+                              hone_slot_t* out) {
+  *out = (hone_slot_t){.dtype = value->dtype, .rank = value->rank};
+  for (int i = 0; i < value->rank; i++)
+    out->dims[i] = hone_dim_eval(value->dims[i], context->symbols);
+  return hone_program_value_bytes(value, context->symbols, &out->bytes);
+}
+
+hone_status_t hone_slot_shape_stack(const hone_slot_t* part, int64_t count, hone_slot_t* out) {
+  if (part->rank >= HONE_MAX_RANK)
+    return hone_status_make(HONE_UNSUPPORTED, "loop: a stacked output has too many axes");
+  *out = (hone_slot_t){.dtype = part->dtype, .rank = part->rank + 1, .dims = {count}};
+  memcpy(out->dims + 1, part->dims, (size_t)part->rank * sizeof *out->dims);
+  return hone_size_mul(part->bytes, (size_t)count, &out->bytes) ? NULL : hone_oom();
+}
+
+hone_status_t hone_slot_put(hone_context_t* context, hone_slot_t* part, const hone_slot_t* stack,
+                            int64_t index) {
+  hone_argument_t from;
+  HONE_TRY(hone_slot_to_device(context, part, &from));
+  return context->program->backend->copy(context->stream, stack->block->memory,
+                                         stack->offset + (size_t)index * part->bytes, from.memory,
+                                         from.offset, part->bytes);
 }

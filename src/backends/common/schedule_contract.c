@@ -639,10 +639,12 @@ static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, hone_con
   if (r->choice->lanes_of_weights)
     return hone_contraction_recognise(r, out, nest, HONE_LANES_OF_WEIGHTS);
   if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
-  if (gathers_lanes(r, out) && hone_contraction_recognise(r, out, nest, HONE_LANES_OF_DATA) &&
-      hone_cost_extent(out->lanes->extent) >= r->shape->lanes)
-    return true;
-  if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
+  if (gathers_lanes(r, out)) {
+    if (hone_contraction_recognise(r, out, nest, HONE_LANES_OF_DATA) &&
+        hone_cost_extent(out->lanes->extent) >= r->shape->lanes)
+      return true;
+    if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
+  }
   int64_t lanes = hone_known_extent(out->lanes->extent);
   bool is_short = lanes && lanes < r->shape->lanes, tiles = hone_contraction_is_tileable(r, out);
   if (tiles && !is_short) return true;

@@ -11,6 +11,7 @@
 enum { MOST_BLOCKS = 5, MOST_ELEMENTS = 1 << 16 /* of a block, which lies on a thread's stack */ };
 
 typedef struct facts {
+  hone_vendor_id_t vendor;
   hone_product_facts_t product;
   hone_cost_facts_t whole;
 } facts_t;
@@ -64,16 +65,20 @@ static bool fits_stack(const hone_space_t* space, const hone_candidate_t* candid
   return rows > 1 && columns > 1 && rows * columns <= MOST_ELEMENTS;
 }
 
+static bool is_there(const hone_space_t* space, const hone_candidate_t* candidate, void* context) {
+  const facts_t* facts = context;
+  return hone_vendor_sgemm(facts->vendor, NULL) != NULL;
+}
+
 hone_status_t hone_vendor_space(hone_kernel_t* kernel, const hone_device_properties_t* properties,
-                                hone_arena_t* arena, hone_space_t* space,
-                                bool (*is_there)(const hone_space_t*, const hone_candidate_t*,
-                                                 void*),
+                                hone_arena_t* arena, hone_space_t* space, hone_vendor_id_t vendor,
                                 const void** out_facts) {
   enum { USUAL_ROWS = 64, USUAL_COLUMNS = 512 };
   static const int64_t parallel[] = {1, 2, 0};
   static const char* const weights[] = {"keep", "turn"};
   facts_t* facts = hone_arena_alloc(arena, sizeof *facts);
   if (!facts || !find(kernel, &facts->product)) return hone_oom();
+  facts->vendor = vendor;
   facts->whole = hone_cost_look(kernel);
   *out_facts = facts;
   HONE_TRY(define_blocks(space, "rows", facts->product.rows, USUAL_ROWS));
@@ -81,7 +86,7 @@ hone_status_t hone_vendor_space(hone_kernel_t* kernel, const hone_device_propert
   HONE_TRY(hone_space_define_words(space, "weights", facts->product.has_weights ? 2 : 1, weights));
   HONE_TRY(hone_space_define_numbers(space, "parallel", 3, parallel));
   HONE_TRY(hone_space_add_rule(space, fits_stack, NULL));
-  return hone_space_add_rule(space, is_there, NULL);
+  return hone_space_add_rule(space, is_there, facts);
 }
 
 /* ---- building ---- */

@@ -4,6 +4,7 @@
 #include "backends/ref/interpreter.h"
 #include "backends/ref/kernels.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "ops/lower.h"
 
 static int64_t scalar_i64(const ref_view_t* view) {
@@ -79,7 +80,7 @@ static hone_status_t run_round(loop_t* loop, bool* condition) {
   HONE_TRY(scalar_view(loop->run, HONE_I64, loop->rounds, &loop->params[0]));
   hone_status_t status = scalar_view(loop->run, HONE_BOOL, *condition, &loop->params[1]);
   uint64_t outer_key = loop->run->round_key;
-  loop->run->round_key = (outer_key ^ (uint64_t)(loop->rounds + 1)) * 0x9e3779b97f4a7c15u;
+  loop->run->round_key = hone_random_round_key(outer_key, loop->rounds);
   if (!status)
     status = hone_ref_run_graph(loop->run, loop->body, loop->body->n_inputs, loop->params,
                                 loop->results);

@@ -1,5 +1,7 @@
 #include "passes/common/operand.h"
 
+#include "base/float_convert.h"
+#include "base/memory.h"
 #include "passes/common/match.h"
 
 bool hone_operand_only_moves(const hone_node_t* node) {
@@ -30,4 +32,86 @@ int64_t hone_operand_uses(const hone_node_t* contract, int side) {
   for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2)
     summed *= (double)type->dims[contract->axes[i + side]].k;
   return (int64_t)((double)results * summed / (double)own);
+}
+
+/* ---- another dtype ---- */
+
+enum { MAX_MOVES = 24, ROW = 1024 };
+
+void hone_operand_store_open(hone_operand_store_t* store, const hone_allocator_t* allocator,
+                             hone_dtype_t dtype) {
+  *store = (hone_operand_store_t){.dtype = dtype};
+  hone_map_init(&store->made, allocator);
+}
+
+void hone_operand_store_close(hone_operand_store_t* store) { hone_map_free(&store->made); }
+
+static void convert_elements(const hone_tensor_t* from, hone_tensor_t* to) {
+  double row[ROW];
+  size_t from_size = hone_dtype_size(hone_tensor_dtype(from)),
+         to_size = hone_dtype_size(hone_tensor_dtype(to));
+  const char* source = hone_tensor_data(from);
+  char* target = hone_tensor_data(to);
+  int64_t count = hone_tensor_count(from);
+  for (int64_t done = 0; done < count; done += ROW) {
+    int64_t n = count - done < ROW ? count - done : ROW;
+    hone_load_f64(hone_tensor_dtype(from), source + (size_t)done * from_size, (int64_t)from_size, n,
+                  row);
+    hone_store_f64(hone_tensor_dtype(to), row, n, target + (size_t)done * to_size);
+  }
+}
+
+static hone_value_t* convert_constant(hone_operand_store_t* store, hone_rewriter_t* r,
+                                      const hone_tensor_t* constant) {
+  hone_tensor_t* now;
+  hone_status_t status =
+      hone_tensor_create(r->graph->allocator, store->dtype, hone_tensor_rank(constant),
+                         hone_tensor_dims(constant), &now);
+  if (status) return hone_fail_status(r->b, status);
+  convert_elements(constant, now);
+  store->bytes += (int64_t)hone_tensor_bytes(now);
+  return hone_constant(r->b, now);
+}
+
+/* Whether the node has made more bits of numbers that were of the dtype. */
+static bool has_widened(const hone_node_t* node, hone_dtype_t dtype) {
+  return node->prim == HONE_PRIM_CAST && node->inputs[0]->type.dtype == dtype &&
+         hone_dtype_bits(dtype) < hone_dtype_bits(node->dtype);
+}
+
+static hone_value_t* convert(hone_operand_store_t* store, hone_rewriter_t* r, hone_value_t* value,
+                             int depth);
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_MOVES */
+static hone_value_t* make(hone_operand_store_t* store, hone_rewriter_t* r, hone_value_t* value,
+                          int depth) {
+  const hone_node_t* node = value->node;
+  const hone_tensor_t* constant = hone_match_constant(value);
+  if (constant) return convert_constant(store, r, constant);
+  if (has_widened(node, store->dtype)) return node->inputs[0];
+  if (!hone_operand_only_moves(node) || value->binds || depth == MAX_MOVES)
+    return hone_cast(r->b, value, store->dtype);
+  hone_value_t* inputs[2];
+  for (int i = 0; i < node->n_inputs; i++) {
+    inputs[i] = convert(store, r, node->inputs[i], depth + 1);
+    if (!inputs[i]) return NULL;
+  }
+  return hone_rewrite_copy(r, node, inputs);
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_MOVES */
+static hone_value_t* convert(hone_operand_store_t* store, hone_rewriter_t* r, hone_value_t* value,
+                             int depth) {
+  uint64_t key = (uint64_t)(uintptr_t)value;
+  hone_value_t* known = hone_map_get_u64(&store->made, key);
+  if (known) return known;
+  hone_value_t* now = make(store, r, value, depth);
+  if (!now) return NULL;
+  hone_status_t status = hone_map_put_u64(&store->made, key, now);
+  return status ? hone_fail_status(r->b, status) : now;
+}
+
+hone_value_t* hone_operand_convert(hone_operand_store_t* store, hone_rewriter_t* r,
+                                   hone_value_t* value) {
+  return convert(store, r, value, 0);
 }

@@ -2,7 +2,8 @@
 #ifndef HONE_PASSES_COMMON_OPERAND_H
 #define HONE_PASSES_COMMON_OPERAND_H
 
-#include "ir/graph.h"
+#include "base/map.h"
+#include "passes/common/rewrite.h"
 
 /* Movement, after which the numbers are those of the node's operands. */
 bool hone_operand_only_moves(const hone_node_t* node);
@@ -12,5 +13,21 @@ hone_value_t* hone_operand_origin(hone_value_t* value);
 bool hone_operand_has_pairs(const hone_node_t* contract);
 /* How many products each number of operand `side` takes part in; INT64_MAX: not known. */
 int64_t hone_operand_uses(const hone_node_t* contract, int side);
+
+/* Operands in another dtype, which has room for the numbers or to which they are to be rounded.
+ * They are converted where they were made, behind all that only moves them, constants at once, and
+ * none of them twice. */
+typedef struct hone_operand_store {
+  hone_dtype_t dtype;
+  hone_map_t made; /* converted values by those that they come from */
+  int64_t bytes;   /* of constants, as they are now */
+} hone_operand_store_t;
+
+void hone_operand_store_open(hone_operand_store_t* store, const hone_allocator_t* allocator,
+                             hone_dtype_t dtype);
+void hone_operand_store_close(hone_operand_store_t* store);
+/* `value` in the dtype of the store; NULL: r->b has the status. */
+hone_value_t* hone_operand_convert(hone_operand_store_t* store, hone_rewriter_t* r,
+                                   hone_value_t* value);
 
 #endif

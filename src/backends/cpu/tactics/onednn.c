@@ -1,14 +1,9 @@
 /* onednn: a product of matrices by oneDNN, where it is installed and measured to be faster. */
-#include "backends/cpu/vendor.h"
 #include "backends/cpu/vendor_tactic.h"
-
-static bool is_there(const hone_space_t* space, const hone_candidate_t* candidate, void* context) {
-  return hone_vendor_sgemm(HONE_VENDOR_ONEDNN, NULL) != NULL;
-}
 
 static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_properties_t* properties,
                                 hone_arena_t* arena, hone_space_t* space, const void** out_facts) {
-  return hone_vendor_space(kernel, properties, arena, space, is_there, out_facts);
+  return hone_vendor_space(kernel, properties, arena, space, HONE_VENDOR_ONEDNN, out_facts);
 }
 
 static hone_status_t build(hone_kernel_t* kernel, const hone_device_properties_t* properties,
