@@ -154,12 +154,13 @@ int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* 
 /* ---- what could be laid out ---- */
 
 bool hone_contraction_uses_alone(const hone_contraction_t* c, const hone_term_t* b, int axis) {
-  if (hone_dim_is(b->index[axis], 0)) return true;
-  for (int i = 0; i < c->n_outs; i++)
-    if (hone_dim_same(b->index[axis], c->outs[i].var)) return true;
-  for (int i = 0; i < c->n_sums; i++)
+  bool is_inside = hone_dim_uses(b->index[axis], c->lanes->var);
+  if (hone_dim_same(b->index[axis], c->lanes->var)) return true;
+  for (int i = 0; i < c->n_sums; i++) {
     if (hone_dim_same(b->index[axis], c->sums[i].var)) return true;
-  return false;
+    is_inside |= hone_dim_uses(b->index[axis], c->sums[i].var);
+  }
+  return !is_inside;
 }
 
 /* Whether b's elements along the lanes are, or can be laid out, side by side. */

@@ -238,6 +238,13 @@ static bool reads_output(void* self, hone_stmt_t* stmt) {
   return !*found;
 }
 
+/* Whether the loops of each nest may be taken in any order. */
+static bool is_pure(hone_kernel_t* kernel) {
+  bool found = false;
+  hone_stmt_walk(kernel->root, reads_output, &found);
+  return !found;
+}
+
 /* A loop of the output, or a store to a single element of one. */
 static bool stands_alone(const hone_stmt_t* stmt) {
   return hone_stmt_is_loop(stmt)
@@ -245,10 +252,10 @@ static bool stands_alone(const hone_stmt_t* stmt) {
              : stmt->kind == HONE_STMT_STORE && stmt->buffer->space == HONE_SPACE_GLOBAL;
 }
 
-/* The nests of the top may run side by side, and the rounds of each. */
-static bool is_independent(hone_kernel_t* kernel) {
+/* Whether the nests of the top may run side by side: none needs what another one has made, as
+ * where all elements are added up. */
+static bool are_apart(const hone_kernel_t* kernel) {
   bool found = false;
-  hone_stmt_walk(kernel->root, reads_output, &found);
   for (int i = 0; i < kernel->root->n_body; i++) found |= !stands_alone(kernel->root->body[i]);
   return !found;
 }
@@ -263,7 +270,17 @@ static void hoist(hone_recipe_t* r, hone_stmt_t* stmt) {
     hone_recipe_did(r, hone_sched_hoist(r->kernel, stmt->name));
 }
 
+/* A sum at the top, which gives a single element. */
+static void schedule_sum(hone_recipe_t* r, int position) {
+  fuse_sums(r, r->kernel->root->body[position]);
+  if (!r->choice->no_lanes) hone_schedule_rows(r, r->kernel->root->body[position]);
+}
+
 static void schedule_nest(hone_recipe_t* r, int position) {
+  if (r->kernel->root->body[position]->is_reduction) {
+    schedule_sum(r, position);
+    return;
+  }
   hoist(r, r->kernel->root->body[position]);
   hone_stmt_t* nest = hone_fuse_contiguous(r, r->kernel->root->body[position]);
   if (r->choice->product && hone_schedule_product(r, nest)) return;
@@ -395,10 +412,11 @@ static void share_out(hone_recipe_t* r, int position) {
 hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
                                 const hone_cpu_choice_t* choice) {
   hone_recipe_t r = {.kernel = kernel, .shape = shape, .choice = choice};
-  if (!is_independent(kernel)) return NULL;
+  if (!is_pure(kernel)) return NULL;
   /* Peeling adds nests behind; those are done already. */
   for (int i = kernel->root->n_body - 1; i >= 0 && !r.status; i--) schedule_nest(&r, i);
-  for (int i = 0; i < kernel->root->n_body && !r.status; i++) share_out(&r, i);
+  bool may_share = are_apart(kernel);
+  for (int i = 0; i < kernel->root->n_body && !r.status && may_share; i++) share_out(&r, i);
   return r.status;
 }
 

@@ -339,6 +339,34 @@ static void rows_go_by_blocks(void** state) {
   }
 }
 
+/* 101 rows are no whole tiles, and a lane that is left over goes through them outside of all loops:
+ * threads share the nests all the same. */
+static void rows_left_over_at_the_top_leave_threads_their_share(void** state) {
+  char* text = scheduled_product(101, 17, "  return %2 \"y\"\n");
+  const char* first = strstr(text, " parallel {");
+  if (!first || !strstr(first + 1, " parallel {")) fail_msg("a nest that is not shared:\n%s", text);
+  free(text);
+}
+
+/* Weights of a batch, which two loops of the output count. */
+static void weights_of_a_cut_batch_are_packed(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines, "  %0 \"x\" = input : f32[2, 6, 3, 2]\n  %1 = constant {");
+  for (int i = 0; i < 384; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_append(&lines,
+                  "} : f32[12, 16, 2]\n"
+                  "  %2 = reshape %0 shape=[12, 3, 2] : f32[12, 3, 2]\n"
+                  "  %3 = contract %2 %1 dtype=f32 axes=[0, 0, 2, 2] batch=1 : f32[12, 3, 16]\n"
+                  "  %4 = reshape %3 shape=[2, 6, 3, 16] : f32[2, 6, 3, 16]\n"
+                  "  %5 = permute %4 axes=[0, 2, 1, 3] : f32[2, 3, 6, 16]\n"
+                  "  return %5 \"y\"\n");
+  char* text = scheduled("", hone_str_text(&lines));
+  expect_lines(text, 2, (const char* const[]){"vector", "pack in1 0 1/16"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 static void outputs_that_lie_apart_are_lanes(void** state) {
   char* text = scheduled_outputs(16,
                                  "  %3 = permute %2 axes=[1, 0] : f32[16, 12]\n"
@@ -437,6 +465,20 @@ static void a_row_is_summed_in_lanes(void** state) {
   free(text);
 }
 
+/* Of all elements: no loop of the output is around the sum, and another reads it. */
+static void a_whole_is_summed_in_lanes(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[3, 5, 40]\n"
+                         "  %1 = reduce %0 combine=min axes=[0, 1, 2] : f32[]\n"
+                         "  %2 = reshape %1 shape=[1, 1, 1] : f32[1, 1, 1]\n"
+                         "  %3 = expand %2 shape=[3, 5, 40] : f32[3, 5, 40]\n"
+                         "  %4 = sub %0 %3 : f32[3, 5, 40]\n"
+                         "  return %4 \"rest\"\n");
+  expect_lines(text, 4, (const char* const[]){"fuse k k3_k4", "rfactor", "vector", "split i"});
+  assert_null(strstr(text, "parallel"));
+  free(text);
+}
+
 static void a_column_is_summed_beside_others(void** state) {
   char* text = scheduled("",
                          "  %0 \"x\" = input : f32[40, 24]\n"
@@ -519,6 +561,8 @@ int main(void) {
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(rows_go_by_blocks),
+      cmocka_unit_test(rows_left_over_at_the_top_leave_threads_their_share),
+      cmocka_unit_test(weights_of_a_cut_batch_are_packed),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(data_that_lanes_would_gather_gets_them),
       cmocka_unit_test(lookups_are_shared_out_by_table),
@@ -526,6 +570,7 @@ int main(void) {
       cmocka_unit_test(open_rows_are_cut_evenly),
       cmocka_unit_test(open_rows_of_a_known_factor_go_in_blocks),
       cmocka_unit_test(a_row_is_summed_in_lanes),
+      cmocka_unit_test(a_whole_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
       cmocka_unit_test(long_sums_are_added_by_parts),
       cmocka_unit_test(short_sums_are_not),
