@@ -6,7 +6,8 @@
  * as a depthwise or grouped convolution, names its channels first. Here it is
  * followed by two permutes: one that puts the channels last, which stays (see
  * hone_move_is_pinned) and becomes a part of the same kernel; and its inverse,
- * which `movement` takes on towards the readers.
+ * which `movement` takes on towards the readers. Where a product's first operand
+ * is the weights, the two change places, with a permute behind.
  *
  * Attention and other products whose batches both operands bring along stay as
  * they are: only constant weights with at most one axis of their own count.
@@ -52,6 +53,42 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   return hone_permute(r->b, hone_permute(r->b, same, last), back);
 }
 
+/* ---- weights that come first ---- */
+
+static bool has_weights_first(const hone_node_t* contract) {
+  const hone_type_t *weights = &contract->inputs[0]->type, *data = &contract->inputs[1]->type;
+  int pairs = contract->n_axes / 2;
+  for (int i = 0; i < contract->n_batch; i++)
+    if (!hone_dim_is(contract->outputs[0]->type.dims[i], 1)) return false;
+  return weights->rank > pairs && data->rank > pairs &&
+         hone_match_from_constants(contract->inputs[0]) &&
+         !hone_match_from_constants(contract->inputs[1]);
+}
+
+/* The same product, weights second. */
+static hone_value_t* swap_operands(hone_rewriter_t* r, const hone_node_t* node) {
+  int64_t pairs[HONE_MAX_RANK][2];
+  for (int i = 0; i < node->n_axes / 2; i++) {
+    pairs[i][0] = node->axes[2 * i + 1];
+    pairs[i][1] = node->axes[2 * i];
+  }
+  return hone_contract(r->b, node->inputs[1], node->inputs[0], node->n_axes / 2,
+                       (const int64_t(*)[2])pairs, node->n_batch, node->dtype);
+}
+
+static hone_value_t* put_weights_last(hone_rewriter_t* r, hone_node_t* node) {
+  int64_t back[HONE_MAX_RANK];
+  if (node->prim != HONE_PRIM_CONTRACT || !hone_type_is_known(&node->outputs[0]->type) ||
+      !has_weights_first(node))
+    return NULL;
+  int own = node->inputs[0]->type.rank - node->n_axes / 2, rank = node->outputs[0]->type.rank;
+  for (int i = 0; i < node->n_batch; i++) back[i] = i;
+  for (int i = node->n_batch; i < rank; i++)
+    back[i] = i < node->n_batch + own ? rank - own + i - node->n_batch : i - own;
+  hone_pass_did(r->context, node, "weights come last");
+  return hone_permute(r->b, swap_operands(r, node), back);
+}
+
 static hone_status_t open_calls(hone_graph_t* graph) {
   static const char* const labels[] = {"gelu",       "gelu_tanh",  "quick_gelu", "silu",
                                        "hard_swish", "layer_norm", "rms_norm",   "instance_norm",
@@ -64,6 +101,7 @@ static hone_status_t open_calls(hone_graph_t* graph) {
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   HONE_TRY(open_calls(graph));
   HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
+  HONE_TRY(hone_rewrite_once(context, graph, put_weights_last, NULL));
   if (context->count)
     hone_pass_note(context, "put the channels of %" PRId64 " contractions last", context->count);
   return NULL;
@@ -72,7 +110,8 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
 extern const hone_pass_t hone_pass_layout;
 const hone_pass_t hone_pass_layout = {
     .name = "layout",
-    .summary = "depthwise and grouped convolutions give their channels last, as others do",
+    .summary =
+        "what goes along weights comes last: also with depthwise convolutions, or weights first",
     .phases = {HONE_PHASE_LAYOUT},
     .run = run,
 };
