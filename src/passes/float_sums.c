@@ -2,8 +2,9 @@
  * one instruction for f32, and several for i32. All sums are whole numbers of at most 2^24, so
  * none is rounded, in whatever order they are taken.
  *
- * These are products of activations, as in attention, and those with batches, as depthwise
- * convolutions are. What weights multiply else is for dot products of bytes. Runs where the device
+ * These are products of activations, as in attention, and those of which each result has weights
+ * of its own, as depthwise convolutions have. What weights multiply else is for dot products of
+ * bytes. Runs where the device
  * has these (options->sums_fours): others may be faster with integers. */
 #include <inttypes.h>
 
@@ -38,9 +39,23 @@ static bool is_weights(hone_value_t* value) {
   return hone_match_constant(hone_operand_origin(value));
 }
 
+/* Whether there are dot products of bytes for it: the operand is weights, which, where they come in
+ * batches, fill vectors along axes of their own. */
+static bool has_dots(const hone_node_t* contract, int side) {
+  enum { VECTOR = 8, FOURS = 4 };
+  bool named[HONE_MAX_RANK] = {false};
+  const hone_type_t* type = &contract->inputs[side]->type;
+  int64_t own = 1;
+  if (!is_weights(contract->inputs[side])) return false;
+  for (int i = side; i < contract->n_axes; i += 2) named[contract->axes[i]] = true;
+  for (int i = 0; i < type->rank; i++)
+    if (!named[i]) own *= type->dims[i].k;
+  return !contract->n_batch || (own >= VECTOR && hone_operand_has_groups(contract, FOURS));
+}
+
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_I32 || !is_exact(node) ||
-      (!node->n_batch && (is_weights(node->inputs[0]) || is_weights(node->inputs[1]))))
+      has_dots(node, 0) || has_dots(node, 1))
     return NULL;
   hone_node_t product = *node;
   hone_value_t* inputs[2];

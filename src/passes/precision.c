@@ -55,7 +55,7 @@ static bool waits_for_weights(const hone_node_t* contract) {
 static bool goes_in_pairs(const hone_node_t* contract) {
   return (hone_match_constant(hone_operand_origin(contract->inputs[0])) ||
           hone_match_constant(hone_operand_origin(contract->inputs[1]))) &&
-         hone_operand_has_pairs(contract);
+         hone_operand_has_groups(contract, 2);
 }
 
 static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {

@@ -33,7 +33,8 @@ static bool is_narrow(const hone_value_t* value) {
 static int find_weights(const hone_node_t* node) {
   enum { FEW_USES = 4 };
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_I32 || node->n_batch ||
-      !is_narrow(node->inputs[0]) || !is_narrow(node->inputs[1]) || !hone_operand_has_pairs(node))
+      !is_narrow(node->inputs[0]) || !is_narrow(node->inputs[1]) ||
+      !hone_operand_has_groups(node, 2))
     return -1;
   for (int side = 0; side < 2; side++) {
     hone_value_t* data = hone_operand_origin(node->inputs[1 - side]);

@@ -16,10 +16,10 @@ hone_value_t* hone_operand_origin(hone_value_t* value) {
   return value;
 }
 
-bool hone_operand_has_pairs(const hone_node_t* contract) {
+bool hone_operand_has_groups(const hone_node_t* contract, int64_t count) {
   for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
     hone_dim_t extent = contract->inputs[0]->type.dims[contract->axes[i]];
-    if (hone_dim_is_int(extent) && extent.k % 2 == 0) return true;
+    if (hone_dim_is_int(extent) && extent.k % count == 0) return true;
   }
   return false;
 }

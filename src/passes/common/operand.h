@@ -9,8 +9,9 @@
 bool hone_operand_only_moves(const hone_node_t* node);
 /* What is moved in the end. */
 hone_value_t* hone_operand_origin(hone_value_t* value);
-/* Whether products can stand side by side in pairs: an axis that is summed over has whole ones. */
-bool hone_operand_has_pairs(const hone_node_t* contract);
+/* Whether products can stand side by side in groups of so many: an axis that is summed over has
+ * whole ones. */
+bool hone_operand_has_groups(const hone_node_t* contract, int64_t count);
 /* How many products each number of operand `side` takes part in; INT64_MAX: not known. */
 int64_t hone_operand_uses(const hone_node_t* contract, int side);
 
