@@ -292,6 +292,13 @@ def test_other_devices_are_profiled(device, network):
     layers = [s for s in report["layer_timings"] if s["runs"] > 0]
     assert layers and sum(s["execution_time_ms"] for s in layers) > 0
     assert ("device_ms" in layers[0]) and (device == "ref" or layers[0]["device_ms"] > 0)
+    launch = report["times"]["launch_ms"]
+    assert (launch is None) == (device == "ref")
+    if launch:
+        kernels = [s for s in layers if s["kind"] == "kernel"]
+        assert launch == pytest.approx(sum(s["launch_ms"] for s in kernels))
+        assert launch + sum(s["device_ms"] for s in kernels) <= report["times"]["profiled_ms"]
+        assert " to start kernels: " in hone("explain", network, "--device", device).stdout
 
 
 def test_control_flow_is_looked_into(tmp_path):

@@ -48,6 +48,8 @@ typedef struct hone_profile_event {
   const void* step;   /* tells steps apart, for comparing; NULL: not of a program's step */
   int depth;          /* 0: of the whole; more: within ifs and loops, told before these are */
   uint64_t device_ns; /* by the device's own clock; 0: not known */
+  uint64_t launch_ns; /* by that clock, before these: from handing the launch to the driver until it
+                         started */
 } hone_profile_event_t;
 typedef void (*hone_profile_fn)(void* self, const hone_profile_event_t* event);
 
@@ -147,6 +149,9 @@ typedef struct hone_launch {
   int64_t locals[3];    /* extents of its local axes */
   int64_t grain;        /* groups that are worth a thread's while, where groups are shared out among
                            threads; 0: any */
+  /* NULL: none wanted. Else gets an event of the launch, the caller's to destroy; it is left alone
+   * where there is nothing to run. */
+  hone_event_t** out_event;
 } hone_launch_t;
 
 typedef struct hone_blob {
@@ -259,6 +264,10 @@ typedef struct hone_backend {
    * outputs; false: only a run can tell. */
   bool (*working_bytes)(const hone_program_t* program, int n_inputs, const hone_extents_t* inputs,
                         uint64_t* out_bytes);
+  /* Optional, for kernels. Of a launch's event, which has been reached: nanoseconds from handing
+   * the launch to the driver until it started, and from there to its end. */
+  hone_status_t (*launch_times)(hone_event_t* launch, uint64_t* out_started_ns,
+                                uint64_t* out_ran_ns);
 } hone_backend_t;
 
 /* True for a backend that runs kernels, false for one that takes whole graphs. */

@@ -65,6 +65,8 @@ typedef struct hone_report_step {
   /* Measured: medians over the runs, of all the times it ran in one. */
   double seconds;        /* without what ran inside of it */
   double device_seconds; /* of those: by the device's clock; 0: it has none */
+  double launch_seconds; /* of those, by that clock: from handing the launch to the driver until it
+                            started; 0: not known */
   double runs;           /* how often in one run */
   uint64_t output_bytes;
 } hone_report_step_t;
@@ -96,6 +98,7 @@ typedef struct hone_report_times {
   double whole;       /* a run, as it is */
   double profiled;    /* a run in which each step was waited for: the sum of all below */
   double kernels;     /* in steps that are kernels */
+  double launches;    /* of those: their launch_seconds */
   double interpreted; /* in steps that `ref` runs, or in nodes of other devices */
   double host;        /* in those that `ref` runs on strings, sequences or maps */
   double rest;        /* between steps */

@@ -34,7 +34,7 @@ static void close_frame(hone_context_t* context, hone_frame_t* frame) {
     hone_slot_drop(context, &frame->slots[v]);
   size_t bytes = (size_t)frame->routine->n_values * sizeof *frame->slots;
   hone_free(program->allocator, frame->slots, bytes);
-  if (frame->arena.memory) program->backend->free(program->device, frame->arena.memory);
+  hone_frame_release(context, frame);
   if (frame->instance) hone_instance_drop(context->program, frame->instance);
 }
 
@@ -45,6 +45,7 @@ static void destroy(hone_context_t* context) {
   size_t symbols = (size_t)hone_dims_symbol_count(program->dims);
   for (int i = 0; context->frames && i < program->n_routines; i++)
     close_frame(context, &context->frames[i]);
+  hone_slot_drop(context, &context->rounds);
   hone_context_free_garbage(context, 0);
   hone_context_free_headers(context);
   hone_free(program->allocator, context->results,

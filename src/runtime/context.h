@@ -60,8 +60,11 @@ typedef struct hone_context {
   size_t garbage_bytes;
   hone_block_t* garbage; /* blocks that the stream may still be using, the latest first */
   hone_block_t* headers; /* of blocks that are gone, for others */
+  hone_slot_t rounds;    /* numbers of rounds of loops (control.c), empty at first */
+  int64_t first_round;   /* among them */
   const hone_run_options_t* options;
   const struct hone_watch* watch; /* runtime/watch.h; NULL: none */
+  hone_event_t** launched; /* where the event of the next launch goes; NULL: nobody wants it */
   uint64_t round_key;
   int depth;     /* of routines: only the outermost is profiled */
   bool is_named; /* the status on its way names the node that failed */
@@ -120,6 +123,10 @@ HONE_MUST_USE hone_status_t hone_slot_shape_stack(const hone_slot_t* part, int64
 /* Copies it to place `index` of a stack on the device. */
 HONE_MUST_USE hone_status_t hone_slot_put(hone_context_t* context, hone_slot_t* part,
                                           const hone_slot_t* stack, int64_t index);
+
+/* Planned memory for the frame's instance; gives it back. */
+HONE_MUST_USE hone_status_t hone_frame_reserve(const hone_context_t* context, hone_frame_t* frame);
+void hone_frame_release(const hone_context_t* context, hone_frame_t* frame);
 
 /* ---- marks around memory, where the device was opened with guard (fence.c) ---- */
 

@@ -8,6 +8,8 @@
 #include "base/tensor_impl.h"
 #include "runtime/context.h"
 
+enum { NUMBERED = 256 }; /* rounds whose numbers the device is given at once */
+
 static hone_status_t read_scalar(hone_context_t* context, hone_slot_t* slot, const char* what,
                                  int64_t* out_value) {
   hone_tensor_t* tensor;
@@ -83,6 +85,43 @@ typedef struct loop {
   int64_t rounds; /* done */
   bool condition;
 } loop_t;
+
+/* A table of the rounds from `from` on, where the device has it. */
+static hone_status_t number_rounds(hone_context_t* context, int64_t from, size_t stride) {
+  hone_argument_t unused;
+  const int64_t count = (int64_t)(NUMBERED * stride / sizeof(int64_t));
+  hone_tensor_t* tensor;
+  if (context->rounds.tensor) HONE_TRY(hone_context_synchronize(context));
+  hone_slot_drop(context, &context->rounds);
+  HONE_TRY(hone_tensor_create_raw(context->program->allocator, HONE_I64, 1, &count, &tensor));
+  int64_t* numbers = tensor->data;
+  memset(numbers, 0, tensor->bytes);
+  for (size_t i = 0; i < NUMBERED; i++) numbers[i * stride / sizeof *numbers] = from + (int64_t)i;
+  hone_slot_set(&context->rounds, tensor);
+  context->first_round = from;
+  return hone_slot_to_device(context, &context->rounds, &unused);
+}
+
+/* The number of the round, which the device finds in that table: taking it there in every round
+ * would cost as much as a small kernel. */
+static hone_status_t set_round(loop_t* loop) {
+  hone_context_t* context = loop->context;
+  hone_slot_t *slot = &loop->counters[0], table, old = {.block = slot->block};
+  const hone_device_properties_t* device = &context->program->properties;
+  size_t stride = device->alignment > sizeof(int64_t) ? device->alignment : sizeof(int64_t);
+  int64_t from = loop->rounds - loop->rounds % NUMBERED;
+  hone_slot_drop(context, &old);
+  slot->block = NULL;
+  HONE_TRY(hone_slot_set_number(context, HONE_I64, loop->rounds, slot));
+  if (device->guard || stride % sizeof(int64_t)) return NULL;
+  if (!context->rounds.block || context->first_round != from)
+    HONE_TRY(number_rounds(context, from, stride));
+  hone_slot_share(&context->rounds, &table);
+  hone_tensor_release(table.tensor);
+  slot->block = table.block;
+  slot->offset = (size_t)(loop->rounds - from) * stride;
+  return NULL;
+}
 
 /* ---- stacked results ---- */
 
@@ -261,7 +300,7 @@ static hone_status_t take_results(loop_t* loop) {
 
 static hone_status_t run_round(loop_t* loop) {
   hone_context_t* context = loop->context;
-  HONE_TRY(hone_slot_set_number(context, HONE_I64, loop->rounds, &loop->counters[0]));
+  HONE_TRY(set_round(loop));
   HONE_TRY(hone_slot_set_number(context, HONE_BOOL, loop->condition, &loop->counters[1]));
   for (int i = 0; i < loop->n_stacked; i++) HONE_TRY(offer_room(loop, i));
   uint64_t outer_key = context->round_key;

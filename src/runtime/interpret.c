@@ -19,11 +19,15 @@ typedef struct call {
 /* Planned memory is lent where no result can hold on to it. */
 static hone_status_t lend(call_t* call, const hone_slot_t* slot, hone_tensor_t** out_tensor) {
   const hone_program_t* program = call->context->program;
-  void* data;
+  void* data = NULL;
   HONE_TRY(hone_context_synchronize(call->context));
-  HONE_TRY(program->backend->map(call->context->stream, slot->block->memory, slot->offset,
-                                 slot->bytes, &data));
-  HONE_TRY(program->backend->unmap(call->context->stream, slot->block->memory, data));
+  if (slot->block->tensor) {
+    data = (char*)slot->block->tensor->data + slot->offset;
+  } else {
+    HONE_TRY(program->backend->map(call->context->stream, slot->block->memory, slot->offset,
+                                   slot->bytes, &data));
+    HONE_TRY(program->backend->unmap(call->context->stream, slot->block->memory, data));
+  }
   return hone_tensor_wrap(program->allocator, slot->dtype, slot->rank, slot->dims, data, NULL, NULL,
                           out_tensor);
 }

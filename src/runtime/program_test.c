@@ -188,6 +188,8 @@ static void loops_carry_and_stack(void** state) {
   assert_int_equal(run_rounds(&f, 30, 4, 25), HONE_OK);
   assert_int_equal(run_rounds(&f, 3, 7, 3), HONE_OK);
   assert_int_equal(run_rounds(&f, 3, 7, 0), HONE_OK);
+  assert_int_equal(run_rounds(&f, 600, 2, 600), HONE_OK);
+  assert_int_equal(run_rounds(&f, 600, 2, 300), HONE_OK);
   drop(&f);
 }
 

@@ -10,9 +10,9 @@
 /* A step, and its time in each run that is measured. */
 typedef struct hone_report_row {
   hone_report_step_t step;
-  double *seconds, *device_seconds; /* by run */
-  double current, current_device;   /* of the run at hand */
-  int64_t count;                    /* of its times in it */
+  double *seconds, *device_seconds, *launch_seconds; /* by run */
+  double current, current_device, current_launch;    /* of the run at hand */
+  int64_t count;                                     /* of its times in it */
 } hone_report_row_t;
 
 struct hone_report {

@@ -38,12 +38,17 @@ typedef struct measuring {
 
 /* ---- events ---- */
 
+static bool has_samples(const hone_report_row_t* row) {
+  return row->seconds && row->device_seconds && row->launch_seconds;
+}
+
 static bool make_samples(const measuring_t* m, hone_report_row_t* row) {
-  if (row->seconds) return true;
+  if (has_samples(row)) return true;
   hone_arena_t* arena = m->report->arena;
   row->seconds = hone_arena_array(arena, (size_t)m->runs, sizeof(double));
   row->device_seconds = hone_arena_array(arena, (size_t)m->runs, sizeof(double));
-  return row->seconds && row->device_seconds;
+  row->launch_seconds = hone_arena_array(arena, (size_t)m->runs, sizeof(double));
+  return has_samples(row);
 }
 
 static hone_report_row_t* add_node(const measuring_t* m, const hone_profile_event_t* event,
@@ -98,11 +103,12 @@ static void add_event(measuring_t* m, const hone_profile_event_t* event) {
   hone_report_row_t* row = find_row(m, event);
   m->is_foreign |= !row && event->step;
   if (!row || !make_samples(m, row)) {
-    m->out_of_memory |= !row || !row->seconds || !row->device_seconds;
+    m->out_of_memory |= !row || !has_samples(row);
     return;
   }
   row->current += own;
   row->current_device += (double)event->device_ns * 1e-9;
+  row->current_launch += (double)event->launch_ns * 1e-9;
   row->count++;
   row->step.output_bytes = event->output_bytes;
   if (m->tells) m->profile(m->profile_self, event);
@@ -175,7 +181,7 @@ static void begin_run(measuring_t* m) {
   m->noting = m->tick; /* after the last step */
   for (int i = 0; i < m->report->n_rows; i++) {
     hone_report_row_t* row = m->report->rows[i];
-    row->current = row->current_device = 0;
+    row->current = row->current_device = row->current_launch = 0;
     row->count = 0;
   }
 }
@@ -186,9 +192,10 @@ static void end_run(measuring_t* m, double seconds) {
   m->rest[m->run] = between > 0 ? between : 0;
   for (int i = 0; i < m->report->n_rows; i++) {
     hone_report_row_t* row = m->report->rows[i];
-    if (!row->seconds || !row->device_seconds) continue;
+    if (!has_samples(row)) continue;
     row->seconds[m->run] = row->current;
     row->device_seconds[m->run] = row->current_device;
+    row->launch_seconds[m->run] = row->current_launch;
     row->step.runs += (double)row->count / m->runs;
   }
 }
@@ -229,11 +236,13 @@ static void sum_up(measuring_t* m) {
   times->profiled = times->rest;
   for (int i = 0; i < report->n_rows; i++) {
     hone_report_row_t* row = report->rows[i];
-    if (!row->seconds || !row->device_seconds) continue;
+    if (!has_samples(row)) continue;
     hone_report_step_t* step = &row->step;
     step->seconds = median(row->seconds, m->runs);
     step->device_seconds = median(row->device_seconds, m->runs);
+    step->launch_seconds = median(row->launch_seconds, m->runs);
     times->profiled += step->seconds;
+    times->launches += step->launch_seconds;
     if (strcmp(step->kind, "kernel") == 0) times->kernels += step->seconds;
     if (strcmp(step->kind, "host") == 0) times->host += step->seconds;
     if (strcmp(step->kind, "interpreted") == 0 || strcmp(step->kind, "node") == 0)
@@ -246,8 +255,8 @@ static void sum_up(measuring_t* m) {
 static void forget(const hone_report_t* report) {
   for (int i = 0; i < report->n_rows; i++) {
     hone_report_row_t* row = report->rows[i];
-    row->seconds = row->device_seconds = NULL;
-    row->step.seconds = row->step.device_seconds = row->step.runs = 0;
+    row->seconds = row->device_seconds = row->launch_seconds = NULL;
+    row->step.seconds = row->step.device_seconds = row->step.launch_seconds = row->step.runs = 0;
   }
 }
 

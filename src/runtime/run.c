@@ -104,7 +104,8 @@ static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const 
                         .buffers = arguments,
                         .n_sizes = step->n_sizes,
                         .sizes = numbers,
-                        .grain = numbers[step->n_sizes + 6]};
+                        .grain = numbers[step->n_sizes + 6],
+                        .out_event = context->launched};
   bool empty = false;
   for (int i = 0; i < 3; i++) {
     call.groups[i] = numbers[step->n_sizes + i];
@@ -223,13 +224,12 @@ static hone_status_t run_plain(hone_context_t* context, hone_frame_t* frame,
 
 /* Each step is waited for, so that its time is its own. */
 static hone_status_t run_timed(hone_context_t* context, hone_frame_t* frame,
-                               const hone_step_t* step, hone_event_t** out_after,
-                               hone_profile_event_t* event) {
-  const hone_backend_t* backend = context->program->backend;
+                               const hone_step_t* step, hone_profile_event_t* event) {
   HONE_TRY(dispatch(context, frame, step));
-  if (out_after) HONE_TRY(backend->event_record(context->stream, out_after));
+  context->launched = NULL;
   HONE_TRY(close_step(context, frame, step));
-  HONE_TRY(backend->synchronize(context->stream));
+  HONE_TRY(context->program->backend->synchronize(context->stream));
+  hone_context_free_garbage(context, SIZE_MAX);
   event->duration_ns = (uint64_t)hone_clock_ns() - event->start_ns;
   return NULL;
 }
@@ -238,17 +238,15 @@ static hone_status_t run_timed(hone_context_t* context, hone_frame_t* frame,
 static hone_status_t run_marked(hone_context_t* context, hone_frame_t* frame,
                                 const hone_step_t* step, hone_profile_event_t* event) {
   const hone_backend_t* backend = context->program->backend;
-  hone_event_t *before = NULL, *after = NULL;
-  if (context->program->properties.is_immediate) {
-    HONE_TRY(run_timed(context, frame, step, NULL, event));
-    event->device_ns = event->duration_ns;
-    return NULL;
-  }
-  HONE_TRY(backend->event_record(context->stream, &before));
-  hone_status_t status = run_timed(context, frame, step, &after, event);
-  if (!status) status = backend->event_elapsed(before, after, &event->device_ns);
-  backend->event_destroy(before);
-  backend->event_destroy(after);
+  hone_event_t* launched = NULL;
+  if (!context->program->properties.is_immediate && backend->launch_times)
+    context->launched = &launched;
+  hone_status_t status = run_timed(context, frame, step, event);
+  context->launched = NULL;
+  if (context->program->properties.is_immediate) event->device_ns = event->duration_ns;
+  if (!launched) return status;
+  if (!status) status = backend->launch_times(launched, &event->launch_ns, &event->device_ns);
+  backend->event_destroy(launched);
   return status;
 }
 
@@ -262,7 +260,7 @@ static hone_status_t run_profiled(hone_context_t* context, hone_frame_t* frame,
   if (step->kind == HONE_STEP_LAUNCH)
     HONE_TRY(run_marked(context, frame, step, &event));
   else
-    HONE_TRY(run_timed(context, frame, step, NULL, &event));
+    HONE_TRY(run_timed(context, frame, step, &event));
   for (int i = 0; step->kind != HONE_STEP_VIEW && i < step->n_outputs; i++)
     event.output_bytes += frame->slots[step->outputs[i]].bytes;
   context->options->profile(context->options->profile_self, &event);
@@ -284,22 +282,6 @@ static hone_status_t run_step(hone_context_t* context, hone_frame_t* frame, int 
 
 /* ---- routines ---- */
 
-static hone_status_t reserve_arena(const hone_context_t* context, hone_frame_t* frame) {
-  const hone_program_t* program = context->program;
-  size_t bytes = frame->instance->arena_bytes;
-  if (frame->arena.memory && bytes <= frame->arena_room) return NULL;
-  if (frame->arena.memory) {
-    HONE_TRY(program->backend->synchronize(context->stream)); /* the last run's may go on */
-    program->backend->free(program->device, frame->arena.memory);
-  }
-  frame->arena.memory = NULL;
-  if (!bytes) bytes = 1; /* values without elements have an address too */
-  HONE_TRY(
-      program->backend->alloc(program->device, HONE_MEMORY_DEVICE, bytes, &frame->arena.memory));
-  frame->arena_room = bytes;
-  return NULL;
-}
-
 /* The last run's, without a lock, where that is for the same sizes. */
 static hone_status_t find_instance(const hone_context_t* context, hone_routine_t* routine,
                                    hone_frame_t* frame) {
@@ -315,7 +297,7 @@ static hone_status_t run_steps(hone_context_t* context, hone_routine_t* routine,
                                hone_frame_t* frame, hone_slot_t* outputs) {
   HONE_TRY(bind_first(context, frame));
   HONE_TRY(find_instance(context, routine, frame));
-  HONE_TRY(reserve_arena(context, frame));
+  HONE_TRY(hone_frame_reserve(context, frame));
   for (int s = 0; s < routine->n_steps; s++) HONE_TRY(run_step(context, frame, s));
   for (int i = 0; i < routine->n_outputs; i++) {
     hone_slot_share(&frame->slots[routine->outputs[i]], &outputs[i]);

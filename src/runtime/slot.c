@@ -9,6 +9,7 @@
 
 enum {
   MUCH_GARBAGE = 1 << 20, /* bytes */
+  LITTLE = 1 << 16,       /* bytes */
   MANY_SPARE = 32,        /* blocks */
   MANY_TRIES = 8,         /* of them are looked at before a new one is made */
 };
@@ -17,16 +18,17 @@ enum {
 
 static void release_base(void* owner) { hone_tensor_release(owner); }
 
-/* The elements of `base` under another dtype and extents. */
-static hone_status_t view_tensor(hone_tensor_t* base, hone_dtype_t dtype, int rank,
+/* Elements of `base` from a byte on, under another dtype and extents. */
+static hone_status_t view_tensor(hone_tensor_t* base, size_t offset, hone_dtype_t dtype, int rank,
                                  const int64_t* dims, hone_tensor_t** out_tensor) {
   hone_tensor_retain(base);
   *out_tensor = base;
-  bool same = base->dtype == dtype && base->rank == rank &&
+  bool same = !offset && base->dtype == dtype && base->rank == rank &&
               (!rank || memcmp(base->dims, dims, (size_t)rank * sizeof *dims) == 0);
   if (same) return NULL;
-  hone_status_t status = hone_tensor_wrap(base->allocator, dtype, rank, dims, base->data,
-                                          release_base, base, out_tensor);
+  hone_status_t status =
+      hone_tensor_wrap(base->allocator, dtype, rank, dims, (char*)base->data + offset, release_base,
+                       base, out_tensor);
   if (status) hone_tensor_release(base);
   return status;
 }
@@ -149,6 +151,54 @@ hone_status_t hone_slot_make_block(hone_context_t* context, size_t bytes,
   return status;
 }
 
+/* ---- planned memory ---- */
+
+void hone_frame_release(const hone_context_t* context, hone_frame_t* frame) {
+  const hone_program_t* program = context->program;
+  if (frame->arena.memory) program->backend->free(program->device, frame->arena.memory);
+  hone_tensor_release(frame->arena.tensor);
+  frame->arena.memory = NULL;
+  frame->arena.tensor = NULL;
+}
+
+/* In memory of the host, where a device with a queue works in it: what interpreted steps read
+ * there need not be mapped, which is a command of its own. */
+static hone_status_t reserve_on_host(const hone_program_t* program, size_t bytes,
+                                     hone_block_t* arena) {
+  const int64_t count = (int64_t)bytes;
+  if (program->properties.is_immediate || !program->properties.shares_host_memory ||
+      !program->backend->wrap)
+    return NULL;
+  hone_tensor_t* tensor;
+  HONE_TRY(hone_tensor_create_raw(program->allocator, HONE_U8, 1, &count, &tensor));
+  hone_status_t status =
+      program->backend->wrap(program->device, tensor->data, bytes, &arena->memory);
+  if (!status) {
+    arena->tensor = tensor;
+    return NULL;
+  }
+  hone_tensor_release(tensor);
+  if (hone_status_code(status) != HONE_UNSUPPORTED) return status;
+  hone_status_free(status);
+  return NULL;
+}
+
+hone_status_t hone_frame_reserve(const hone_context_t* context, hone_frame_t* frame) {
+  const hone_program_t* program = context->program;
+  size_t bytes = frame->instance->arena_bytes;
+  if (frame->arena.memory && bytes <= frame->arena_room) return NULL;
+  if (frame->arena.memory) /* the last run's may go on */
+    HONE_TRY(program->backend->synchronize(context->stream));
+  hone_frame_release(context, frame);
+  if (!bytes) bytes = 1; /* values without elements have an address too */
+  HONE_TRY(reserve_on_host(program, bytes, &frame->arena));
+  if (!frame->arena.memory)
+    HONE_TRY(
+        program->backend->alloc(program->device, HONE_MEMORY_DEVICE, bytes, &frame->arena.memory));
+  frame->arena_room = bytes;
+  return NULL;
+}
+
 /* ---- slots ---- */
 
 void hone_slot_drop(hone_context_t* context, hone_slot_t* slot) {
@@ -228,10 +278,19 @@ hone_status_t hone_slot_to_device(hone_context_t* context, hone_slot_t* slot,
   return NULL;
 }
 
+/* The host may look where the device wrote: nothing else will be written there, and little is
+ * held on to beside it. */
+static bool is_in_sight(const hone_slot_t* slot) {
+  const hone_block_t* block = slot->block;
+  return block->tensor && !block->is_arena && slot->offset + slot->bytes <= block->tensor->bytes &&
+         (block->bytes <= LITTLE || slot->bytes >= block->bytes / 2);
+}
+
 hone_status_t hone_slot_send_to_host(const hone_context_t* context, hone_slot_t* slot) {
   if (slot->tensor) return NULL;
-  if (slot->block->tensor && !slot->offset)
-    return view_tensor(slot->block->tensor, slot->dtype, slot->rank, slot->dims, &slot->tensor);
+  if (is_in_sight(slot))
+    return view_tensor(slot->block->tensor, slot->offset, slot->dtype, slot->rank, slot->dims,
+                       &slot->tensor);
   const hone_program_t* program = context->program;
   HONE_TRY(hone_tensor_create_raw(program->allocator, slot->dtype, slot->rank, slot->dims,
                                   &slot->tensor));
@@ -275,7 +334,7 @@ hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from, h
   if (rank) memcpy(to->dims, dims, (size_t)rank * sizeof *dims);
   retain_block(to->block);
   if (!from->tensor) return NULL;
-  return view_tensor(from->tensor, dtype, rank, dims, &to->tensor);
+  return view_tensor(from->tensor, 0, dtype, rank, dims, &to->tensor);
 }
 
 hone_status_t hone_slot_set_number(hone_context_t* context, hone_dtype_t dtype, int64_t number,

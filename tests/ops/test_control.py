@@ -1,11 +1,14 @@
 """If, Loop and Scan against ONNX Runtime: scoping, captures, shapes that change or depend on data."""
 
+import subprocess
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
 import hone_ctypes
+from command import HONE
 from compare import check_model
 
 X = np.linspace(-2, 3, 12, dtype=np.float32).reshape(3, 4)
@@ -156,6 +159,32 @@ def test_condition_ends_it():
 def test_left_out_bounds(trip):
     proto = loop("l = Constant <value_int = 3> () co = Less (i, l) t = Add (s, s)", trip)
     check(proto, np.array(2), TRUE, X[0])
+
+
+DEVICES = [line.split(":")[0] for line in subprocess.run(
+    [HONE, "devices"], capture_output=True, text=True, timeout=60).stdout.splitlines()]
+
+
+@pytest.mark.parametrize("device", ["ref", "cpu", "opencl"])
+def test_many_rounds_know_their_numbers(device):
+    """Of more rounds than a device is told the numbers of at once; and what one run gave stays as
+    it was while the next works in the same memory."""
+    if device not in DEVICES:
+        pytest.skip(f"there is no device {device}")
+    proto = model("""m (int64 n, float[k,l] x, float[l] s0) => (float[l] y, float[r,l] z) {
+        c = Constant <value = bool[1] {1}> ()
+        y, z = Loop (n, c, s0) <body = g (int64 i, bool ci, float[l] s) => (bool co, float[l] t, float[l] u) {
+            co = Identity (ci) row = Gather (x, i) f = Cast <to = 1> (i)
+            a = Add (s, row) t = Add (a, f) u = Neg (t) }> }""")
+    session = hone_ctypes.Session(proto, device)
+    results = []
+    for seed in range(3):
+        x = np.random.default_rng(seed).integers(-4, 5, (700, 8)).astype(np.float32)
+        sums = np.cumsum(x + np.arange(700, dtype=np.float32)[:, None], axis=0) + 1
+        results.append((session.run([np.array(700), x, np.ones(8, np.float32)]), sums))
+    for (state, stacked), sums in results:
+        np.testing.assert_array_equal(state, sums[-1])
+        np.testing.assert_array_equal(stacked, -sums)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 4])

@@ -111,6 +111,17 @@ static hone_status_t print_device(const hone_report_t* report, hone_str_t* line)
   return NULL;
 }
 
+/* What the driver takes before a kernel starts is a part of the kernel's time. */
+static hone_status_t print_launches(const hone_report_times_t* times, const hone_usage_t* usage,
+                                    hone_str_t* line) {
+  char whole[HONE_AMOUNT_SIZE], each[HONE_AMOUNT_SIZE];
+  hone_print_seconds(times->launches, whole);
+  hone_print_seconds(times->launches / usage->launches, each);
+  hone_str_appendf(line, "of that the driver took %s (%.1f %%) to start kernels: %.0f of %s each",
+                   whole, 100 * usage->launch_share, usage->launches, each);
+  return hone_line_flush(line);
+}
+
 static hone_status_t print_sums(const hone_report_t* report, hone_str_t* line) {
   const hone_report_times_t* times = hone_report_times(report);
   if (!times->runs) return NULL;
@@ -131,7 +142,8 @@ static hone_status_t print_sums(const hone_report_t* report, hone_str_t* line) {
   if (times->host > 0)
     hone_str_appendf(line, ", steps on strings, sequences or maps for %.1f %%",
                      100 * times->host / times->profiled);
-  return hone_line_flush(line);
+  HONE_TRY(hone_line_flush(line));
+  return times->launches > 0 ? print_launches(times, &usage, line) : NULL;
 }
 
 static hone_status_t print_text(const hone_reporting_t* r) {

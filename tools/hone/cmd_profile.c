@@ -108,6 +108,8 @@ static hone_status_t print_usage(const hone_report_t* report, hone_str_t* line) 
   hone_print_bytes(usage.average_bytes, average);
   puts("\nhow well the device is used");
   HONE_TRY(print_share(line, "time spent in kernels", usage.kernel_share));
+  if (usage.launch_share > 0)
+    HONE_TRY(print_share(line, "  of it, until they are started", usage.launch_share));
   HONE_TRY(print_share(line, "of what it could do, in kernels", usage.limit_share));
   HONE_TRY(print_share(line, "  of its arithmetic", usage.compute_share));
   HONE_TRY(print_share(line, "  of its memory's bandwidth", usage.bandwidth_share));

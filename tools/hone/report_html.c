@@ -77,6 +77,8 @@ static void put_time_cards(FILE* file, const hone_report_t* report) {
   put_card(file, amount, "with each step timed");
   if (hone_report_is_compiled(report)) {
     put_share_card(file, usage.kernel_share, "of the time in kernels");
+    if (usage.launch_share > 0)
+      put_share_card(file, usage.launch_share, "until the driver starts kernels");
     put_share_card(file, usage.limit_share, "of what the device could do");
     put_bytes_card(file, hone_report_memory(report)->total, "memory at the peak");
   }

@@ -115,6 +115,7 @@ json_t* hone_json_times(const hone_report_t* report) {
   set_number(object, "median_ms", times->whole * 1e3);
   set_number(object, "profiled_ms", times->profiled * 1e3);
   set_number(object, "kernels_ms", times->kernels * 1e3);
+  set_known(object, "launch_ms", times->launches * 1e3);
   set_number(object, "interpreted_ms", times->interpreted * 1e3);
   set_number(object, "host_ms", times->host * 1e3);
   set_number(object, "rest_ms", times->rest * 1e3);
@@ -153,6 +154,7 @@ static json_t* step_object(const hone_report_t* report, int index) {
   if (!times->runs) return object;
   set_number(object, "execution_time_ms", step->seconds * 1e3);
   set_known(object, "device_ms", step->device_seconds * 1e3);
+  set_known(object, "launch_ms", step->launch_seconds * 1e3);
   set_number(object, "percentage_of_total",
              times->profiled > 0 ? 100 * step->seconds / times->profiled : 0);
   set_number(object, "runs", step->runs);

@@ -176,7 +176,10 @@ hone_usage_t hone_report_usage(const hone_report_t* report) {
     const hone_report_step_t* step = hone_report_step(report, i);
     usage.n_kernels += hone_step_is(step, "kernel");
     usage.n_interpreted += hone_step_is(step, "interpreted") || hone_step_is(step, "node");
-    if (hone_step_is(step, "kernel")) add_kernel(step, &sums);
+    if (hone_step_is(step, "kernel")) {
+      add_kernel(step, &sums);
+      usage.launches += step->runs;
+    }
     if (step->routine != 0 || !hone_report_is_compiled(report)) continue;
     /* As long as nothing is measured every step counts alike. */
     double weight = times->runs ? step->seconds : 1;
@@ -185,6 +188,7 @@ hone_usage_t hone_report_usage(const hone_report_t* report) {
   }
   double gbytes = device->n_levels ? device->level_gbytes[device->n_levels - 1] : 0;
   usage.kernel_share = ratio(times->kernels, times->profiled);
+  usage.launch_share = ratio(times->launches, times->profiled);
   usage.limit_share = ratio(sums.limit, sums.seconds);
   usage.compute_share = ratio(sums.compute, sums.seconds * device->gflops * 1e9);
   usage.bandwidth_share = ratio(sums.bytes, sums.seconds * gbytes * 1e9);

@@ -46,6 +46,8 @@ HONE_MUST_USE hone_status_t hone_print_guess(const hone_reporting_t* r, hone_str
 /* Sums over what was measured. */
 typedef struct hone_usage {
   double kernel_share;          /* of a run's time: in kernels */
+  double launch_share;          /* of it: between handing them to the driver and their start */
+  double launches;              /* of kernels, in a run */
   double limit_share;           /* of what the device could do, while kernels ran */
   double compute_share;         /* of its operations a second */
   double bandwidth_share;       /* of its bytes a second from memory */

@@ -8,6 +8,7 @@
 
 enum {
   MAX_PLATFORMS = 16,
+  MAX_DEVICES = 64,
   LEAST_VERSION = 102, /* 1.2 */
   BUFFER_ALIGNMENT = 64,
   MOST_CPU_VECTOR = 32, /* bytes: LLVM cuts wider ones into halves, on its usual settings */
@@ -54,8 +55,8 @@ static int find(const hone_opencl_api_t* cl, cl_device_id* out_ids) {
   if (cl->GetPlatformIDs(MAX_PLATFORMS, platforms, &n_platforms) != CL_SUCCESS) return 0;
   if (n_platforms > MAX_PLATFORMS) n_platforms = MAX_PLATFORMS;
   cl_uint total = 0;
-  for (cl_uint p = 0; p < n_platforms && total < HONE_OPENCL_MAX_DEVICES; p++) {
-    cl_uint room = HONE_OPENCL_MAX_DEVICES - total, count = 0;
+  for (cl_uint p = 0; p < n_platforms && total < MAX_DEVICES; p++) {
+    cl_uint room = MAX_DEVICES - total, count = 0;
     if (cl->GetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, room, out_ids + total, &count) ==
         CL_SUCCESS)
       total += count < room ? count : room;
@@ -100,7 +101,7 @@ static void describe_none(const char* why, hone_device_info_t* info) {
 hone_status_t hone_opencl_enumerate(int room, hone_device_info_t* out_devices, int* out_count) {
   const char* why;
   const hone_opencl_api_t* cl = hone_opencl_library(&why);
-  cl_device_id ids[HONE_OPENCL_MAX_DEVICES];
+  cl_device_id ids[MAX_DEVICES];
   int count = cl ? find(cl, ids) : 0;
   *out_count = count ? count : 1;
   for (int i = 0; i < room && i < *out_count; i++) {
@@ -171,7 +172,6 @@ static hone_status_t start(hone_device_t* device, const hone_open_options_t* opt
   HONE_TRY(limit_threads(device, options->threads));
   read_properties(device);
   device->properties.guard = options->guard;
-  device->has_f16 = has_extension(device->cl, device->id, "cl_khr_fp16");
   device->has_f64 = has_extension(device->cl, device->id, "cl_khr_fp64");
   if (options->target && strcmp(options->target, device->properties.target) != 0)
     return hone_status_make(HONE_UNSUPPORTED,
@@ -187,7 +187,7 @@ hone_status_t hone_opencl_open(int index, const hone_open_options_t* options,
   const char* why;
   const hone_opencl_api_t* cl = hone_opencl_library(&why);
   if (!cl) return hone_status_make(HONE_UNAVAILABLE, "opencl: %s", why);
-  cl_device_id ids[HONE_OPENCL_MAX_DEVICES];
+  cl_device_id ids[MAX_DEVICES];
   int count = find(cl, ids);
   if (index < 0 || index >= count)
     return hone_status_make(HONE_UNAVAILABLE,

@@ -389,6 +389,42 @@ static void test_elapsed(void** state) {
   be->free(device, two);
 }
 
+static void test_launches_are_timed(void** state) {
+  (void)state;
+  need_device();
+  hone_blob_t blob = build();
+  hone_module_t* module = load(&blob);
+  hone_memory_t* block = make_block(12 * SIZE * SIZE);
+  const int64_t size = SIZE;
+  hone_event_t* launched = NULL;
+  hone_argument_t buffers[3];
+  for (size_t i = 0; i < 3; i++) buffers[i] = (hone_argument_t){block, 4 * i * SIZE * SIZE};
+  hone_launch_t what = {.struct_size = sizeof what,
+                        .module = module,
+                        .entry = 1,
+                        .n_buffers = 3,
+                        .buffers = buffers,
+                        .n_sizes = 1,
+                        .sizes = &size,
+                        .groups = {SIZE, 1, 1},
+                        .locals = {SIZE, 1, 1},
+                        .out_event = &launched};
+  uint64_t started = 0, ran = 0;
+  assert_ok(be->launch(stream, &what));
+  assert_non_null(launched);
+  assert_ok(be->synchronize(stream));
+  assert_ok(be->launch_times(launched, &started, &ran));
+  assert_true(started > 0 && ran > 0 && started + ran < 60ull * 1000 * 1000 * 1000);
+  be->event_destroy(launched);
+  launched = NULL;
+  what.groups[0] = 0;
+  assert_ok(be->launch(stream, &what));
+  assert_null(launched);
+  be->free(device, block);
+  be->unload(device, module);
+  drop(&blob);
+}
+
 static void note(void* self) { atomic_fetch_add((atomic_int*)self, 1); }
 
 static void test_callback(void** state) {
@@ -422,6 +458,7 @@ int main(void) {
       cmocka_unit_test(test_unknown_kernel),
       cmocka_unit_test(test_events_order_streams),
       cmocka_unit_test(test_elapsed),
+      cmocka_unit_test(test_launches_are_timed),
       cmocka_unit_test(test_callback),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);

@@ -50,35 +50,33 @@ static hone_status_t build_failed(hone_device_t* device, cl_program program, cl_
   return status;
 }
 
-/* Builds `program`, or releases it. */
-static hone_status_t finish_program(hone_device_t* device, cl_program program) {
+/* Builds the program, or releases it and makes it NULL. */
+static hone_status_t finish_program(hone_device_t* device, cl_program* program) {
   cl_device_fp_config floats = 0;
   device->cl->GetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof floats, &floats, NULL);
   const char* options = floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
                             ? "-w -cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
                             : "-w -cl-std=CL1.2";
-  cl_int code = device->cl->BuildProgram(program, 1, &device->id, options, NULL, NULL);
+  cl_int code = device->cl->BuildProgram(*program, 1, &device->id, options, NULL, NULL);
   if (code == CL_SUCCESS) return NULL;
-  hone_status_t status = build_failed(device, program, code);
-  device->cl->ReleaseProgram(program);
+  hone_status_t status = build_failed(device, *program, code);
+  device->cl->ReleaseProgram(*program);
+  *program = NULL;
   return status;
 }
 
-static hone_status_t program_of_source(hone_device_t* device, const char* source, size_t size,
-                                       cl_program* out_program) {
-  cl_int code;
-  *out_program = device->cl->CreateProgramWithSource(device->context, 1, &source, &size, &code);
-  HONE_TRY(hone_opencl_check(code, "CreateProgramWithSource"));
-  return finish_program(device, *out_program);
-}
-
-static hone_status_t program_of_binary(hone_device_t* device, const unsigned char* binary,
-                                       size_t size, cl_program* out_program) {
-  cl_int code, state;
-  *out_program = device->cl->CreateProgramWithBinary(device->context, 1, &device->id, &size,
-                                                     &binary, &state, &code);
-  HONE_TRY(hone_opencl_check(code, "CreateProgramWithBinary"));
-  return finish_program(device, *out_program);
+/* Of a binary, or of a source. */
+static hone_status_t make_program(hone_device_t* device, bool is_binary, const void* code,
+                                  size_t size, cl_program* out_program) {
+  cl_int error, state;
+  const char* source = code;
+  const unsigned char* binary = code;
+  *out_program =
+      is_binary ? device->cl->CreateProgramWithBinary(device->context, 1, &device->id, &size,
+                                                      &binary, &state, &error)
+                : device->cl->CreateProgramWithSource(device->context, 1, &source, &size, &error);
+  HONE_TRY(hone_opencl_check(error, "CreateProgram"));
+  return finish_program(device, out_program);
 }
 
 /* ---- blobs ---- */
@@ -138,7 +136,7 @@ hone_status_t hone_opencl_build(hone_device_t* device, int count, const char* co
   cl_program program;
   hone_status_t status =
       source.failed ? hone_oom()
-                    : program_of_source(device, hone_str_text(&source), source.size, &program);
+                    : make_program(device, false, hone_str_text(&source), source.size, &program);
   if (!status) {
     status = write_blob(device, &source, program, out_binary);
     device->cl->ReleaseProgram(program);
@@ -180,11 +178,11 @@ static hone_status_t load_program(hone_device_t* device, const hone_blob_t* blob
   const unsigned char* binary = (const unsigned char*)source + header.source_size;
   if (header.binary_size && key_fits(device, key, header.key_size)) {
     hone_status_t status =
-        program_of_binary(device, binary, (size_t)header.binary_size, out_program);
+        make_program(device, true, binary, (size_t)header.binary_size, out_program);
     if (!status) return NULL;
     hone_status_free(status); /* the source is as good, if slower */
   }
-  return program_of_source(device, source, (size_t)header.source_size, out_program);
+  return make_program(device, false, source, (size_t)header.source_size, out_program);
 }
 
 /* ---- kernels ---- */
@@ -211,10 +209,7 @@ hone_status_t hone_opencl_load(hone_device_t* device, const hone_blob_t* binary,
   module->entries = hone_alloc(device->allocator, (size_t)count * sizeof *module->entries);
   hone_status_t status = module->entries || !count ? NULL : hone_oom();
   if (!status) status = load_program(device, binary, &module->program);
-  if (status)
-    module->program = NULL;
-  else
-    status = make_entries(device, module, names);
+  if (!status) status = make_entries(device, module, names);
   if (status)
     hone_opencl_unload(device, module);
   else
@@ -260,11 +255,13 @@ hone_status_t hone_opencl_launch(hone_stream_t* stream, const hone_launch_t* lau
   if (!items) return NULL;
   const size_t global = (size_t)items, local = (size_t)locals;
   entry_t* entry = &launch->module->entries[launch->entry];
+  cl_event event, *wanted = launch->out_event ? &event : NULL;
   pthread_mutex_lock(&entry->lock);
   hone_status_t status = set_arguments(stream->device, entry->kernel, launch);
   if (!status)
     status = HONE_CL(stream->device, EnqueueNDRangeKernel,
-                     (stream->queue, entry->kernel, 1, NULL, &global, &local, 0, NULL, NULL));
+                     (stream->queue, entry->kernel, 1, NULL, &global, &local, 0, NULL, wanted));
   pthread_mutex_unlock(&entry->lock);
+  if (!status && wanted) status = hone_opencl_event_of(stream->device, event, launch->out_event);
   return status;
 }

@@ -10,8 +10,6 @@
 #include "hone/backend.h"
 #include "ir/prim.h"
 
-enum { HONE_OPENCL_MAX_DEVICES = 64 };
-
 struct hone_device {
   const hone_allocator_t* allocator;
   const hone_opencl_api_t* cl;
@@ -20,7 +18,7 @@ struct hone_device {
   cl_context context;
   hone_device_properties_t properties;
   bool is_cpu;
-  bool has_f16, has_f64; /* arithmetic; f16 is stored in any case */
+  bool has_f64; /* arithmetic; f16 is only stored */
 };
 
 struct hone_memory {
@@ -51,13 +49,15 @@ struct hone_event {
   X(unmap) X(copy_in) X(copy_out) X(copy) X(stream_create) X(stream_destroy) X(synchronize) \
   X(event_record) X(event_destroy) X(event_wait) X(event_synchronize) X(event_done) \
   X(event_elapsed) X(callback) X(supports) X(tactic) X(render) X(build) X(load) X(unload) \
-  X(launch)
+  X(launch) X(launch_times)
 /* clang-format on */
 
 #define HONE_OPENCL_SLOT(name) __typeof__(*((const hone_backend_t*)0)->name) hone_opencl_##name;
 HONE_OPENCL_SLOTS(HONE_OPENCL_SLOT)
 #undef HONE_OPENCL_SLOT
 
+/* stream.c: takes over `event`, also where it fails. */
+hone_status_t hone_opencl_event_of(hone_device_t* device, cl_event event, hone_event_t** out_event);
 /* prelude.c */
 void hone_opencl_prelude(const hone_device_t* device, hone_str_t* out);
 /* Whether there is a form of it for vectors; one that folds all lanes. */

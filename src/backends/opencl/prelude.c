@@ -325,29 +325,22 @@ static bool is_periodic(const char* name) {
   return strcmp(name, "sin") == 0 || strcmp(name, "cos") == 0;
 }
 
-static void put_lanes(hone_str_t* out, const char* name, const type_t* type) {
-  for (int n = 2; n <= 16; n *= 2)
-    hone_str_appendf(out,
-                     "static %s%d hone_%s_%s_%d(%s%d x) { %s a[%d]; vstore%d(x, 0, a); "
-                     "for (int i = 0; i < %d; i++) a[i] = %s(a[i]); return vload%d(0, a); }\n",
-                     type->type, n, name, type->dtype, n, type->type, n, type->type, n, n, n, name,
+/* `function` of one operand or two, as hone's `name`. */
+static void put_lanes(hone_str_t* out, const char* name, const char* function, bool two,
+                      const type_t* type) {
+  const char *t = type->type, *operands = two ? "x, y" : "x";
+  for (int n = 2; n <= 16; n *= 2) {
+    hone_str_appendf(out, "static %s%d hone_%s_%s_%d(%s%d x", t, n, name, type->dtype, n, t, n);
+    if (two) hone_str_appendf(out, ", %s%d y", t, n);
+    hone_str_appendf(out, two ? ") { %s a[%d], b[%d]; " : ") { %s a[%d]; ", t, n, n);
+    hone_str_appendf(out, two ? "vstore%d(x, 0, a); vstore%d(y, 0, b); " : "vstore%d(x, 0, a); ", n,
                      n);
-  hone_str_appendf(out, "#define hone_%s_%sv(x) HONE_J(hone_%s_%s_)(x)\n", name, type->dtype, name,
-                   type->dtype);
-}
-
-/* `function` of two operands, as hone's `name`. */
-static void put_lanes_of_two(hone_str_t* out, const char* name, const char* function,
-                             const type_t* type) {
-  for (int n = 2; n <= 16; n *= 2)
     hone_str_appendf(out,
-                     "static %s%d hone_%s_%s_%d(%s%d x, %s%d y) { %s a[%d], b[%d]; "
-                     "vstore%d(x, 0, a); vstore%d(y, 0, b); for (int i = 0; i < %d; i++) "
-                     "a[i] = %s(a[i], b[i]); return vload%d(0, a); }\n",
-                     type->type, n, name, type->dtype, n, type->type, n, type->type, n, type->type,
-                     n, n, n, n, n, function, n);
-  hone_str_appendf(out, "#define hone_%s_%sv(x, y) HONE_J(hone_%s_%s_)(x, y)\n", name, type->dtype,
-                   name, type->dtype);
+                     "for (int i = 0; i < %d; i++) a[i] = %s(a[i]%s); return vload%d(0, a); }\n", n,
+                     function, two ? ", b[i]" : "", n);
+  }
+  hone_str_appendf(out, "#define hone_%s_%sv(%s) HONE_J(hone_%s_%s_)(%s)\n", name, type->dtype,
+                   operands, name, type->dtype, operands);
 }
 
 static void put_builtins(hone_str_t* out, const type_t* type) {
@@ -355,12 +348,12 @@ static void put_builtins(hone_str_t* out, const type_t* type) {
     const char* name = builtins[i];
     hone_str_appendf(out, "#define hone_%s_%s(x) %s(x)\n", name, type->dtype, name);
     if (is_periodic(name))
-      put_lanes(out, name, type);
+      put_lanes(out, name, name, false, type);
     else
       hone_str_appendf(out, "#define hone_%s_%sv(x) %s(x)\n", name, type->dtype, name);
   }
-  put_lanes_of_two(out, "rem", "fmod", type);
-  if (type->class & F64) put_lanes_of_two(out, "pow", "pow", type);
+  put_lanes(out, "rem", "fmod", true, type);
+  if (type->class & F64) put_lanes(out, "pow", "pow", true, type);
 }
 
 static void put_type(hone_str_t* out, const hone_device_t* device, const type_t* type) {

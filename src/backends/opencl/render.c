@@ -151,8 +151,9 @@ static void begin(hone_c_render_t* render, const char* name) {
     if (kernel->buffers[i]->space == HONE_SPACE_GLOBAL) put_pointer(render, kernel->buffers[i]);
 }
 
-static hone_dialect_t dialect_of(const hone_device_t* device) {
-  return (hone_dialect_t){
+hone_status_t hone_opencl_render(const hone_device_t* device, const hone_kernel_t* kernel,
+                                 const char* name, hone_blob_t* out_source) {
+  const hone_dialect_t dialect = {
       .spaces = {[HONE_SPACE_GLOBAL] = "__global ",
                  [HONE_SPACE_SHARED] = "__local ",
                  [HONE_SPACE_LOCAL] = ""},
@@ -165,11 +166,6 @@ static hone_dialect_t dialect_of(const hone_device_t* device) {
       .bind = bind,
       .self = device,
   };
-}
-
-hone_status_t hone_opencl_render(const hone_device_t* device, const hone_kernel_t* kernel,
-                                 const char* name, hone_blob_t* out_source) {
-  hone_dialect_t dialect = dialect_of(device);
   return hone_c_render(kernel, name, &dialect, out_source);
 }
 

@@ -34,17 +34,23 @@ static hone_status_t mark(hone_stream_t* stream, cl_event* out_event) {
   return HONE_CL(stream->device, Flush, (stream->queue));
 }
 
+hone_status_t hone_opencl_event_of(hone_device_t* device, cl_event event,
+                                   hone_event_t** out_event) {
+  hone_event_t* made = hone_alloc(device->allocator, sizeof *made);
+  if (made)
+    *made = (hone_event_t){.device = device, .event = event};
+  else
+    device->cl->ReleaseEvent(event);
+  *out_event = made;
+  return made ? NULL : hone_oom();
+}
+
 hone_status_t hone_opencl_event_record(hone_stream_t* stream, hone_event_t** out_event) {
-  hone_event_t* event = hone_alloc(stream->device->allocator, sizeof *event);
-  if (!event) return hone_oom();
-  *event = (hone_event_t){.device = stream->device};
-  hone_status_t status = mark(stream, &event->event);
-  if (status) {
-    hone_opencl_event_destroy(event);
-    return status;
-  }
-  *out_event = event;
-  return NULL;
+  cl_event event = NULL;
+  hone_status_t status = mark(stream, &event);
+  if (!status) return hone_opencl_event_of(stream->device, event, out_event);
+  if (event) stream->device->cl->ReleaseEvent(event);
+  return status;
 }
 
 void hone_opencl_event_destroy(hone_event_t* event) {
@@ -72,15 +78,25 @@ bool hone_opencl_event_done(hone_event_t* event) {
   return state <= CL_COMPLETE;
 }
 
-hone_status_t hone_opencl_event_elapsed(hone_event_t* from, hone_event_t* to, uint64_t* out_ns) {
-  cl_ulong times[2] = {0};
-  hone_event_t* const events[2] = {from, to};
-  for (int i = 0; i < 2; i++)
-    HONE_TRY(
-        HONE_CL(events[i]->device, GetEventProfilingInfo,
-                (events[i]->event, CL_PROFILING_COMMAND_END, sizeof times[i], &times[i], NULL)));
-  *out_ns = times[1] > times[0] ? times[1] - times[0] : 0;
+/* From one moment of an event to one of another. */
+static hone_status_t between(hone_event_t* from, cl_profiling_info first, hone_event_t* to,
+                             cl_profiling_info last, uint64_t* out_ns) {
+  cl_ulong a, b;
+  HONE_TRY(HONE_CL(from->device, GetEventProfilingInfo, (from->event, first, sizeof a, &a, NULL)));
+  HONE_TRY(HONE_CL(to->device, GetEventProfilingInfo, (to->event, last, sizeof b, &b, NULL)));
+  *out_ns = b > a ? b - a : 0;
   return NULL;
+}
+
+hone_status_t hone_opencl_event_elapsed(hone_event_t* from, hone_event_t* to, uint64_t* out_ns) {
+  return between(from, CL_PROFILING_COMMAND_END, to, CL_PROFILING_COMMAND_END, out_ns);
+}
+
+hone_status_t hone_opencl_launch_times(hone_event_t* launch, uint64_t* out_started_ns,
+                                       uint64_t* out_ran_ns) {
+  const cl_profiling_info start = CL_PROFILING_COMMAND_START;
+  HONE_TRY(between(launch, CL_PROFILING_COMMAND_QUEUED, launch, start, out_started_ns));
+  return between(launch, start, launch, CL_PROFILING_COMMAND_END, out_ran_ns);
 }
 
 typedef struct call {
