@@ -21,6 +21,7 @@
  * rounding to even, is the same or, where it was next to a half, one step off. */
 #include "passes/common/evaluate.h"
 #include "passes/common/match.h"
+#include "passes/common/operand.h"
 #include "passes/common/pattern.h"
 #include "passes/common/quantity.h"
 
@@ -32,50 +33,16 @@ typedef struct integer {
   const hone_pattern_t* quantize;
 } integer_t;
 
-/* ---- layout of a contraction's result ---- */
-
-/* Axes of operand `side`: batch axes, then free ones, then those summed over. */
-typedef struct sides {
-  int n_batch, n_free, n_summed;
-  int64_t axes[HONE_MAX_RANK];
-} sides_t;
-
-static sides_t sort_axes(const hone_node_t* node, int side) {
-  sides_t s = {.n_batch = node->n_batch};
-  uint32_t used = 0;
-  for (int i = 0; i < node->n_batch; i++) s.axes[i] = node->axes[2 * i + side];
-  for (int i = side; i < node->n_axes; i += 2) used |= 1u << node->axes[i];
-  int rank = hone_rank(node->inputs[side]), n = node->n_batch;
-  for (int i = 0; i < rank; i++)
-    if (!(used >> i & 1)) s.axes[n++] = i;
-  s.n_free = n - node->n_batch;
-  for (int i = node->n_batch; 2 * i < node->n_axes; i++) s.axes[n++] = node->axes[2 * i + side];
-  s.n_summed = n - s.n_batch - s.n_free;
-  return s;
-}
-
-/* A tensor of the operand's rank, of extent 1 along the axes summed over, laid
- * out to broadcast against the result. */
-static hone_value_t* lay_out(hone_rewriter_t* r, const hone_node_t* node, int side,
-                             hone_value_t* x) {
-  sides_t s = sort_axes(node, side);
-  hone_value_t* sorted = hone_permute(r->b, x, s.axes);
-  if (!sorted) return NULL;
-  int rank = hone_rank(node->outputs[0]), first = side ? rank - s.n_free : s.n_batch;
-  hone_dim_t shape[HONE_MAX_RANK];
-  for (int i = 0; i < rank; i++) shape[i] = i < s.n_batch ? hone_dim(sorted, i) : hone_d(1);
-  for (int i = 0; i < s.n_free; i++) shape[first + i] = hone_dim(sorted, s.n_batch + i);
-  return hone_reshape(r->b, sorted, rank, shape);
-}
+/* ---- sums over a contraction's axes ---- */
 
 /* Sums of q over the contracted axes, laid out for the result. */
 static hone_value_t* sum_of(hone_rewriter_t* r, const hone_node_t* node, int side,
                             hone_value_t* q) {
-  sides_t s = sort_axes(node, side);
+  hone_operand_axes_t s = hone_operand_sort_axes(node, side);
   hone_value_t* wide = hone_cast(r->b, q, HONE_I32);
   hone_value_t* sums =
       hone_reduce(r->b, HONE_COMBINE_ADD, wide, s.n_summed, s.axes + s.n_batch + s.n_free, true);
-  return lay_out(r, node, side, sums);
+  return hone_operand_lay_out(r->b, node, side, sums);
 }
 
 /* ---- zero points ---- */
@@ -218,8 +185,9 @@ static hone_value_t* contract_floats(hone_rewriter_t* r, const hone_node_t* node
   center(r, &b);
   if (!fits(summed_count(r, node), &a, &b)) return NULL;
   hone_dtype_t dtype = node->dtype;
-  hone_value_t* scale = hone_mul(r->b, hone_cast(r->b, lay_out(r, node, 0, a.scale), dtype),
-                                 hone_cast(r->b, lay_out(r, node, 1, b.scale), dtype));
+  hone_value_t* scale =
+      hone_mul(r->b, hone_cast(r->b, hone_operand_lay_out(r->b, node, 0, a.scale), dtype),
+               hone_cast(r->b, hone_operand_lay_out(r->b, node, 1, b.scale), dtype));
   return hone_mul(r->b, hone_cast(r->b, integer_sums(r, node, &a, &b), dtype), scale);
 }
 

@@ -34,6 +34,35 @@ int64_t hone_operand_uses(const hone_node_t* contract, int side) {
   return (int64_t)((double)results * summed / (double)own);
 }
 
+/* ---- axes ---- */
+
+hone_operand_axes_t hone_operand_sort_axes(const hone_node_t* contract, int side) {
+  hone_operand_axes_t s = {.n_batch = contract->n_batch};
+  uint32_t used = 0;
+  for (int i = 0; i < contract->n_batch; i++) s.axes[i] = contract->axes[2 * i + side];
+  for (int i = side; i < contract->n_axes; i += 2) used |= 1u << contract->axes[i];
+  int rank = contract->inputs[side]->type.rank, n = contract->n_batch;
+  for (int i = 0; i < rank; i++)
+    if (!(used >> i & 1)) s.axes[n++] = i;
+  s.n_free = n - contract->n_batch;
+  for (int i = contract->n_batch; 2 * i < contract->n_axes; i++)
+    s.axes[n++] = contract->axes[2 * i + side];
+  s.n_summed = n - s.n_batch - s.n_free;
+  return s;
+}
+
+hone_value_t* hone_operand_lay_out(hone_builder_t* b, const hone_node_t* contract, int side,
+                                   hone_value_t* x) {
+  hone_operand_axes_t s = hone_operand_sort_axes(contract, side);
+  hone_value_t* sorted = hone_permute(b, x, s.axes);
+  if (!sorted) return NULL;
+  int rank = hone_rank(contract->outputs[0]), first = side ? rank - s.n_free : s.n_batch;
+  hone_dim_t shape[HONE_MAX_RANK];
+  for (int i = 0; i < rank; i++) shape[i] = i < s.n_batch ? hone_dim(sorted, i) : hone_d(1);
+  for (int i = 0; i < s.n_free; i++) shape[first + i] = hone_dim(sorted, s.n_batch + i);
+  return hone_reshape(b, sorted, rank, shape);
+}
+
 /* ---- another dtype ---- */
 
 enum { MAX_MOVES = 24, ROW = 1024 };
@@ -61,14 +90,21 @@ static void convert_elements(const hone_tensor_t* from, hone_tensor_t* to) {
   }
 }
 
+hone_status_t hone_operand_convert_tensor(const hone_allocator_t* allocator,
+                                          const hone_tensor_t* tensor, hone_dtype_t dtype,
+                                          hone_tensor_t** out_tensor) {
+  HONE_TRY(hone_tensor_create(allocator, dtype, hone_tensor_rank(tensor), hone_tensor_dims(tensor),
+                              out_tensor));
+  convert_elements(tensor, *out_tensor);
+  return NULL;
+}
+
 static hone_value_t* convert_constant(hone_operand_store_t* store, hone_rewriter_t* r,
                                       const hone_tensor_t* constant) {
   hone_tensor_t* now;
   hone_status_t status =
-      hone_tensor_create(r->graph->allocator, store->dtype, hone_tensor_rank(constant),
-                         hone_tensor_dims(constant), &now);
+      hone_operand_convert_tensor(r->graph->allocator, constant, store->dtype, &now);
   if (status) return hone_fail_status(r->b, status);
-  convert_elements(constant, now);
   store->bytes += (int64_t)hone_tensor_bytes(now);
   return hone_constant(r->b, now);
 }

@@ -15,6 +15,24 @@ bool hone_operand_has_groups(const hone_node_t* contract, int64_t count);
 /* How many products each number of operand `side` takes part in; INT64_MAX: not known. */
 int64_t hone_operand_uses(const hone_node_t* contract, int side);
 
+/* Axes of operand `side`: batch axes, then free ones, then those summed over. */
+typedef struct hone_operand_axes {
+  int n_batch, n_free, n_summed;
+  int64_t axes[HONE_MAX_RANK];
+} hone_operand_axes_t;
+
+hone_operand_axes_t hone_operand_sort_axes(const hone_node_t* contract, int side);
+/* `x`, of the operand's rank and of extent 1 along the axes summed over, laid out to
+ * broadcast against the result. */
+hone_value_t* hone_operand_lay_out(hone_builder_t* b, const hone_node_t* contract, int side,
+                                   hone_value_t* x);
+
+/* The same numbers in another dtype, rounded where they have to be. */
+HONE_MUST_USE hone_status_t hone_operand_convert_tensor(const hone_allocator_t* allocator,
+                                                        const hone_tensor_t* tensor,
+                                                        hone_dtype_t dtype,
+                                                        hone_tensor_t** out_tensor);
+
 /* Operands in another dtype, which has room for the numbers or to which they are to be rounded.
  * They are converted where they were made, behind all that only moves them, constants at once, and
  * none of them twice. */
