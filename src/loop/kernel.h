@@ -87,6 +87,8 @@ typedef struct hone_buffer {
   /* Where its contents are known when the kernel is compiled (weights), so
    * that `pack` may lay them out anew. */
   bool is_constant;
+  /* What quantizations read from it was tried (loop/quantized.h): they need not divide. */
+  bool is_proven;
   const hone_packing_t* packing; /* NULL: as the model has it */
 } hone_buffer_t;
 

@@ -314,6 +314,7 @@ static bool clone_buffers(const hone_kernel_t* from, hone_kernel_t* to,
     if (!copy) return false;
     copy->value = b->value;
     copy->is_constant = b->is_constant;
+    copy->is_proven = b->is_proven;
     copy->name = hone_arena_strdup(to->arena, b->name);
     if (!copy->name || (b->packing && !hone_packing_clone(to, copy, b->packing))) return false;
     map[i] = copy;

@@ -9,61 +9,14 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "passes/common/node_hash.h"
 #include "passes/common/rewrite.h"
-
-static uint64_t mix_bytes(uint64_t hash, const void* data, size_t size) {
-  const char* bytes = data;
-  for (; size >= 8; size -= 8, bytes += 8) {
-    uint64_t word;
-    memcpy(&word, bytes, 8);
-    hash = hone_hash_mix(hash, word);
-  }
-  uint64_t last = size;
-  memcpy(&last, bytes, size);
-  return hone_hash_mix(hash, last);
-}
-
-/* Of large contents a few bytes from all over: whether they are the same is
- * seen by comparing, but weights are large and all are hashed. */
-static uint64_t mix_sample(uint64_t hash, const char* data, size_t size) {
-  enum { WHOLE = 4096, SAMPLES = 64, SAMPLE = 32 };
-  if (size <= WHOLE) return mix_bytes(hash, data, size);
-  size_t step = (size - SAMPLE) / (SAMPLES - 1);
-  for (size_t i = 0; i < SAMPLES; i++) hash = mix_bytes(hash, data + i * step, SAMPLE);
-  return hone_hash_mix(hash, size);
-}
-
-static uint64_t mix_dims(uint64_t hash, int count, const hone_dim_t* dims) {
-  for (int i = 0; dims && i < count; i++) {
-    hash = hone_hash_pointer(hash, dims[i].expr);
-    hash = hone_hash_mix(hash, dims[i].expr ? 0 : (uint64_t)dims[i].k);
-  }
-  return hash;
-}
-
-static bool plain_tensor(const hone_tensor_t* tensor) {
-  return hone_tensor_kind(tensor) == HONE_KIND_TENSOR && hone_tensor_dtype(tensor) != HONE_STRING;
-}
-
-static uint64_t mix_constant(uint64_t hash, const hone_tensor_t* tensor) {
-  if (!plain_tensor(tensor)) return hone_hash_pointer(hash, tensor);
-  hash = hone_hash_mix(hash, hone_tensor_dtype(tensor));
-  for (int i = 0; i < hone_tensor_rank(tensor); i++)
-    hash = hone_hash_mix(hash, (uint64_t)hone_tensor_dims(tensor)[i]);
-  return mix_sample(hash, hone_tensor_data(tensor), hone_tensor_bytes(tensor));
-}
 
 static uint64_t hash_node(const hone_node_t* node) {
   uint64_t hash = hone_hash_pointer(0xcbf29ce484222325u, node->graph);
-  hash = hone_hash_mix(
-      hash, ((uint64_t)node->prim << 32) | ((uint64_t)node->dtype << 16) | node->combine);
-  hash = hone_hash_mix(hash, ((uint64_t)node->n_batch << 32) | (uint64_t)node->n_inputs);
-  hash = hone_hash_mix(hone_hash_mix(hash, (uint64_t)node->flags), (uint64_t)node->seed);
   for (int i = 0; i < node->n_inputs; i++) hash = hone_hash_pointer(hash, node->inputs[i]);
-  for (int i = 0; i < node->n_axes; i++) hash = hone_hash_mix(hash, (uint64_t)node->axes[i]);
-  const hone_dim_t* lists[] = {node->shape, node->lo, node->hi, node->step};
-  for (int i = 0; i < 4; i++) hash = mix_dims(hash, node->n_dims, lists[i]);
-  return node->constant ? mix_constant(hash, node->constant) : hash;
+  hash = hone_node_hash(hash, node);
+  return node->constant ? hone_node_hash_constant(hash, node->constant) : hash;
 }
 
 static bool same_dims(int count, const hone_dim_t* a, const hone_dim_t* b) {
@@ -75,7 +28,7 @@ static bool same_dims(int count, const hone_dim_t* a, const hone_dim_t* b) {
 
 static bool same_constant(const hone_tensor_t* a, const hone_tensor_t* b) {
   if (a == b) return true;
-  if (!a || !b || !plain_tensor(a) || !plain_tensor(b)) return false;
+  if (!a || !b || !hone_tensor_is_plain(a) || !hone_tensor_is_plain(b)) return false;
   int rank = hone_tensor_rank(a);
   return hone_tensor_dtype(a) == hone_tensor_dtype(b) && rank == hone_tensor_rank(b) &&
          memcmp(hone_tensor_dims(a), hone_tensor_dims(b), (size_t)rank * sizeof(int64_t)) == 0 &&

@@ -9,6 +9,7 @@
 #include "import/graph_text.h"
 #include "ir/outline.h"
 #include "loop/lower.h"
+#include "loop/quantized.h"
 #include "loop/text.h"
 #include "runtime/chooser.h"
 #include "runtime/guard.h"
@@ -235,13 +236,20 @@ static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, double s
   return NULL;
 }
 
-/* Schedules may lay weights out anew. */
-static void mark_constants(const hone_node_t* call, hone_kernel_t* kernel) {
+static const void* contents_of(void* self, const hone_buffer_t* buffer) {
+  const hone_node_t* call = self;
+  const hone_node_t* source = call->inputs[buffer->value]->node;
+  return source->prim == HONE_PRIM_CONSTANT ? hone_tensor_data(source->constant) : NULL;
+}
+
+/* Schedules may lay weights out anew, and numbers that are known need no dividing. */
+static hone_status_t mark_constants(hone_node_t* call, hone_kernel_t* kernel) {
   for (int i = 0; i < kernel->n_buffers; i++) {
     hone_buffer_t* buffer = kernel->buffers[i];
     if (buffer->role == HONE_ROLE_INPUT)
       buffer->is_constant = call->inputs[buffer->value]->node->prim == HONE_PRIM_CONSTANT;
   }
+  return hone_quantized_prove(kernel, contents_of, call);
 }
 
 /* Schedules a kernel, and finds its source: kernels with equal digests share one. */
@@ -305,7 +313,7 @@ static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_k
   if (!name) return hone_oom();
   out->name = name;
   HONE_TRY(hone_kernel_lower(call->regions[0], name, NULL, d->settings.allocator, &out->form));
-  mark_constants(call, out->form);
+  HONE_TRY(mark_constants((hone_node_t*)(uintptr_t)call, out->form));
   char why[HONE_DEVICE_TEXT_SIZE] = "";
   if (!d->backend->supports(d->device, out->form, why))
     return hone_status_make(HONE_UNSUPPORTED, "%s", why);

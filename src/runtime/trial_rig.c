@@ -213,6 +213,12 @@ static void fill(hone_tensor_t* tensor, uint64_t seed) {
   }
 }
 
+/* What quantizations divide by, and is f32, is no zero, and positive. */
+static void make_divisors(hone_tensor_t* tensor) {
+  float* numbers = (float*)(void*)tensor->data;
+  for (int64_t i = 0; i < tensor->count; i++) numbers[i] = fabsf(numbers[i]) + 0x1p-8f;
+}
+
 static hone_status_t make_parameter(const hone_rig_t* b, int index) {
   const hone_rig_shared_t* s = b->shared;
   parameter_t* p = &b->parameters[index];
@@ -221,6 +227,7 @@ static hone_status_t make_parameter(const hone_rig_t* b, int index) {
   HONE_TRY(hone_tensor_create(s->allocator, p->buffer->dtype, p->rank, p->dims, &p->host));
   if (p->buffer->role != HONE_ROLE_INPUT) return NULL;
   fill(p->host, (uint64_t)index + 1);
+  if (p->buffer->is_proven) make_divisors(p->host);
   return s->backend->copy_in(s->stream, p->memory, 0, p->host->data, p->bytes);
 }
 

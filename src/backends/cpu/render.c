@@ -233,12 +233,7 @@ static void render_parameters(hone_renderer_t* r) {
   }
 }
 
-static void render_function(hone_renderer_t* r, const char* name) {
-  hone_str_appendf(
-      r->out, "void %s(void* const* buffers, const long* sizes, long begin, long end) {\n", name);
-  render_parameters(r);
-  hone_render_declare_libraries(r);
-  r->depth = 1;
+static void render_root(hone_renderer_t* r) {
   hone_render_declarations(r, r->kernel->root);
   bool grid = false;
   for (int i = 0; i < r->kernel->root->n_body; i++) grid |= is_parallel(r->kernel->root->body[i]);
@@ -252,6 +247,38 @@ static void render_function(hone_renderer_t* r, const char* name) {
     else
       render_stmt(r, stmt);
   }
+}
+
+/* The head is known when all else is written. */
+static void render_inner(hone_renderer_t* r) {
+  hone_str_t head, rest, *out = r->out;
+  hone_map_t once, quantizations;
+  hone_str_init(&head, r->kernel->allocator);
+  hone_str_init(&rest, r->kernel->allocator);
+  hone_map_init(&once, r->kernel->allocator);
+  hone_map_init(&quantizations, r->kernel->allocator);
+  r->head = &head;
+  r->once = &once;
+  r->quantizations = &quantizations;
+  r->out = &rest;
+  render_root(r);
+  r->out = out;
+  if (head.failed || rest.failed) r->kernel->out_of_memory = true;
+  hone_str_append(out, hone_str_text(&head));
+  hone_str_append(out, hone_str_text(&rest));
+  hone_map_free(&quantizations);
+  hone_map_free(&once);
+  hone_str_free(&rest);
+  hone_str_free(&head);
+}
+
+static void render_function(hone_renderer_t* r, const char* name) {
+  hone_str_appendf(
+      r->out, "void %s(void* const* buffers, const long* sizes, long begin, long end) {\n", name);
+  render_parameters(r);
+  hone_render_declare_libraries(r);
+  r->depth = 1;
+  render_inner(r);
   hone_str_append(r->out, "}\n");
   hone_render_define_libraries(r);
 }

@@ -23,6 +23,9 @@ typedef struct hone_renderer {
   hone_storage_t* storage;    /* by buffer id */
   const hone_stmt_t** scopes; /* by buffer id: where it is declared */
   int64_t* ends;              /* by buffer id: elements beyond are not used */
+  hone_str_t* head;           /* what the function begins with: read or computed once */
+  hone_map_t* once;           /* terms in there, by id, as `done` of a statement */
+  hone_map_t* quantizations;  /* numbers in there that quantizing takes (render_quantize.c) */
   hone_status_t status;
 } hone_renderer_t;
 
@@ -47,7 +50,13 @@ HONE_MUST_USE hone_status_t hone_render_join_vectors(hone_kernel_t* kernel);
 bool hone_render_may_follow(const hone_stmt_t* const* stores, int n, const hone_stmt_t* next);
 /* render_term.c: writes what computes the term before the statement. */
 hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done);
-/* render_quantize.c: what is rounded to a byte, as one or as an i32; false: the term is not. */
+/* The same in the function's head: of a number that is written, or read once. */
+hone_operand_t hone_render_once(hone_renderer_t* r, const hone_term_t* term);
+/* Writes into the head, until it is closed. */
+hone_renderer_t hone_render_open_head(const hone_renderer_t* r);
+void hone_render_close_head(hone_renderer_t* r, const hone_renderer_t* head);
+/* render_quantize.c: what is rounded to a byte, as one or as a wider number, also less the zero
+ * point; false: the term is not. */
 bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out);
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */

@@ -1,141 +1,194 @@
-/* Quantizing to bytes, cast.u8(min(max(add(round(div(x, s)), z), 0), 255)), without dividing and
- * without rounding apart from converting: the bits are those of the operations one by one.
+/* Quantizing to bytes (loop/quantized.h) without dividing and without rounding apart from
+ * converting: the bits are those of the operations one by one.
  *
- * - x is held between the numbers that become the least and the greatest byte, before all else.
- *   A NaN becomes the least one, 0, as casts make it; so bytes have no sign here.
- * - x / s is x * high + x * low, where high + low is 1 / s to twice the digits. That is rounded as
- *   a quotient is but for few x of few s. Rounding to whole numbers then differs only if x is a
- *   few units of its last place from half a whole number times s; those are all tried. */
-#include <math.h>
-
+ * x is held between the numbers that become the least and the greatest byte, before all else. A
+ * NaN becomes the least one, 0, as casts make it; so bytes have no sign here.
+ *
+ * What depends on the scale and the zero point alone is written as numbers where these are, and is
+ * computed at the head of the function, once, where the kernel reads them. */
 #include "backends/cpu/render_impl.h"
 #include "base/float_convert.h"
+#include "base/memory.h"
+#include "loop/quantized.h"
 
-typedef struct quantized {
-  const hone_term_t* x;
-  float scale;      /* 0: x is not divided */
-  double zero;      /* what is added to the whole number */
-  double low, high; /* of the sum */
-} quantized_t;
+/* ---- numbers ---- */
 
-/* ---- recognising ---- */
+typedef struct number {
+  double value;
+  int temporary; /* that holds it; -1: it is written */
+} number_t;
 
-static bool is_prim(const hone_term_t* term, hone_prim_t prim) {
-  return term->kind == HONE_TERM_PRIM && term->prim == prim;
+/* Of one quantization. */
+typedef struct numbers {
+  bool divides;
+  number_t least, greatest, scale, high, low; /* as hone_quantize_f32 takes them */
+  number_t zero;
+} numbers_t;
+
+static number_t literal(double value) { return (number_t){value, -1}; }
+
+static double value_of(const hone_term_t* term, double without) {
+  return term ? hone_to_double(term->dtype, term->bits) : without;
 }
 
-/* prim(other, number), in either order where `commutes`; else gives NULL. */
-static const hone_term_t* with_number(const hone_term_t* term, hone_prim_t prim, bool commutes,
-                                      double* out_number) {
-  if (!is_prim(term, prim) || term->dtype != HONE_F32) return NULL;
-  for (int i = 1; i >= (commutes ? 0 : 1); i--) {
-    const hone_term_t* number = term->args[i];
-    if (number->kind != HONE_TERM_CONST) continue;
-    *out_number = hone_to_double(number->dtype, number->bits);
-    return term->args[1 - i];
+/* x, which may be a quotient, as it is. */
+static numbers_t undivided(double least, double greatest, number_t zero) {
+  return (numbers_t){.least = literal(least), .greatest = literal(greatest), .zero = zero};
+}
+
+static numbers_t known_numbers(const hone_quantized_t* q) {
+  hone_divisor_t by;
+  double zero = value_of(q->zero, 0), least = q->low - zero, greatest = q->high - zero;
+  if (!q->dividend || !hone_divisor_make((float)value_of(q->scale, 1), least, greatest, &by))
+    return undivided(least, greatest, literal(zero));
+  return (numbers_t){.divides = true,
+                     .least = literal((float)(least * (double)by.scale)),
+                     .greatest = literal((float)(greatest * (double)by.scale)),
+                     .scale = literal(by.scale),
+                     .high = literal(by.high),
+                     .low = literal(by.low),
+                     .zero = literal(zero)};
+}
+
+/* ---- at the head ---- */
+
+static number_t in_head(hone_renderer_t* r, hone_dtype_t dtype) {
+  return (number_t){0, hone_render_fresh(r, dtype, false).temporary};
+}
+
+/* (bound - zero) * scale */
+static number_t bound_in_head(hone_renderer_t* r, double bound, const number_t* zero,
+                              const number_t* scale) {
+  number_t to = in_head(r, HONE_F32);
+  hone_str_appendf(r->out, " = (%af", bound);
+  if (zero) hone_str_appendf(r->out, " - t%d", zero->temporary);
+  hone_str_append(r->out, ")");
+  if (scale) hone_str_appendf(r->out, " * t%d", scale->temporary);
+  hone_str_append(r->out, ";\n");
+  return to;
+}
+
+static void put_reciprocal(hone_renderer_t* r, numbers_t* to) {
+  int scale = to->scale.temporary;
+  to->high = in_head(r, HONE_F32);
+  hone_str_appendf(r->out, " = (hone_f32)(1 / (hone_f64)t%d);\n", scale);
+  to->low = in_head(r, HONE_F32);
+  hone_str_appendf(r->out, " = (hone_f32)(1 / (hone_f64)t%d - t%d);\n", scale, to->high.temporary);
+}
+
+static numbers_t write_head(hone_renderer_t* r, const hone_quantized_t* q) {
+  numbers_t to = {.divides = q->dividend != NULL, .zero = literal(0)};
+  number_t zero = {0}, *given = NULL;
+  if (q->zero) {
+    zero.temporary = hone_render_once(r, q->zero).temporary;
+    given = &zero;
   }
-  return NULL;
-}
-
-/* What is held between two numbers, in either order. */
-static const hone_term_t* held(const hone_term_t* term, quantized_t* out) {
-  const hone_term_t* inner = with_number(term, HONE_PRIM_MIN, true, &out->high);
-  if (inner) return with_number(inner, HONE_PRIM_MAX, true, &out->low);
-  inner = with_number(term, HONE_PRIM_MAX, true, &out->low);
-  return inner ? with_number(inner, HONE_PRIM_MIN, true, &out->high) : NULL;
-}
-
-static bool is_byte(double number) {
-  return number >= 0 && number <= UINT8_MAX && number == rint(number);
-}
-
-static bool recognise(const hone_term_t* byte, quantized_t* out) {
-  double scale;
-  *out = (quantized_t){0};
-  if (!is_prim(byte, HONE_PRIM_CAST) || byte->dtype != HONE_U8) return false;
-  const hone_term_t* sum = held(byte->args[0], out);
-  if (!sum || out->low != 0 || !is_byte(out->high)) return false;
-  const hone_term_t* whole = with_number(sum, HONE_PRIM_ADD, true, &out->zero);
-  if (!whole) whole = sum;
-  if (!is_byte(out->zero) || !is_prim(whole, HONE_PRIM_ROUND)) return false;
-  out->x = whole->args[0];
-  if (out->x->dtype != HONE_F32) return false;
-  const hone_term_t* dividend = with_number(out->x, HONE_PRIM_DIV, false, &scale);
-  if (dividend) out->scale = (float)scale;
-  return true;
-}
-
-/* ---- dividing ---- */
-
-typedef struct divisor {
-  float scale, high, low; /* high + low is 1 / scale */
-} divisor_t;
-
-static float quotient(const divisor_t* by, float x) {
-  float small = x * by->low;
-  return fmaf(x, by->high, small);
-}
-
-/* Whether numbers next to `half` times the scale are rounded as their quotient is. Those further
- * away than five units are on the same side of it by either way, as each is wrong by less. */
-static bool agrees_near(const divisor_t* by, double half) {
-  enum { NEAR = 5 };
-  float x = (float)(half * by->scale);
-  for (int i = 0; i < NEAR; i++) x = nextafterf(x, -INFINITY);
-  for (int i = -NEAR; i <= NEAR; i++) {
-    float exact = x / by->scale;
-    if (rintf(exact) != rintf(quotient(by, x))) return false;
-    x = nextafterf(x, INFINITY);
+  if (q->dividend) to.scale.temporary = hone_render_once(r, q->scale).temporary;
+  const number_t* scale = q->dividend ? &to.scale : NULL;
+  hone_renderer_t head = hone_render_open_head(r);
+  to.least = bound_in_head(&head, q->low, given, scale);
+  to.greatest = bound_in_head(&head, q->high, given, scale);
+  if (scale) put_reciprocal(&head, &to);
+  if (given) {
+    to.zero = in_head(&head, HONE_I32);
+    hone_str_appendf(head.out, " = (hone_i32)t%d;\n", zero.temporary);
   }
-  return true;
+  hone_render_close_head(r, &head);
+  return to;
 }
 
-/* Whether what is divided rounds to the same whole number, from the least to the greatest. */
-static bool make_divisor(float scale, double least, double greatest, divisor_t* out) {
-  static const float smallest = 0x1p-60f, largest = 0x1p60f; /* nothing under- or overflows */
-  if (!(scale >= smallest && scale <= largest)) return false;
-  *out = (divisor_t){.scale = scale, .high = (float)(1 / (double)scale)};
-  out->low = (float)(1 / (double)scale - out->high);
-  for (int whole = (int)least; whole < (int)greatest; whole++)
-    if (!agrees_near(out, whole + 0.5)) return false;
+static numbers_t read_numbers(hone_renderer_t* r, const hone_quantized_t* q) {
+  uint64_t scale = q->dividend ? (uint64_t)q->scale->id : 0;
+  uint64_t zero = q->zero ? (uint64_t)q->zero->id : 0;
+  uint64_t key = scale << 36 | zero << 8 | (uint64_t)q->high;
+  numbers_t* known = hone_map_get_u64(r->quantizations, key);
+  if (known) return *known;
+  numbers_t made = write_head(r, q);
+  known = hone_arena_memdup(r->kernel->arena, &made, sizeof made);
+  hone_status_t status = known ? hone_map_put_u64(r->quantizations, key, known) : NULL;
+  if (!known || status) r->kernel->out_of_memory = true;
+  hone_status_free(status);
+  return made;
+}
+
+static bool is_read(const hone_term_t* number) { return number && number->kind == HONE_TERM_LOAD; }
+
+static bool is_unproven(const hone_term_t* number) {
+  return is_read(number) && !number->buffer->is_proven;
+}
+
+/* False: it has to be divided, and rounded as it is written. */
+static bool find_numbers(hone_renderer_t* r, const hone_quantized_t* q, numbers_t* out) {
+  if (is_unproven(q->zero) || (is_unproven(q->scale) && is_read(q->zero))) return false;
+  if (!is_read(q->scale) && !is_read(q->zero))
+    *out = known_numbers(q);
+  else if (is_unproven(q->scale))
+    *out = undivided(q->low - value_of(q->zero, 0), q->high - value_of(q->zero, 0),
+                     literal(value_of(q->zero, 0)));
+  else
+    *out = read_numbers(r, q);
   return true;
 }
 
 /* ---- writing ---- */
 
-static void put_number(hone_renderer_t* r, double number, bool is_vector) {
-  hone_str_appendf(r->out, is_vector ? ", hone_splat_f32v(%af)" : ", %af", number);
+static void put_number(hone_renderer_t* r, number_t number, bool is_vector) {
+  hone_str_append(r->out, is_vector ? ", hone_splat_f32v(" : ", ");
+  if (number.temporary < 0)
+    hone_str_appendf(r->out, "%af", number.value);
+  else
+    hone_str_appendf(r->out, "t%d", number.temporary);
+  if (is_vector) hone_str_append(r->out, ")");
 }
 
 /* The byte as an i32. */
-static hone_operand_t put_whole(hone_renderer_t* r, const quantized_t* q, hone_map_t* done) {
-  divisor_t by;
-  double least = q->low - q->zero, greatest = q->high - q->zero;
-  bool divides = q->scale != 0 && make_divisor(q->scale, least, greatest, &by);
-  double unit = divides ? (double)by.scale : 1;
-  hone_operand_t x = hone_render_term(r, divides ? q->x->args[0] : q->x, done);
+static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, const numbers_t* n,
+                                hone_map_t* done) {
+  hone_operand_t x = hone_render_term(r, n->divides ? q->dividend : q->x, done);
   hone_operand_t to = hone_render_fresh(r, HONE_I32, x.is_vector);
-  const char* v = x.is_vector ? "v" : "";
-  hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", divides ? "quantize" : "between", v,
-                   x.temporary);
-  put_number(r, (float)(least * unit), x.is_vector);
-  put_number(r, (float)(greatest * unit), x.is_vector);
-  if (divides) {
-    put_number(r, by.scale, x.is_vector);
-    put_number(r, by.high, x.is_vector);
-    put_number(r, by.low, x.is_vector);
+  hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", n->divides ? "quantize" : "between",
+                   x.is_vector ? "v" : "", x.temporary);
+  put_number(r, n->least, x.is_vector);
+  put_number(r, n->greatest, x.is_vector);
+  if (n->divides) {
+    put_number(r, n->scale, x.is_vector);
+    put_number(r, n->high, x.is_vector);
+    put_number(r, n->low, x.is_vector);
   }
-  hone_str_appendf(r->out, ") + %d;\n", (int)q->zero);
+  hone_str_append(r->out, ")");
+  if (n->zero.temporary >= 0)
+    hone_str_appendf(r->out, " + t%d", n->zero.temporary);
+  else if (n->zero.value != 0)
+    hone_str_appendf(r->out, " + %d", (int)n->zero.value);
+  hone_str_append(r->out, ";\n");
   return to;
+}
+
+static bool is_prim(const hone_term_t* term, hone_prim_t prim, hone_dtype_t dtype) {
+  return term->kind == HONE_TERM_PRIM && term->prim == prim && term->dtype == dtype;
+}
+
+/* The byte that the term is a cast of, or the term; *out_less: less what is to be subtracted. */
+static const hone_term_t* find_byte(const hone_term_t* term, const hone_term_t** out_less) {
+  *out_less = NULL;
+  if (is_prim(term, HONE_PRIM_SUB, HONE_I32) && is_prim(term->args[0], HONE_PRIM_CAST, HONE_I32)) {
+    *out_less = term->args[1];
+    return term->args[0]->args[0];
+  }
+  bool is_wide = is_prim(term, HONE_PRIM_CAST, HONE_I32) || is_prim(term, HONE_PRIM_CAST, HONE_I16);
+  return is_wide ? term->args[0] : term;
 }
 
 bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
-  quantized_t q;
-  bool is_wide =
-      is_prim(term, HONE_PRIM_CAST) && (term->dtype == HONE_I32 || term->dtype == HONE_I16);
-  if (!recognise(is_wide ? term->args[0] : term, &q)) return false;
-  *out = put_whole(r, &q, done);
+  hone_quantized_t q;
+  numbers_t numbers;
+  const hone_term_t *less, *byte = find_byte(term, &less);
+  if (!hone_quantized_match(byte, &q) || (less && !hone_quantized_is_zero(&q, less)) ||
+      !find_numbers(r, &q, &numbers))
+    return false;
+  if (less) numbers.zero = literal(0);
+  *out = put_whole(r, &q, &numbers, done);
   if (term->dtype == HONE_I32) return true;
   hone_operand_t whole = *out;
   *out = hone_render_fresh(r, term->dtype, whole.is_vector);

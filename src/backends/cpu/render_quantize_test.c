@@ -1,5 +1,6 @@
 /* What is quantized without dividing has the bits of the operations one by one: numbers next to
- * all halves, and those that are none, in vectors and alone, for many scales and zero points. */
+ * all halves, and those that are none, in vectors and alone, for many scales and zero points, which
+ * are written in the kernel or read by it. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,19 +11,27 @@
 #include "base/testing/test.h"
 #include "hone/function.h"
 #include "loop/interpret.h"
+#include "loop/quantized.h"
 #include "loop/text.h"
 
 enum { BYTES = 256, NEAR = 6, EACH = 2 * NEAR + 1, COUNT = 4096, TEXT = 2048 };
 
-static hone_kernel_t* make_kernel(float scale, int zero) {
+static const void* give(void* self, const hone_buffer_t* buffer) { return self; }
+
+static hone_kernel_t* make_kernel(float scale, int zero, bool reads) {
   char text[TEXT], value[TEXT / 4];
+  float numbers[] = {(float)zero, scale};
   hone_kernel_t* kernel;
-  snprintf(value, sizeof value,
-           "max(min(add(round(div(x[i], f32(%.9g))), f32(%d)), f32(255)), f32(0))", (double)scale,
-           zero);
+  if (reads)
+    snprintf(value, sizeof value, "max(min(add(round(div(x[i], n[1])), n[0]), f32(255)), f32(0))");
+  else
+    snprintf(value, sizeof value,
+             "max(min(add(round(div(x[i], f32(%.9g))), f32(%d)), f32(255)), f32(0))", (double)scale,
+             zero);
   snprintf(text, sizeof text,
            "kernel quantize {\n"
-           "  input x: f32[%d] = 0\n  output bytes: u8[%d] = 0\n  output wide: i32[%d] = 1\n"
+           "  input x: f32[%d] = 0\n  input n: f32[2] = 1 constant\n  output bytes: u8[%d] = 0\n  "
+           "output wide: i32[%d] = 1\n"
            "  output alone: u8[%d] = 2\n"
            "  for i.o in %d {\n    for i.i in 8 vector {\n"
            "      bytes[8*i.o + i.i] = cast.u8(VALUE)\n"
@@ -42,6 +51,7 @@ static hone_kernel_t* make_kernel(float scale, int zero) {
   }
   assert_ok(hone_kernel_parse(NULL, hone_str_text(&all), all.size, &kernel));
   hone_str_free(&all);
+  assert_ok(hone_quantized_prove(kernel, give, numbers));
   return kernel;
 }
 
@@ -64,25 +74,28 @@ static void fill(float scale, int zero, float* x) {
   }
 }
 
-static void check(float scale, int zero) {
-  static const int64_t dims[] = {COUNT};
-  static const hone_dtype_t dtypes[] = {HONE_F32, HONE_U8, HONE_I32, HONE_U8};
+static void check(float scale, int zero, bool reads) {
+  static const hone_dtype_t dtypes[] = {HONE_F32, HONE_F32, HONE_U8, HONE_I32, HONE_U8};
   enum { N = sizeof dtypes / sizeof *dtypes };
   hone_tensor_t *got[N], *want[N];
   void* data[N];
   hone_function_t* function;
-  hone_kernel_t* kernel = make_kernel(scale, zero);
+  hone_kernel_t* kernel = make_kernel(scale, zero, reads);
   for (int i = 0; i < N; i++) {
+    const int64_t dims[] = {i == 1 ? 2 : COUNT};
     assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &got[i]));
     assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &want[i]));
     data[i] = hone_tensor_data(want[i]);
   }
+  const float numbers[] = {(float)zero, scale};
   fill(scale, zero, hone_tensor_data(got[0]));
   fill(scale, zero, data[0]);
+  memcpy(hone_tensor_data(got[1]), numbers, sizeof numbers);
+  memcpy(data[1], numbers, sizeof numbers);
   assert_ok(hone_kernel_interpret(kernel, NULL, data));
   assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
   assert_ok(hone_function_run(function, 0, NULL, N, got));
-  for (int i = 1; i < N; i++)
+  for (int i = 2; i < N; i++)
     assert_memory_equal(hone_tensor_data(got[i]), data[i], COUNT * hone_dtype_size(dtypes[i]));
   for (int i = 0; i < N; i++) {
     hone_tensor_release(got[i]);
@@ -98,8 +111,8 @@ static void bytes_are_those_of_division(void** state) {
   static const float scales[] = {0.01f,   0.0740482733f, 0.0427948236f, 1.0f / 3, 0x1.fffffep-5f,
                                  0x1p-7f, 3.7f,          1e-12f,        1e30f,    0x1p-140f};
   static const int zeros[] = {0, 151, 255};
-  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
-    check(scales[i], zeros[i % (sizeof zeros / sizeof *zeros)]);
+  for (size_t i = 0; i < 2 * sizeof scales / sizeof *scales; i++)
+    check(scales[i / 2], zeros[i / 2 % (sizeof zeros / sizeof *zeros)], i % 2);
 }
 
 int main(void) {

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/render_impl.h"
 #include "base/float_convert.h"
+#include "loop/quantized.h"
 
 /* ---- types ---- */
 
@@ -257,20 +258,16 @@ static hone_operand_t render_prim(hone_renderer_t* r, const hone_term_t* term, h
   return rounds ? round_narrow(r, term, to) : to;
 }
 
-/* ---- all ---- */
+/* ---- once ---- */
 
-hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
+static bool find_done(const hone_map_t* done, const hone_term_t* term, hone_operand_t* out) {
   uintptr_t known = (uintptr_t)hone_map_get_u64(done, (uint64_t)term->id);
-  if (known) return (hone_operand_t){(int)((known - 1) >> 1), (known - 1) & 1};
-  hone_operand_t to;
-  if (term->kind == HONE_TERM_CONST)
-    to = render_const(r, term);
-  else if (term->kind == HONE_TERM_INDEX)
-    to = render_index(r, term);
-  else if (term->kind == HONE_TERM_LOAD)
-    to = hone_render_load(r, term->buffer, term->index);
-  else
-    to = render_prim(r, term, done);
+  if (known) *out = (hone_operand_t){(int)((known - 1) >> 1), (known - 1) & 1};
+  return known != 0;
+}
+
+static hone_operand_t note_done(hone_renderer_t* r, hone_map_t* done, const hone_term_t* term,
+                                hone_operand_t to) {
   uintptr_t code = ((uintptr_t)to.temporary << 1 | to.is_vector) + 1;
   hone_status_t status = hone_map_put_u64(done, (uint64_t)term->id, (void*)code);
   if (status) {
@@ -278,4 +275,48 @@ hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hon
     r->kernel->out_of_memory = true;
   }
   return to;
+}
+
+hone_renderer_t hone_render_open_head(const hone_renderer_t* r) {
+  hone_renderer_t head = *r;
+  head.out = r->head;
+  head.depth = 1;
+  head.vector = NULL;
+  return head;
+}
+
+void hone_render_close_head(hone_renderer_t* r, const hone_renderer_t* head) {
+  r->n_temporaries = head->n_temporaries;
+  r->status = head->status;
+}
+
+/* ---- all ---- */
+
+static hone_operand_t compute(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
+  switch (term->kind) {
+    case HONE_TERM_CONST:
+      return render_const(r, term);
+    case HONE_TERM_INDEX:
+      return render_index(r, term);
+    case HONE_TERM_LOAD:
+      return hone_render_load(r, term->buffer, term->index);
+    default:
+      return render_prim(r, term, done);
+  }
+}
+
+hone_operand_t hone_render_once(hone_renderer_t* r, const hone_term_t* term) {
+  hone_operand_t to;
+  if (find_done(r->once, term, &to)) return to;
+  hone_renderer_t head = hone_render_open_head(r);
+  to = compute(&head, term, r->once);
+  hone_render_close_head(r, &head);
+  return note_done(r, r->once, term, to);
+}
+
+hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
+  hone_operand_t to;
+  if (find_done(done, term, &to)) return to;
+  to = hone_term_is_read_once(term) ? hone_render_once(r, term) : compute(r, term, done);
+  return note_done(r, done, term, to);
 }

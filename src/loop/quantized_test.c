@@ -1,0 +1,71 @@
+/* Which quantizations are found, and which numbers that they read may do without dividing. */
+#include "loop/quantized.h"
+
+#include <string.h>
+
+#include "base/testing/test.h"
+#include "loop/text.h"
+
+static const char TEXT[] =
+    "kernel quantize {\n"
+    "  input x: f32[8] = 0\n  input a: f32[2] = 1 constant\n  input b: f32[] = 2 constant\n"
+    "  input c: f32[8] = 3 constant\n  output y: u8[8] = 0\n  output z: u8[8] = 1\n"
+    "  for i in 8 {\n"
+    "    y[i] = cast.u8(min(max(add(round(div(x[i], a[0])), a[1]), f32(0)), f32(255)))\n"
+    "    z[i] = cast.u8(max(min(round(div(c[i], b[])), f32(6)), f32(0)))\n"
+    "  }\n}\n";
+
+static hone_kernel_t* parse(const char* text) {
+  hone_kernel_t* kernel;
+  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  return kernel;
+}
+
+/* The constants of the kernel, by which input they are. */
+typedef struct contents {
+  float a[2], b;
+} contents_t;
+
+static const void* give(void* self, const hone_buffer_t* buffer) {
+  const contents_t* contents = self;
+  return buffer->value == 1 ? contents->a : buffer->value == 2 ? &contents->b : NULL;
+}
+
+static void check(contents_t contents, bool a, bool b) {
+  hone_kernel_t* kernel = parse(TEXT);
+  assert_ok(hone_quantized_prove(kernel, give, &contents));
+  const bool want[] = {false, a, b, false, false, false};
+  for (int i = 0; i < kernel->n_buffers; i++) {
+    if (kernel->buffers[i]->is_proven != want[i])
+      fail_msg("%s is%s proven", kernel->buffers[i]->name, want[i] ? " not" : "");
+  }
+  hone_kernel_destroy(kernel);
+}
+
+static void numbers_are_tried(void** state) {
+  check((contents_t){{0.1f, 3}, 0.25f}, true, true);
+  check((contents_t){{0.1f, 255}, 0}, true, false);           /* no scale */
+  check((contents_t){{1e-30f, 3}, 0x1p-59f}, false, true);    /* too small */
+  check((contents_t){{0.1f, 256}, -0.25f}, false, false);     /* no byte; negative */
+  check((contents_t){{0.1f, 0.5f}, 0x1.8p60f}, false, false); /* between two bytes; too large */
+}
+
+static void parts_are_found(void** state) {
+  hone_kernel_t* kernel = parse(TEXT);
+  const hone_stmt_t* loop = kernel->root->body[0];
+  hone_quantized_t q;
+  assert_true(hone_quantized_match(loop->body[0]->value, &q));
+  assert_true(q.dividend->buffer == kernel->buffers[0] && q.x->args[0] == q.dividend);
+  assert_true(q.scale->buffer == kernel->buffers[1] && q.zero->buffer == kernel->buffers[1]);
+  assert_true(q.low == 0 && q.high == 255);
+  assert_true(hone_quantized_match(loop->body[1]->value, &q));
+  assert_true(q.scale->buffer == kernel->buffers[2] && !q.zero && q.high == 6);
+  assert_false(hone_quantized_match(q.x, &q));
+  hone_kernel_destroy(kernel);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_are_tried),
+                                     cmocka_unit_test(parts_are_found)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
