@@ -33,15 +33,21 @@ static hone_value_t* widen_again(hone_rewriter_t* r, hone_value_t* value,
   return copy ? copy : value;
 }
 
+/* Whether numbers are to be stored as wide as products want them (passes/halves.c). */
+static bool is_for_products(const hone_node_t* reader, const hone_value_t* narrow) {
+  return reader->prim == HONE_PRIM_CONTRACT && hone_dtype_is_float(narrow->type.dtype);
+}
+
 /* Repeats the operand's movement node for this reader, when it has others; and what makes
  * wide numbers of narrow ones, so that the narrow ones are stored. */
-static hone_value_t* private_copy(hone_rewriter_t* r, hone_value_t* value) {
+static hone_value_t* private_copy(hone_rewriter_t* r, hone_value_t* value,
+                                  const hone_node_t* reader) {
   const hone_node_t* node = value ? value->node : NULL;
   if (!node || value->binds || hone_rewrite_used_once(value)) return value;
   const hone_value_t* narrow = hone_fusion_narrow(value);
-  if (narrow) return widen_again(r, value, narrow);
+  if (narrow) return is_for_products(reader, narrow) ? value : widen_again(r, value, narrow);
   if (!hone_fusion_is_view(node)) return value;
-  hone_value_t* inputs[1] = {private_copy(r, node->inputs[0])};
+  hone_value_t* inputs[1] = {private_copy(r, node->inputs[0], reader)};
   hone_value_t* copy = hone_rewrite_copy(r, node, inputs);
   return copy ? copy : value;
 }
@@ -53,7 +59,7 @@ static hone_value_t* unshare(hone_rewriter_t* r, hone_node_t* node) {
   bool changed = false;
   if (node->n_inputs > 64) return NULL;
   for (int i = 0; i < node->n_inputs; i++) {
-    inputs[i] = private_copy(r, node->inputs[i]);
+    inputs[i] = private_copy(r, node->inputs[i], node);
     changed |= inputs[i] != node->inputs[i];
   }
   if (!changed) return NULL;

@@ -49,6 +49,8 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .verify = true,
                                  .fast_math = says(text, "fast-math"),
                                  .widens = says(text, "widens"),
+                                 .widens_f16 = says(text, "halves"),
+                                 .widens_bf16 = says(text, "halves"),
                                  .sums_fours = says(text, "fours"),
                                  .sums_pairs = says(text, "pairs"),
                                  .sums_shorts = says(text, "shorts"),

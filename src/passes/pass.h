@@ -53,6 +53,7 @@ typedef struct hone_pass_options {
   hone_dtype_t precision;        /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
   const hone_mixture_t* mixture; /* which of them; NULL: all */
   bool widens;                   /* products of `precision` are slower than of f32 here */
+  bool widens_f16, widens_bf16;  /* the same for numbers that the model itself has in these types */
   bool sums_fours;               /* the device adds up products of four bytes at once */
   bool sums_shorts; /* products of two numbers of 16 bits take it no longer than of two bytes */
   bool sums_pairs;  /* its fast products of `precision` go in pairs, one operand being weights */

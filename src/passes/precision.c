@@ -41,16 +41,6 @@ static bool weights_fit(hone_value_t* value, hone_dtype_t dtype) {
 
 /* ---- whether it pays ---- */
 
-/* Whether narrow weights are faster even where each of them is widened for its products. */
-static bool waits_for_weights(const hone_node_t* contract) {
-  enum { FEW_USES = 4 };
-  for (int side = 0; side < 2; side++)
-    if (hone_match_constant(hone_operand_origin(contract->inputs[side])) &&
-        hone_operand_uses(contract, side) <= FEW_USES)
-      return true;
-  return false;
-}
-
 /* Whether some sum over weights has whole pairs. */
 static bool goes_in_pairs(const hone_node_t* contract) {
   return (hone_match_constant(hone_operand_origin(contract->inputs[0])) ||
@@ -104,7 +94,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   narrowing_t* self = r->self;
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
   if (!is_f32(node->inputs[0]) || !is_f32(node->inputs[1])) return NULL;
-  if (is_slow(r->context->options, node) && !waits_for_weights(node)) {
+  if (is_slow(r->context->options, node) && !hone_operand_waits_for_weights(node)) {
     self->stayed++;
     return NULL;
   }

@@ -187,6 +187,8 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->sums_pairs = options->precision == HONE_BF16 && properties.has_dot2_bf16;
   options->sums_shorts = properties.has_dot2_i16 && !properties.fast_int8;
   if (!properties.shares_host_memory || properties.max_group_size > 1) return;
+  options->widens_f16 = !properties.fast_f16;
+  options->widens_bf16 = !properties.fast_bf16;
   options->near_cache = properties.cache_bytes[1];
   options->far_cache = properties.cache_bytes[2];
   options->threads = properties.compute_units;

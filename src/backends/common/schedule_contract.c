@@ -205,19 +205,20 @@ static bool is_uneven(const hone_stmt_t* loop, int64_t rows) {
   return rows >= LEAST && loop->extent.k > 2 * rows && rest >= 1 && rest <= FEW;
 }
 
-static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
-                           int64_t rows);
-
-/* The rows as the only round of a loop, where they stand at the top: the parts that a tile
+/* The loop as all of a round of one around it, where it stands at the top: the parts that a tile
  * falls into read one another, and what stands there runs at the same time. */
-static hone_stmt_t* keep_together(hone_recipe_t* r, hone_stmt_t* rows) {
+static hone_stmt_t* keep_together(hone_recipe_t* r, hone_stmt_t* loop) {
   char inner[HONE_LOOP_NAME];
   bool is_whole =
-      rows->parent != r->kernel->root || !hone_loop_name(inner, rows->name, ".i") ||
-      !hone_recipe_did(r, hone_sched_split(r->kernel, rows->name, rows->extent.k, HONE_TAIL_EXACT));
+      loop->parent != r->kernel->root || !hone_dim_is_int(loop->extent) ||
+      !hone_loop_name(inner, loop->name, ".i") ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, loop->extent.k, HONE_TAIL_EXACT));
   hone_stmt_t* found = is_whole ? NULL : hone_kernel_find_loop(r->kernel, inner);
-  return found ? found : rows;
+  return found ? found : loop;
 }
+
+static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* rows_name,
+                           int64_t rows);
 
 /* The rows that tiles of `rows` leave over: a tile of their own, or, where only a run knows
  * how many there are, smaller ones. */
@@ -225,7 +226,7 @@ static void schedule_tail(hone_recipe_t* r, hone_stmt_t* tail, int64_t rows) {
   enum { FEW = 6 };
   char name[HONE_LOOP_NAME];
   int64_t smaller = rows > FEW ? (rows + 1) / 2 : rows - 1;
-  if (hone_dim_is_int(tail->extent)) tail = keep_together(r, tail);
+  tail = keep_together(r, tail);
   if (hone_dim_is_int(tail->extent) || rows < 2 || !hone_loop_name(name, tail->name, ""))
     schedule_tile(r, tail, deepest(tail));
   else
@@ -241,7 +242,7 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
   hone_stmt_t* loop = rows_name ? hone_kernel_find_loop(r->kernel, rows_name) : NULL;
   if (loop && is_uneven(loop, rows) && schedule_evenly(r, loop, rows)) return;
   if (!loop) {
-    schedule_tile(r, NULL, block);
+    schedule_tile(r, NULL, keep_together(r, block));
     return;
   }
   hone_stmt_t* parent = loop->parent;

@@ -10,6 +10,8 @@
 /* MAX_TREE: how often a node may be reached from one below it in its group. Who looks at
  * what a kernel computes goes every way there is; chains of x * f(x) double them. */
 enum { MAX_ROW = 16 << 10, MAX_STACK = 8, MAX_TREE = 10000 };
+/* A node begins a group, and may begin another one when it leaves the one that it joined. */
+enum { MOST_GROUPS = 2 };
 
 typedef enum kind {
   KIND_MAP,      /* elementwise and movement */
@@ -233,6 +235,13 @@ static void merge(hone_fusion_t* f, int from, int into) {
   a->merged = into;
   if (a->first < b->first) b->first = a->first;
   if (a->last > b->last) b->last = a->last;
+}
+
+static void move(hone_fusion_t* f, int node, int group) {
+  hone_fusion_group_t* g = &f->groups[group];
+  f->group_of[node] = group;
+  if (node < g->first) g->first = node;
+  if (node > g->last) g->last = node;
 }
 
 /* ---- forwards ---- */
@@ -615,6 +624,58 @@ static void leave_views_out(hone_fusion_t* f, const search_t* s) {
   }
 }
 
+/* ---- results in another order ---- */
+
+/* The operand of the group that an elementwise node or view is computed from; NULL: of several,
+ * or none. */
+static const hone_value_t* operand_in(const search_t* s, int group, const hone_node_t* node) {
+  const hone_value_t* found = NULL;
+  bool is_map = hone_fusion_is_view(node) || is_shape_keeping(node);
+  for (int i = 0; i < node->n_inputs && is_map; i++) {
+    const hone_value_t* input = node->inputs[i];
+    if (hone_value_is_cheap(input)) continue;
+    if (found || group_of_value(s->f, s->index_of, input) != group) return NULL;
+    found = input;
+  }
+  return found;
+}
+
+/* Lists the nodes from the one at `last` up to what the group stores as well, where one of them
+ * turns it; 0: there is nothing such. */
+static int find_turned(const search_t* s, int group, int last, int room, int* out_path) {
+  const hone_fusion_t* f = s->f;
+  const hone_value_t* value = f->graph->nodes[last]->outputs[0];
+  bool is_turned = false;
+  for (int n = 0; n < room;) {
+    out_path[n++] = s->index_of[value->id];
+    is_turned |= value->node->prim == HONE_PRIM_PERMUTE;
+    value = operand_in(s, group, value->node);
+    if (!value || kind_of(value->node) == KIND_WHOLE) return 0;
+    if (is_read_by(f, value, group, false)) return is_turned ? n : 0;
+    if (s->uses[value->id] != 1) return 0;
+  }
+  return 0;
+}
+
+/* A result that is another one of the group in another order of axes would be computed a second
+ * time, by loops of its own: behind sums it becomes a kernel that reads the other one. */
+static void leave_turned_out(hone_fusion_t* f, const search_t* s) {
+  enum { MOST = 16 };
+  int path[MOST];
+  for (int i = f->graph->n_nodes - 1; i >= 0; i--) {
+    const hone_value_t* value = f->graph->nodes[i]->outputs[0];
+    int group = group_at(f, i);
+    if (group < 0 ||
+        (f->groups[group].kind != KIND_REDUCE && f->groups[group].kind != KIND_CONTRACT) ||
+        !is_read_by(f, value, group, false) || is_read_by(f, value, group, true))
+      continue;
+    int n = find_turned(s, group, i, MOST, path);
+    if (n == 0) continue;
+    int own = start_group(f, f->graph->nodes[path[n - 1]], path[n - 1]);
+    for (int k = 0; k < n; k++) move(f, path[k], own);
+  }
+}
+
 /* ---- what is stored narrow ---- */
 
 hone_value_t* hone_fusion_widened(const hone_node_t* node) {
@@ -642,13 +703,6 @@ static bool may_widen(const hone_fusion_t* f, int group, const hone_node_t* read
   if (hone_fusion_is_view(reader) || reader->prim == HONE_PRIM_PAD) return false;
   if (f->groups[group].kind != KIND_CONTRACT && reader->prim == HONE_PRIM_REDUCE) return true;
   return reader != f->groups[group].anchor && is_shape_keeping(reader);
-}
-
-static void move(hone_fusion_t* f, int node, int group) {
-  hone_fusion_group_t* g = &f->groups[group];
-  f->group_of[node] = group;
-  if (node < g->first) g->first = node;
-  if (node > g->last) g->last = node;
 }
 
 /* Where one group makes wide numbers of narrow ones for another, the other does. */
@@ -719,6 +773,7 @@ static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen,
   join_chains(f, &s);
   widen_in_readers(f, &s);
   leave_views_out(f, &s);
+  leave_turned_out(f, &s);
   number_groups(f);
   return NULL;
 }
@@ -728,7 +783,7 @@ hone_status_t hone_fusion_plan(const hone_graph_t* graph, hone_fusion_t* out_fus
   size_t nodes = (size_t)graph->n_nodes, values = (size_t)graph->n_values;
   const hone_allocator_t* allocator = graph->allocator;
   out_fusion->group_of = hone_alloc(allocator, nodes * sizeof(int));
-  out_fusion->groups = hone_alloc(allocator, nodes * sizeof *out_fusion->groups);
+  out_fusion->groups = hone_alloc(allocator, MOST_GROUPS * nodes * sizeof *out_fusion->groups);
   int* index_of = hone_alloc(allocator, values * sizeof *index_of);
   int* uses = hone_alloc(allocator, values * sizeof *uses);
   int* seen = hone_alloc(allocator, nodes * sizeof *seen);
@@ -747,7 +802,7 @@ void hone_fusion_free(hone_fusion_t* f) {
   if (!f->graph) return;
   size_t nodes = (size_t)f->n_nodes;
   hone_free(f->graph->allocator, f->group_of, nodes * sizeof *f->group_of);
-  hone_free(f->graph->allocator, f->groups, nodes * sizeof *f->groups);
+  hone_free(f->graph->allocator, f->groups, MOST_GROUPS * nodes * sizeof *f->groups);
   *f = (hone_fusion_t){0};
 }
 

@@ -34,6 +34,15 @@ int64_t hone_operand_uses(const hone_node_t* contract, int side) {
   return (int64_t)((double)results * summed / (double)own);
 }
 
+bool hone_operand_waits_for_weights(const hone_node_t* contract) {
+  enum { FEW_USES = 4 };
+  for (int side = 0; side < 2; side++)
+    if (hone_match_constant(hone_operand_origin(contract->inputs[side])) &&
+        hone_operand_uses(contract, side) <= FEW_USES)
+      return true;
+  return false;
+}
+
 /* ---- axes ---- */
 
 hone_operand_axes_t hone_operand_sort_axes(const hone_node_t* contract, int side) {

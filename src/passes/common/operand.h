@@ -14,6 +14,9 @@ hone_value_t* hone_operand_origin(hone_value_t* value);
 bool hone_operand_has_groups(const hone_node_t* contract, int64_t count);
 /* How many products each number of operand `side` takes part in; INT64_MAX: not known. */
 int64_t hone_operand_uses(const hone_node_t* contract, int side);
+/* Whether some operand is weights of so few uses that reading them is what takes the time, even
+ * where each of them is widened for its products. */
+bool hone_operand_waits_for_weights(const hone_node_t* contract);
 
 /* Axes of operand `side`: batch axes, then free ones, then those summed over. */
 typedef struct hone_operand_axes {
