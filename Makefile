@@ -1,7 +1,7 @@
 # The two commands that matter are make demo and make test. Each sets up what
 # it needs by itself: Debian packages, a Python environment, a build.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build setup models conformance explain-share support-matrix random-graphs soak bench bench-import bench-models bench-page peers fuzz coverage clean verify faults
+.PHONY: help demo test check build setup models plan-memory conformance explain-share support-matrix random-graphs soak bench bench-import bench-models bench-page peers fuzz coverage clean verify faults
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ models: build ## every downloaded model against ONNX Runtime
 
 random-graphs: build ## 2000 random graphs (RANDOM_GRAPHS) against ONNX Runtime
 	@scripts/random_graphs
+
+plan-memory: build ## what hone plan says beside what a run takes, for each model on 1 and 2 threads
+	@.venv/bin/python -W ignore tests/models/plan_memory.py
 
 soak: build ## 16 sessions of one engine on 16 threads for a minute (SOAK_SECONDS): right, and no larger
 	@build/release/tests/src_runtime_soak_test --seconds $${SOAK_SECONDS:-60}

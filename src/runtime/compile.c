@@ -230,6 +230,7 @@ static hone_status_t add_source(driver_t* d, const hone_kernel_t* form, double s
   kernel->tactic = hone_arena_strdup(d->program->arena, form->tactic);
   kernel->why = hone_arena_strdup(d->program->arena, form->why);
   kernel->predicted_seconds = seconds;
+  kernel->stack_bytes = hone_kernel_stack_bytes(form);
   if (!source->label || !kernel->name || !kernel->source || !kernel->tactic || !kernel->why)
     return hone_oom();
   HONE_TRY(hone_map_put(&d->sources, text, source));
@@ -512,6 +513,7 @@ static hone_status_t build(driver_t* d) {
   const char **names, **sources;
   HONE_TRY(list_texts(d, &names, &sources));
   HONE_TRY(d->backend->build(d->device, program->n_kernels, names, sources, &program->binary));
+  program->code_bytes = program->binary.size;
   return dump_assembly(d, names, sources);
 }
 

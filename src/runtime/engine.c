@@ -173,6 +173,8 @@ static hone_status_t assemble(hone_engine_t* engine, const void* data, size_t si
       hone_program_create(engine->allocator, engine->backend, engine->device, &engine->program));
   HONE_TRY(hone_program_read(engine->program, parts.program, parts.program_size, parts.weights,
                              parts.weights_size, &engine->graph));
+  engine->program->code_bytes = parts.binary_size;
+  engine->program->file_bytes = size - parts.weights_size;
   HONE_TRY(load_kernels(engine, arena));
   HONE_TRY(hone_program_finish(engine->program));
   engine->runs_here = true;

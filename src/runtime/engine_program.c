@@ -142,6 +142,13 @@ static void io_seconds(transfer_t* t, double* seconds) {
   }
 }
 
+static void io_stack(transfer_t* t, int64_t* bytes) {
+  hone_io_i64(&t->io, bytes);
+  if (*bytes >= 0 && *bytes <= INT32_MAX) return;
+  hone_io_fail(&t->io, "a kernel's stack makes no sense");
+  *bytes = 0;
+}
+
 static void io_kernels(transfer_t* t) {
   hone_program_t* program = t->program;
   hone_io_count(&t->io, &program->n_kernels, 8);
@@ -154,6 +161,7 @@ static void io_kernels(transfer_t* t) {
     hone_io_text(&t->io, &kernel->tactic);
     hone_io_text(&t->io, &kernel->why);
     io_seconds(t, &kernel->predicted_seconds);
+    io_stack(t, &kernel->stack_bytes);
   }
 }
 

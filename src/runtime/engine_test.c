@@ -207,6 +207,7 @@ static void a_loaded_engine_can_be_explained(void** state) {
   hone_engine_t *made, *loaded;
   assert_ok(hone_engine_compile(f->model, NULL, &made));
   made->program->kernels[0].predicted_seconds = 0.25;
+  made->program->kernels[0].stack_bytes = 4096;
   assert_ok(hone_engine_save(made, path));
   assert_ok(hone_engine_load(path, NULL, &loaded));
   const hone_program_t *a = made->program, *b = loaded->program;
@@ -216,6 +217,7 @@ static void a_loaded_engine_can_be_explained(void** state) {
     assert_string_equal(a->kernels[i].tactic, b->kernels[i].tactic);
     assert_string_equal(a->kernels[i].why, b->kernels[i].why);
     assert_float_equal(a->kernels[i].predicted_seconds, b->kernels[i].predicted_seconds, 0);
+    assert_int_equal(a->kernels[i].stack_bytes, b->kernels[i].stack_bytes);
   }
   double bytes = 0;
   for (int r = 0; r < a->n_routines; r++) bytes += compare_routines(a->routines[r], b->routines[r]);
@@ -301,16 +303,16 @@ static void strangers_are_refused_with_the_reason(void** state) {
   assert_ok(hone_file_write(path, "not an engine, but long enough to be one, were it one", 50));
   expect_failure(path, NULL, HONE_INVALID_DATA, "not an engine file");
   bytes_t bytes = read_file(f->path);
-  bytes.data[8] = 6; /* the version */
+  bytes.data[8] = 7; /* the version */
   assert_ok(hone_file_write(path, bytes.data, bytes.size));
-  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 6");
+  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 7");
   enum { HEAD = 64 + 4 * 32, CHECKSUM = 32 };
-  bytes.data[8] = 4;
+  bytes.data[8] = 5;
   memset(bytes.data + CHECKSUM, 0, 8);
   uint64_t checksum = XXH64(bytes.data, HEAD, 0); /* little end first, as this machine has it */
   memcpy(bytes.data + CHECKSUM, &checksum, sizeof checksum);
   assert_ok(hone_file_write(path, bytes.data, bytes.size));
-  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 4");
+  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 5");
   hone_free(NULL, bytes.data, bytes.size + 1);
   const hone_engine_options_t elsewhere = {.device = "ref"};
   expect_failure(f->path, &elsewhere, HONE_UNAVAILABLE, "compiled for 'cpu', not for 'ref'");

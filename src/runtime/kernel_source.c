@@ -46,3 +46,20 @@ const char* hone_kernel_rename(hone_arena_t* arena, const char* text, const char
   hone_str_free(&out);
   return copy;
 }
+
+static int64_t array_bytes(const hone_buffer_t* buffer) {
+  int64_t bytes = (int64_t)hone_dtype_size(buffer->dtype);
+  for (int i = 0; i < buffer->rank; i++)
+    if (!hone_i64_mul(bytes, hone_dim_max_value(buffer->dims[i]), &bytes)) return 0;
+  return bytes;
+}
+
+int64_t hone_kernel_stack_bytes(const hone_kernel_t* kernel) {
+  int64_t sum = 0;
+  for (int i = 0; i < kernel->n_buffers; i++) {
+    const hone_buffer_t* buffer = kernel->buffers[i];
+    if (buffer->space == HONE_SPACE_LOCAL && !hone_i64_add(sum, array_bytes(buffer), &sum))
+      return INT32_MAX;
+  }
+  return sum < INT32_MAX ? sum : INT32_MAX;
+}

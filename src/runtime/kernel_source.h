@@ -17,4 +17,7 @@ HONE_MUST_USE hone_status_t hone_kernel_render(const hone_backend_t* backend,
 /* The text under that name, in the arena; NULL when memory is out. */
 const char* hone_kernel_rename(hone_arena_t* arena, const char* text, const char* name);
 
+/* Bytes of the arrays that a thread has on its stack while it runs a scheduled kernel. */
+int64_t hone_kernel_stack_bytes(const hone_kernel_t* kernel);
+
 #endif

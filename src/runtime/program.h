@@ -146,6 +146,7 @@ typedef struct hone_program_kernel {
   const char* tactic;       /* who scheduled it: a recipe or a tactic; "" nobody */
   const char* why;          /* that one was chosen; "" not said */
   double predicted_seconds; /* of one launch; 0: nobody predicts */
+  int64_t stack_bytes;      /* of a thread's stack that its arrays take */
 } hone_program_kernel_t;
 
 typedef struct hone_weight {
@@ -167,6 +168,8 @@ struct hone_program {
   hone_program_kernel_t* kernels;
   hone_module_t* module; /* NULL without kernels */
   hone_blob_t binary;    /* what it was loaded from; empty when a mapped file holds it */
+  size_t code_bytes;     /* of what it was loaded from */
+  size_t file_bytes;     /* of an engine's file, but for weights; 0: there is none */
   int n_weights, weights_room;
   hone_weight_t* weights;
   int n_errors; /* error words */
@@ -208,10 +211,29 @@ typedef struct hone_program_memory {
   int n_planned, n_in_place; /* values in those blocks; of these: in place of an input */
   size_t heap; /* most at once, beyond the outputs: other values, what interpreted steps work in */
   size_t inputs, outputs;
+  size_t tables; /* what the program is: its file but for weights, code, tables, and the contexts
+                    that a run works in */
+  size_t stacks; /* of all threads that run kernels */
   bool has_late; /* there are values or steps whose size only a run can tell: more is needed */
 } hone_program_memory_t;
 HONE_MUST_USE hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbols,
                                                 hone_program_memory_t* out_memory);
+/* What it takes whatever the sizes, when so many contexts are in use (program_tables.c). */
+size_t hone_program_tables(const hone_program_t* program, size_t contexts);
+/* Arrays on the stacks of all threads that may run its kernels. */
+size_t hone_program_stacks(const hone_program_t* program);
+/* What the sums of hone_program_memory lack. */
+typedef struct hone_program_unknown {
+  int routine, step;
+  int value;        /* that the step makes, of a size that only a run can tell; -1: what the step
+                       itself works in */
+  const char* type; /* of the value, with the sizes that a run finds as symbols; "" not known */
+  int64_t most;     /* bytes; -1: there is no bound */
+} hone_program_unknown_t;
+/* Calls visit for each. */
+HONE_MUST_USE hone_status_t hone_program_visit_unknown(
+    const hone_program_t* program, const int64_t* symbols,
+    void (*visit)(void* self, const hone_program_unknown_t* unknown), void* self);
 /* Where an intermediate value is, for given values of the symbols. */
 typedef struct hone_program_placed {
   int routine, value;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/tensor_impl.h"
+#include "ir/type_text.h"
 #include "runtime/context.h"
 
 /* Plans a routine and calls `use` with the plan while it is there. */
@@ -82,19 +83,26 @@ static hone_status_t add_copies(const hone_routine_t* routine, const hone_step_t
 }
 
 /* What an interpreted step works in, where that is known before it runs. */
+static hone_status_t find_working(const hone_program_t* program, const hone_routine_t* routine,
+                                  const hone_step_t* step, const int64_t* symbols,
+                                  uint64_t* out_bytes, bool* out_known) {
+  size_t size = (size_t)step->n_inputs * sizeof(hone_extents_t);
+  hone_extents_t* inputs = hone_alloc(program->allocator, size);
+  if (!inputs) return hone_oom();
+  *out_known =
+      program->properties.shares_host_memory && input_extents(routine, step, symbols, inputs) &&
+      hone_backend_find("ref")->working_bytes(step->interpreted, step->n_inputs, inputs, out_bytes);
+  hone_free(program->allocator, inputs, size);
+  return NULL;
+}
+
 static hone_status_t list_working(const hone_program_t* program, const hone_routine_t* routine,
                                   int index, const int64_t* symbols, hone_plan_t* plan,
                                   bool* has_late) {
   const hone_step_t* step = &routine->steps[index];
-  const hone_allocator_t* allocator = program->allocator;
-  size_t size = (size_t)step->n_inputs * sizeof(hone_extents_t);
-  hone_extents_t* inputs = hone_alloc(allocator, size);
-  if (!inputs) return hone_oom();
   uint64_t bytes = 0;
-  bool known =
-      program->properties.shares_host_memory && input_extents(routine, step, symbols, inputs) &&
-      hone_backend_find("ref")->working_bytes(step->interpreted, step->n_inputs, inputs, &bytes);
-  hone_free(allocator, inputs, size);
+  bool known;
+  HONE_TRY(find_working(program, routine, step, symbols, &bytes, &known));
   *has_late |= !known;
   if (!known) return NULL;
   add_entry(plan, index, index, (size_t)bytes);
@@ -218,6 +226,15 @@ static size_t contexts_of(const hone_program_t* program, const hone_routine_t* b
   return 1;
 }
 
+/* Contexts that a run uses. */
+static size_t most_contexts(const hone_program_t* program, const int64_t* symbols) {
+  size_t most = 1;
+  for (int r = 1; r < program->n_routines; r++)
+    if (contexts_of(program, program->routines[r], symbols) > 1)
+      most = 1 + (size_t)program->properties.compute_units;
+  return most;
+}
+
 static hone_status_t add_routine(hone_program_t* program, const hone_routine_t* routine,
                                  const int64_t* symbols, hone_program_memory_t* memory) {
   hone_program_memory_t one = {.outputs = memory->outputs};
@@ -243,12 +260,102 @@ hone_status_t hone_program_memory(hone_program_t* program, const int64_t* symbol
     out_memory->weights += weight->tensor->bytes;
     if (weight->is_copy) out_memory->copied += weight->tensor->bytes;
   }
+  out_memory->tables = hone_program_tables(program, most_contexts(program, symbols));
+  out_memory->stacks = program->properties.shares_host_memory ? hone_program_stacks(program) : 0;
   const hone_routine_t* whole = program->routines[0];
   HONE_TRY(add_outputs(whole, symbols, out_memory));
   for (int i = 0; i < program->n_routines; i++)
     HONE_TRY(add_routine(program, program->routines[i], symbols, out_memory));
   return add_values(whole, whole->n_inputs, whole->inputs, symbols, &out_memory->inputs,
                     &out_memory->has_late);
+}
+
+/* ---- what is not known ---- */
+
+typedef struct unknowns {
+  const hone_program_t* program;
+  const hone_routine_t* routine;
+  const int64_t* symbols;
+  hone_dims_t* dims;   /* bounds are worked out in */
+  hone_dim_t* numbers; /* by symbol: its value */
+  void (*visit)(void* self, const hone_program_unknown_t* unknown);
+  void* self;
+} unknowns_t;
+
+/* From the ranges of the sizes that a run finds. */
+static int64_t most_bytes(const unknowns_t* u, const hone_program_value_t* value) {
+  int64_t bytes = (int64_t)hone_dtype_size(value->dtype);
+  int count = hone_dims_symbol_count(u->program->dims);
+  if (value->dtype == HONE_STRING) return -1;
+  for (int i = 0; i < value->rank; i++) {
+    hone_dim_t dim = hone_dim_replace(u->dims, value->dims[i], count, u->numbers, NULL);
+    int64_t most = hone_dim_is_bad(dim) ? INT32_MAX : hone_dim_max_value(dim);
+    if (most >= INT32_MAX || !hone_i64_mul(bytes, most, &bytes)) return -1;
+  }
+  return bytes;
+}
+
+static void tell_value(const unknowns_t* u, int step, int v) {
+  const hone_program_value_t* value = &u->routine->values[v];
+  char text[256] = "";
+  hone_program_unknown_t unknown = {
+      .routine = u->routine->index, .step = step, .value = v, .type = text, .most = -1};
+  if (value->is_known && !value->is_late) return;
+  if (value->place == HONE_PLACE_VIEW) return;
+  if (value->is_known) {
+    const hone_type_t type = {.kind = HONE_TYPE_TENSOR,
+                              .dtype = value->dtype,
+                              .rank = value->rank,
+                              .dims = (hone_dim_t*)(uintptr_t)value->dims};
+    hone_type_print(&type, text, sizeof text);
+    unknown.most = most_bytes(u, value);
+  }
+  u->visit(u->self, &unknown);
+}
+
+static hone_status_t tell_step(const unknowns_t* u, int index) {
+  const hone_step_t* step = &u->routine->steps[index];
+  for (int i = 0; i < step->n_outputs; i++) tell_value(u, index, step->outputs[i]);
+  if (step->kind != HONE_STEP_INTERPRET) return NULL;
+  uint64_t bytes;
+  bool is_known;
+  HONE_TRY(find_working(u->program, u->routine, step, u->symbols, &bytes, &is_known));
+  const hone_program_unknown_t unknown = {
+      .routine = u->routine->index, .step = index, .value = -1, .type = "", .most = -1};
+  if (!is_known) u->visit(u->self, &unknown);
+  return NULL;
+}
+
+/* Sizes that steps find stay symbols. */
+static void set_numbers(unknowns_t* u) {
+  for (int i = 0; i < hone_dims_symbol_count(u->program->dims); i++) {
+    const hone_symbol_t* symbol = hone_dims_symbol(u->program->dims, i);
+    u->numbers[i] = symbol->origin == HONE_SYMBOL_INPUT
+                        ? hone_dim_int(u->symbols[i])
+                        : hone_dim_symbol(u->dims, NULL, symbol->origin, symbol->min, symbol->max);
+  }
+}
+
+hone_status_t hone_program_visit_unknown(const hone_program_t* program, const int64_t* symbols,
+                                         void (*visit)(void* self,
+                                                       const hone_program_unknown_t* unknown),
+                                         void* self) {
+  hone_arena_t* arena;
+  unknowns_t u = {.program = program, .symbols = symbols, .visit = visit, .self = self};
+  HONE_TRY(hone_arena_create(program->allocator, &arena));
+  hone_status_t status = hone_dims_create(arena, &u.dims);
+  if (!status) {
+    u.numbers =
+        hone_arena_array(arena, (size_t)hone_dims_symbol_count(program->dims), sizeof *u.numbers);
+    if (!u.numbers) status = hone_oom();
+  }
+  if (!status) set_numbers(&u);
+  for (int r = 0; r < program->n_routines && !status; r++) {
+    u.routine = program->routines[r];
+    for (int s = 0; s < u.routine->n_steps && !status; s++) status = tell_step(&u, s);
+  }
+  hone_arena_destroy(arena);
+  return status;
 }
 
 /* ---- value by value ---- */

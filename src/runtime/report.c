@@ -92,11 +92,13 @@ static hone_status_t fill_memory(hone_report_t* report) {
                                           .heap = memory.heap,
                                           .inputs = memory.inputs,
                                           .outputs = memory.outputs,
+                                          .tables = memory.tables,
+                                          .stacks = memory.stacks,
                                           .n_values = memory.n_planned,
                                           .n_in_place = memory.n_in_place,
                                           .has_unknown = memory.has_late};
   report->memory.total = memory.weights + memory.copied + memory.planned + memory.heap +
-                         memory.inputs + memory.outputs;
+                         memory.inputs + memory.outputs + memory.tables + memory.stacks;
   return NULL;
 }
 
@@ -137,6 +139,39 @@ static hone_status_t fill_values(hone_report_t* report) {
   if (!report->values) return hone_oom();
   report->n_values = 0;
   return hone_program_visit_values(report->program, report->symbols, add_value, report);
+}
+
+/* ---- what only a run can tell ---- */
+
+static void count_unknown(void* self, const hone_program_unknown_t* unknown) {
+  hone_report_t* report = self;
+  (void)unknown;
+  report->n_unknown++;
+}
+
+static void add_unknown(void* self, const hone_program_unknown_t* unknown) {
+  hone_report_t* report = self;
+  const hone_program_t* program = report->program;
+  const hone_step_t* step = &program->routines[unknown->routine]->steps[unknown->step];
+  report->unknown[report->n_unknown++] = (hone_report_unknown_t){
+      .step = step->name,
+      .origin = step->origin,
+      .value = unknown->value < 0 ? NULL : value_name(program, unknown->routine, unknown->value),
+      .type = hone_arena_strdup(report->arena, unknown->type),
+      .most = unknown->most};
+}
+
+static hone_status_t fill_unknown(hone_report_t* report) {
+  HONE_TRY(hone_program_visit_unknown(report->program, report->symbols, count_unknown, report));
+  report->unknown =
+      hone_arena_array(report->arena, (size_t)report->n_unknown, sizeof *report->unknown);
+  if (!report->unknown) return hone_oom();
+  report->n_unknown = 0;
+  HONE_TRY(hone_program_visit_unknown(report->program, report->symbols, add_unknown, report));
+  for (int i = 0; i < report->n_unknown; i++)
+    if (!report->unknown[i].type) return hone_oom();
+  report->memory.has_unknown |= report->n_unknown > 0;
+  return NULL;
 }
 
 /* ---- steps ---- */
@@ -261,6 +296,7 @@ static hone_status_t fill(hone_report_t* report, const hone_session_parts_t* par
       HONE_TRY(hone_limits_find(parts->allocator, parts->backend, parts->device, &report->limits));
     HONE_TRY(fill_memory(report));
     HONE_TRY(fill_values(report));
+    HONE_TRY(fill_unknown(report));
     HONE_TRY(fill_steps(report));
     HONE_TRY(hone_report_fill_nodes(report, parts));
   }
@@ -314,6 +350,10 @@ bool hone_report_is_compiled(const hone_report_t* report) { return report->progr
 int hone_report_value_count(const hone_report_t* report) { return report->n_values; }
 const hone_report_value_t* hone_report_value(const hone_report_t* report, int index) {
   return index >= 0 && index < report->n_values ? &report->values[index] : NULL;
+}
+int hone_report_unknown_count(const hone_report_t* report) { return report->n_unknown; }
+const hone_report_unknown_t* hone_report_unknown(const hone_report_t* report, int index) {
+  return index >= 0 && index < report->n_unknown ? &report->unknown[index] : NULL;
 }
 int hone_report_step_count(const hone_report_t* report) { return report->n_rows; }
 const hone_report_step_t* hone_report_step(const hone_report_t* report, int index) {

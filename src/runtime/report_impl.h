@@ -27,6 +27,8 @@ struct hone_report {
   hone_report_times_t times;
   int n_values;
   hone_report_value_t* values;
+  int n_unknown;
+  hone_report_unknown_t* unknown;
   int n_rows, rows_room;
   hone_report_row_t** rows;
   hone_map_t by_step; /* a program's step (as a number) to its row */

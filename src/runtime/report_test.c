@@ -71,8 +71,9 @@ static void bytes_add_up(void** state) {
   const fixture_t* f = *state;
   hone_report_t* report = report_of(f);
   const hone_report_memory_t* m = hone_report_memory(report);
-  assert_int_equal(m->total,
-                   m->weights + m->copied + m->planned + m->heap + m->inputs + m->outputs);
+  assert_int_equal(m->total, m->weights + m->copied + m->planned + m->heap + m->inputs +
+                                 m->outputs + m->tables + m->stacks);
+  assert_true(m->tables > sizeof(hone_report_memory_t));
   assert_true(m->inputs >= 2 * 16 * 4 + 16 && m->weights >= 18 * 4 && m->outputs > 0);
   assert_true(m->least <= m->planned && m->planned <= m->unshared);
   hone_report_destroy(report);

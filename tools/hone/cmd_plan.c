@@ -7,7 +7,7 @@
 #include "line.h"
 #include "reporting.h"
 
-enum { MOST_VALUES = 40, BAR = 44, NAME = 27 };
+enum { MOST_VALUES = 40, MOST_UNKNOWN = 8, BAR = 44, NAME = 27 };
 
 /* ---- text ---- */
 
@@ -31,17 +31,42 @@ static hone_status_t print_memory(const hone_report_t* report, hone_str_t* line)
   HONE_TRY(print_amount(line, "heap", m->heap, "most of all else at once"));
   HONE_TRY(print_amount(line, "inputs", m->inputs, ""));
   HONE_TRY(print_amount(line, "outputs", m->outputs, ""));
+  HONE_TRY(print_amount(line, "tables", m->tables, "kernels, and what says how they are run"));
+  HONE_TRY(print_amount(line, "stacks", m->stacks, "arrays of kernels, of all threads"));
   HONE_TRY(print_amount(line, "total", m->total, "at the peak of a run, beside hone itself"));
   hone_print_bytes((double)m->least, unshared);
   hone_str_appendf(line, "  %d of the values are written in place; no plan takes less than %s",
                    m->n_in_place, unshared);
   HONE_TRY(hone_line_flush(line));
-  if (m->has_unknown) {
-    hone_str_append(line,
-                    "  more is needed: by interpreted steps, or for sizes that only a run tells");
-    HONE_TRY(hone_line_flush(line));
-  }
   return NULL;
+}
+
+/* "  boxes: i64[n, 3] (keep_4 (NonMaxSuppression)), at most 2.40 kB". */
+static hone_status_t print_one_unknown(const hone_report_unknown_t* unknown, hone_str_t* line) {
+  char amount[HONE_AMOUNT_SIZE];
+  const char* origin = unknown->origin[0] ? unknown->origin : unknown->step;
+  if (!unknown->value)
+    hone_str_appendf(line, "    what %s works in", origin);
+  else
+    hone_str_appendf(line, "    %s%s%s, of %s", unknown->value, unknown->type[0] ? ": " : "",
+                     unknown->type, origin);
+  if (unknown->most >= 0) {
+    hone_print_bytes((double)unknown->most, amount);
+    hone_str_appendf(line, ", at most %s", amount);
+  }
+  return hone_line_flush(line);
+}
+
+static hone_status_t print_unknown(const hone_report_t* report, bool all, hone_str_t* line) {
+  int count = hone_report_unknown_count(report);
+  int shown = all || count < MOST_UNKNOWN ? count : MOST_UNKNOWN;
+  if (!count) return NULL;
+  hone_str_append(line, "  more is needed; how much, only a run can tell:");
+  HONE_TRY(hone_line_flush(line));
+  for (int i = 0; i < shown; i++) HONE_TRY(print_one_unknown(hone_report_unknown(report, i), line));
+  if (shown == count) return NULL;
+  hone_str_appendf(line, "    … and %d others; --all shows them", count - shown);
+  return hone_line_flush(line);
 }
 
 static int largest_first(const void* a, const void* b) {
@@ -121,8 +146,11 @@ static hone_status_t print_text(const hone_reporting_t* r) {
   hone_str_init(&line, NULL);
   hone_print_subject(r, &line);
   hone_status_t status = hone_line_flush(&line);
+  bool all = hone_cli_has(r->run.cli, "all");
+  if (!status) status = hone_print_guess(r, &line);
   if (!status) status = print_memory(r->report, &line);
-  if (!status) status = print_values(r->report, hone_cli_has(r->run.cli, "all"), &line);
+  if (!status) status = print_unknown(r->report, all, &line);
+  if (!status) status = print_values(r->report, all, &line);
   hone_str_free(&line);
   return status;
 }
@@ -132,6 +160,7 @@ static hone_status_t print_text(const hone_reporting_t* r) {
 static hone_status_t print_json(const hone_reporting_t* r) {
   json_t* root = hone_json_subject(r);
   json_object_set_new(root, "memory", hone_json_memory(r->report));
+  json_object_set_new(root, "unknown", hone_json_unknown(r->report));
   json_object_set_new(root, "values", hone_json_values(r->report));
   return hone_json_print(root);
 }
@@ -143,6 +172,8 @@ static hone_status_t plan(hone_cli_t* cli, hone_reporting_t* r) {
                             "device '%s' takes whole graphs and plans no memory; choose one that "
                             "runs kernels, for example cpu",
                             hone_report_device(r->report)->name);
+  if (hone_cli_has(cli, "shape") || hone_cli_has(cli, "input"))
+    HONE_TRY(hone_reporting_add_inputs(r, false));
   const char* path = hone_cli_text(cli, "out", NULL);
   if (path) HONE_TRY(hone_report_write_page(r, NULL, path));
   return hone_cli_has(cli, "json") ? print_json(r) : print_text(r);
@@ -165,6 +196,8 @@ static const hone_option_t options[] = {
      .help = "also write a page (HTML) with a picture of the plan",
      .complete = HONE_COMPLETE_FILE},
     {.name = "all", .help = "list all values, not only the largest"},
+    HONE_OPTION_INPUT,
+    HONE_OPTION_SHAPE,
     HONE_OPTIONS_COMPILE,
     HONE_OPTION_JSON,
 };
@@ -180,11 +213,12 @@ const hone_command_t hone_command_plan = {
     .description =
         "Says in bytes what a run of a model will take at its peak, what is saved by values that\n"
         "share memory, and when each of them lives. Sizes that are open are those of --dim (of a\n"
-        "range the largest), else the least that is allowed, from 1. Without --device it is\n"
-        "about cpu.",
+        "range the largest), or of the inputs that --shape and --input give, else the least that\n"
+        "is allowed, from 1. Without --device it is about cpu.",
     .examples =
         "  hone plan net.onnx\n"
         "  hone plan net.onnx --dim batch=8 -o plan.html\n"
+        "  hone plan net.hone --shape image=1,3,480,640\n"
         "  hone plan net.hone --json",
     .n_options = sizeof options / sizeof *options,
     .options = options,

@@ -202,6 +202,7 @@ static void put_memory_cards(FILE* file, const hone_report_t* report) {
   put_bytes_card(file, m->unshared, "without reuse");
   put_share_card(file, m->unshared ? 1 - (double)m->planned / (double)m->unshared : 0, "saved");
   put_bytes_card(file, m->heap + m->inputs + m->outputs, "inputs, outputs, other values");
+  put_bytes_card(file, m->tables + m->stacks, "kernels, tables, stacks");
   fputs("</div>\n", file);
 }
 

@@ -55,6 +55,8 @@ json_t* hone_json_memory(const hone_report_t* report) {
   set_bytes(object, "heap", m->heap);
   set_bytes(object, "inputs", m->inputs);
   set_bytes(object, "outputs", m->outputs);
+  set_bytes(object, "tables", m->tables);
+  set_bytes(object, "stacks", m->stacks);
   set_bytes(object, "total", m->total);
   json_object_set_new(object, "has_unknown", json_boolean(m->has_unknown));
   json_object_set_new(object, "values", json_integer(m->n_values));
@@ -69,6 +71,22 @@ json_t* hone_json_memory(const hone_report_t* report) {
   set_number(object, "memory_efficiency", usage.memory_efficiency);
   set_number(object, "memory_fragmentation", usage.fragmentation);
   return object;
+}
+
+json_t* hone_json_unknown(const hone_report_t* report) {
+  json_t* array = json_array();
+  for (int i = 0; i < hone_report_unknown_count(report); i++) {
+    const hone_report_unknown_t* unknown = hone_report_unknown(report, i);
+    json_t* object = json_object();
+    set_text(object, "step", unknown->step);
+    set_text(object, "node", unknown->origin);
+    set_text_or_null(object, "value", unknown->value);
+    set_text_or_null(object, "type", unknown->type);
+    json_object_set_new(object, "most",
+                        unknown->most < 0 ? json_null() : json_integer(unknown->most));
+    json_array_append_new(array, object);
+  }
+  return array;
 }
 
 json_t* hone_json_values(const hone_report_t* report) {

@@ -65,6 +65,7 @@ double hone_report_alive(const hone_report_t* report, int index);
 
 json_t* hone_json_subject(const hone_reporting_t* r);
 json_t* hone_json_memory(const hone_report_t* report);
+json_t* hone_json_unknown(const hone_report_t* report);
 json_t* hone_json_values(const hone_report_t* report);
 json_t* hone_json_device(const hone_report_t* report);
 json_t* hone_json_times(const hone_report_t* report);
