@@ -26,9 +26,9 @@ typedef struct dequantize {
 
 /* Weights as integers times numbers that are the same in blocks. */
 typedef struct weights {
-  hone_tensor_t *counts, *scales;     /* f32, of the operand's shape, owned */
-  int64_t block[HONE_MAX_RANK];       /* of the scale, along each axis of the operand */
-  int64_t block_count[HONE_MAX_RANK]; /* along each axis that is summed over; 1 for the others */
+  hone_tensor_t *counts, *scales; /* f32, of the operand's shape, owned */
+  int64_t block[HONE_MAX_RANK];   /* of the scale, along each axis; 1 where none is summed over */
+  int64_t block_count[HONE_MAX_RANK];
 } weights_t;
 
 static void drop(weights_t* w) {
@@ -118,7 +118,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
 static int64_t find_block(const hone_tensor_t* tensor, int axis) {
   const float* numbers = hone_tensor_data(tensor);
   const int64_t* dims = hone_tensor_dims(tensor);
-  int64_t step = 1, block = dims[axis];
+  int64_t step = 1, block = dims[axis] > 1 ? dims[axis] : 1;
   for (int i = axis + 1; i < hone_tensor_rank(tensor); i++) step *= dims[i];
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++) {
     int64_t at = i / step % dims[axis];
@@ -144,7 +144,10 @@ static bool are_finite(const hone_tensor_t* tensor) {
 static bool find_blocks(const hone_node_t* node, int side, weights_t* w) {
   const int64_t* dims = hone_tensor_dims(w->scales);
   int axis, cut = 0;
-  for (int i = 0; i < hone_tensor_rank(w->scales); i++) w->block[i] = w->block_count[i] = 1;
+  for (int i = 0; i < hone_tensor_rank(w->scales); i++) {
+    w->block[i] = 1;
+    w->block_count[i] = dims[i];
+  }
   for (int i = 0; (axis = summed_axis(node, side, i)) >= 0; i++) {
     w->block[axis] = find_block(w->scales, axis);
     w->block_count[axis] = dims[axis] / w->block[axis];
@@ -189,17 +192,17 @@ static hone_value_t* make_scales(hone_rewriter_t* r, const weights_t* w) {
   const int64_t* dims = hone_tensor_dims(w->scales);
   const float* from = hone_tensor_data(w->scales);
   int rank = hone_tensor_rank(w->scales);
-  int64_t cut[HONE_MAX_RANK], at[HONE_MAX_RANK] = {0};
+  int64_t at[HONE_MAX_RANK] = {0};
   hone_tensor_t* tensor;
-  for (int i = 0; i < rank; i++) cut[i] = dims[i] / w->block[i];
-  hone_status_t status = hone_tensor_create(r->graph->allocator, HONE_F32, rank, cut, &tensor);
+  hone_status_t status =
+      hone_tensor_create(r->graph->allocator, HONE_F32, rank, w->block_count, &tensor);
   if (status) return hone_fail_status(r->b, status);
   float* to = hone_tensor_data(tensor);
   for (int64_t n = 0; n < hone_tensor_count(tensor); n++) {
     int64_t place = 0;
     for (int i = 0; i < rank; i++) place = place * dims[i] + at[i] * w->block[i];
     to[n] = from[place];
-    for (int i = rank - 1; i >= 0 && ++at[i] == cut[i]; i--) at[i] = 0;
+    for (int i = rank - 1; i >= 0 && ++at[i] == w->block_count[i]; i--) at[i] = 0;
   }
   return hone_constant(r->b, tensor);
 }
