@@ -80,6 +80,14 @@ static hone_status_t outline(hone_pass_context_t* context, hone_graph_t* graph,
   return NULL;
 }
 
+/* Elements of a row of scores: blocks of so many rows stay in a core's own cache, and on the
+ * stack of a thread. */
+static int64_t find_longest_row(const hone_pass_options_t* options) {
+  enum { ROWS = 16, USUAL = 2048, MOST = 8192 };
+  int64_t length = (int64_t)(options->near_cache / (ROWS * sizeof(float)));
+  return length < USUAL ? USUAL : length < MOST ? length : MOST;
+}
+
 static hone_status_t fuse_graph(hone_pass_context_t* context, hone_graph_t* graph);
 
 static hone_status_t fuse_regions(hone_pass_context_t* context, hone_graph_t* graph) {
@@ -94,7 +102,7 @@ static hone_status_t fuse_regions(hone_pass_context_t* context, hone_graph_t* gr
 static hone_status_t fuse_graph(hone_pass_context_t* context, hone_graph_t* graph) {
   HONE_TRY(fuse_regions(context, graph));
   hone_fusion_t fusion;
-  HONE_TRY(hone_fusion_plan(graph, &fusion));
+  HONE_TRY(hone_fusion_plan(graph, find_longest_row(context->options), &fusion));
   hone_status_t status = fusion.n_groups ? outline(context, graph, &fusion) : NULL;
   hone_fusion_free(&fusion);
   return status;

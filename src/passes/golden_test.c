@@ -8,9 +8,9 @@
  * "f16" ask for that precision, and allow what it rounds, "widens" is a device
  * whose products of that precision are slow, "fours" one that adds up four bytes at once,
  * "pairs" one whose fast products of narrow numbers go in pairs, "shorts" one that adds up two
- * numbers of 16 bits at once, "caches" one with (small) caches, "items" that items of batches are
- * to be computed one by one.
- * With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are written. */
+ * numbers of 16 bits at once, "caches" one with small caches, "large caches" one with a large
+ * second cache, "items" that items of batches are to be computed one by one. With
+ * HONE_UPDATE_GOLDEN=1 in the environment the wanted files are written. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,9 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .sums_fours = says(text, "fours"),
                                  .sums_pairs = says(text, "pairs"),
                                  .sums_shorts = says(text, "shorts"),
-                                 .near_cache = says(text, "caches") ? 1 << 16 : 0,
+                                 .near_cache = says(text, "large caches") ? 1 << 19
+                                               : says(text, "caches")     ? 1 << 16
+                                                                          : 0,
                                  .far_cache = says(text, "caches") ? 1 << 21 : 0,
                                  .threads = 2,
                                  .by_items = says(text, "items"),

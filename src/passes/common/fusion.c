@@ -438,8 +438,7 @@ typedef struct chain {
   const hone_node_t* scores; /* the first one's contraction */
 } chain_t;
 
-/* MOST_KEYS: elements of a row, some of which must fit a cache. */
-enum { MOST_KEYS = 2048, LEAST_ROWS = 8, MOST_STEPS = 200 };
+enum { LEAST_ROWS = 8, MOST_STEPS = 200 };
 
 static bool is_free(const hone_node_t* contract, int axis, int side) {
   int first = contract->inputs[0]->type.rank - contract->n_axes / 2;
@@ -537,7 +536,7 @@ static bool goes_along_keys(const search_t* s, const chain_t* chain) {
   for (int i = scores->n_batch; i < scores->outputs[0]->type.rank; i++) {
     hone_dim_t extent = scores->outputs[0]->type.dims[i];
     if (is_free(scores, i, 1 - side) && !(hone_dim_is_int(extent) && extent.k < LEAST_ROWS))
-      return hone_dim_max_value(row->type.dims[row->type.rank - 1]) <= MOST_KEYS;
+      return hone_dim_max_value(row->type.dims[row->type.rank - 1]) <= s->f->longest_row;
   }
   return false;
 }
@@ -778,8 +777,10 @@ static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen,
   return NULL;
 }
 
-hone_status_t hone_fusion_plan(const hone_graph_t* graph, hone_fusion_t* out_fusion) {
-  *out_fusion = (hone_fusion_t){.graph = graph, .n_nodes = graph->n_nodes};
+hone_status_t hone_fusion_plan(const hone_graph_t* graph, int64_t longest_row,
+                               hone_fusion_t* out_fusion) {
+  *out_fusion =
+      (hone_fusion_t){.graph = graph, .n_nodes = graph->n_nodes, .longest_row = longest_row};
   size_t nodes = (size_t)graph->n_nodes, values = (size_t)graph->n_values;
   const hone_allocator_t* allocator = graph->allocator;
   out_fusion->group_of = hone_alloc(allocator, nodes * sizeof(int));

@@ -10,12 +10,15 @@ typedef struct hone_fusion {
   const hone_graph_t* graph;
   int n_nodes; /* of the graph when it was planned; outlining changes it */
   int n_groups;
+  int64_t longest_row;
   int* group_of;               /* by node: its group, or -1 */
   hone_fusion_group_t* groups; /* by group */
 } hone_fusion_t;
 
-/* Plans one graph; its regions are left alone. Errors: OUT_OF_MEMORY. */
-HONE_MUST_USE hone_status_t hone_fusion_plan(const hone_graph_t* graph, hone_fusion_t* out_fusion);
+/* Plans one graph; its regions are left alone. Rows of sums that are summed over in turn, as the
+ * scores of attention, may have `longest_row` elements. Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_fusion_plan(const hone_graph_t* graph, int64_t longest_row,
+                                             hone_fusion_t* out_fusion);
 void hone_fusion_free(hone_fusion_t* fusion);
 /* The node that the group is named after. */
 const char* hone_fusion_origin(const hone_fusion_t* fusion, int group);
