@@ -25,7 +25,7 @@
 #define DOT4_OF_ALL(lanes) \
   DOT4("u8", "i8", lanes), DOT4("i8", "i8", lanes), DOT4("u8", "u8", lanes), DOT4("i8", "u8", lanes)
 
-/* Numbers of 16 bits in twos. */
+/* Numbers of 16 bits in twos; fewer lanes than a vector has are part of one. */
 #define DOT2(lanes)                                                                         \
   {                                                                                         \
     "dot2_i16_i16_x" lanes, DOT("dot2_i16_i16_x" lanes, lanes, "2", "i16", "i16", "i32"), { \
@@ -37,7 +37,12 @@ static const hone_intrinsic_t intrinsics[] = {
     DOT4_OF_ALL("4"),
     DOT4_OF_ALL("8"),
     DOT4_OF_ALL("16"),
+    DOT2("2"),
+    DOT2("3"),
     DOT2("4"),
+    DOT2("5"),
+    DOT2("6"),
+    DOT2("7"),
     DOT2("8"),
     DOT2("16"),
     {"dot2_bf16_bf16_x16",

@@ -4,11 +4,16 @@
  *
  * The numbers are widened where they were made, behind all that only moves them (padding,
  * windows); others that read them read the wide ones, so that one of the two is stored. Weights
- * that are used few times stay bytes, since to read them is what takes the time. */
+ * that are used few times stay bytes, since to read them is what takes the time.
+ *
+ * Pairs lie side by side in both operands. Where the channels of an image come last and are odd in
+ * number, as in a picture, pairs go on from one column of a window to the next: columns and
+ * channels are one run, and the weights are laid out as the image is. */
 #include <inttypes.h>
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "passes/common/evaluate.h"
 #include "passes/common/fusion.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
@@ -62,6 +67,68 @@ static bool is_stored_wide(const shorts_t* self, hone_value_t* value) {
 
 /* ---- widening ---- */
 
+/* ---- pairs across columns ---- */
+
+/* The pair of the contraction that names this axis of the data; -1: none. */
+static int pair_of(const hone_node_t* node, int data, int64_t axis) {
+  for (int i = 0; 2 * i < node->n_axes; i++)
+    if (node->axes[2 * i + data] == axis) return i;
+  return -1;
+}
+
+/* Whether an odd number of channels lies innermost in an image, and an even number of columns of
+ * a window directly around it; gives their pairs. */
+static bool find_run(const hone_node_t* node, int data, int* out_columns, int* out_channels) {
+  const hone_node_t* window = hone_match_prim(node->inputs[data], HONE_PRIM_WINDOW);
+  if (!window) return false;
+  int rank = window->inputs[0]->type.rank, last = window->n_axes - 1;
+  const hone_dim_t* dims = node->inputs[data]->type.dims;
+  *out_columns = pair_of(node, data, rank + last);
+  *out_channels = pair_of(node, data, rank - 1);
+  return *out_columns >= 0 && *out_channels >= 0 && window->axes[last] == rank - 2 &&
+         hone_dim_is(window->hi[last], 1) && hone_dim_is_int(dims[rank - 1]) &&
+         dims[rank - 1].k % 2 == 1 && hone_dim_is_int(dims[rank + last]) &&
+         dims[rank + last].k % 2 == 0;
+}
+
+/* `x` with its axes in this order, computed at once, as a view of the last two as one. */
+static hone_value_t* laid_out(hone_rewriter_t* r, hone_value_t* x, const int64_t* order) {
+  hone_tensor_t* made;
+  hone_dim_t shape[HONE_MAX_RANK];
+  hone_value_t* permuted = hone_permute(r->b, x, order);
+  if (!permuted) return NULL;
+  int last = permuted->type.rank - 2;
+  for (int i = 0; i < last; i++) shape[i] = permuted->type.dims[i];
+  shape[last] = hone_d_mul(r->b, permuted->type.dims[last], permuted->type.dims[last + 1]);
+  const hone_value_t* joined = hone_reshape(r->b, permuted, last + 1, shape);
+  if (!joined) return NULL;
+  hone_status_t status = hone_evaluate(r->context, joined, &made);
+  if (status) return hone_fail_status(r->b, status);
+  return hone_reshape(r->b, hone_constant(r->b, made), last + 2, permuted->type.dims);
+}
+
+/* The contraction of `inputs`, with such a run summed up last: axes of the weights that are not
+ * summed over come first, then the others in the order of the sums. NULL: there is no run. */
+static hone_value_t* multiply_runs(hone_rewriter_t* r, const hone_node_t* node, int weights,
+                                   hone_value_t* const* inputs) {
+  int64_t pairs[HONE_MAX_RANK][2], order[HONE_MAX_RANK];
+  int columns, channels, n = 0, n_pairs = node->n_axes / 2, rank = inputs[weights]->type.rank;
+  hone_value_t* operands[2] = {inputs[0], inputs[1]};
+  if (!find_run(node, 1 - weights, &columns, &channels)) return NULL;
+  for (int i = 0; i < rank; i++)
+    if (pair_of(node, weights, i) < 0) order[n++] = i;
+  for (int pass = 0, at = 0; pass < 3; pass++)
+    for (int i = 0; i < n_pairs; i++) {
+      if (pass != (i == channels ? 2 : i == columns ? 1 : 0)) continue;
+      pairs[at][1 - weights] = node->axes[2 * i + 1 - weights];
+      pairs[at++][weights] = n;
+      order[n++] = node->axes[2 * i + weights];
+    }
+  operands[weights] = laid_out(r, inputs[weights], order);
+  return hone_contract(r->b, operands[0], operands[1], n_pairs, (const int64_t(*)[2])pairs, 0,
+                       HONE_I32);
+}
+
 static hone_value_t* multiply(hone_rewriter_t* r, hone_node_t* node) {
   shorts_t* self = r->self;
   int weights = find_weights(node);
@@ -73,7 +140,8 @@ static hone_value_t* multiply(hone_rewriter_t* r, hone_node_t* node) {
   }
   if (inputs[0] == node->inputs[0] && inputs[1] == node->inputs[1]) return NULL;
   if (weights >= 0) hone_pass_did(r->context, node, "multiplies numbers of 16 bits");
-  return hone_rewrite_copy(r, node, inputs);
+  hone_value_t* now = weights >= 0 ? multiply_runs(r, node, weights, inputs) : NULL;
+  return now ? now : hone_rewrite_copy(r, node, inputs);
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {

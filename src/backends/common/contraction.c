@@ -188,9 +188,11 @@ const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
                                              const hone_contraction_t* c) {
   char name[64];
   int group = hone_contraction_group(shape, c);
+  int64_t lanes = hone_known_extent(c->lanes->extent);
   if (group == 1) return NULL;
   snprintf(name, sizeof name, "dot%d_%s_%s_x%d", group, hone_dtype_name(c->a->buffer->dtype),
-           hone_dtype_name(c->b->buffer->dtype), shape->lanes);
+           hone_dtype_name(c->b->buffer->dtype),
+           lanes && lanes < shape->lanes ? (int)lanes : shape->lanes);
   return hone_intrinsic_find(name);
 }
 
@@ -221,9 +223,7 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
     return false;
   find_rows(r->kernel, c);
   c->apart = hone_term_uses(c->a, c->lanes->var);
-  int64_t lanes = hone_known_extent(c->lanes->extent);
-  bool is_part = lanes && lanes < r->shape->lanes; /* of a vector, for which no instruction is */
-  if (!is_part && hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
+  if (hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
     c->group = hone_contraction_group(r->shape, c);
   c->sum_count = 1;
   for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);

@@ -62,7 +62,8 @@ int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contrac
 /* How many products of the operands' types one instruction adds up; 1: there is none that adds
  * up several. */
 int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction_t* c);
-/* The intrinsic for such groups; NULL: there is none. */
+/* The intrinsic for such groups, of all lanes or of fewer than a vector has; NULL: there is
+ * none. */
 const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
                                              const hone_contraction_t* c);
 /* Whether it can, with that sum innermost. */

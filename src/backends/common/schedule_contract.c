@@ -501,8 +501,9 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   /* A single lane is no vector, so it does not go with others. */
   if (extent > lanes && extent % lanes == 1 && tile.vectors > extent / lanes)
     tile.vectors = (int)(extent / lanes);
+  bool fills_vectors = c->group > 1 && extent > lanes; /* parts of them are left over */
   bool is_block =
-      c->group > 1 ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
+      fills_vectors ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
   if (!hone_loop_name(tail, c->lanes->name, ".t") ||
       !hone_loop_name(cuts->lanes, c->lanes->name, ""))
     return;
@@ -731,7 +732,8 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
                           .sum_count = f->sums,
                           .group = f->group};
   const hone_recipe_t r = {.shape = shape};
-  double scalar = f->group > 1 ? (double)(lanes.extent.k % shape->lanes * row.extent.k) : 0;
+  bool has_rest = f->group > 1 && lanes.extent.k > shape->lanes;
+  double scalar = has_rest ? (double)(lanes.extent.k % shape->lanes * row.extent.k) : 0;
   return (hone_contraction_cost(&r, &c, (hone_tile_t){rows, vectors}) + scalar) * f->others *
          f->sums / f->group;
 }

@@ -232,6 +232,15 @@ static void shorts_are_multiplied_in_twos(void** state) {
   expect_groups("matmul_shorts", "dot2_i16_i16");
 }
 
+/* Fewer lanes than a vector has are part of one. */
+static void few_lanes_are_multiplied_in_twos(void** state) {
+  static const hone_cpu_choice_t by_itself = {0};
+  (void)state;
+  char* text = built_as(&by_itself, hone_test_kernel("few_shorts"), 1);
+  assert_non_null(strstr(text, "as dot2_i16_i16_x3"));
+  free_text(text);
+}
+
 /* Of a product, a tile costs less than one sum after the other, and more threads
  * less than one. */
 static void cost_knows_what_is_better(void** state) {
@@ -283,6 +292,7 @@ int main(void) {
       cmocka_unit_test(products_are_tiled_and_maps_are_rows),
       cmocka_unit_test(bytes_are_multiplied_in_fours),
       cmocka_unit_test(shorts_are_multiplied_in_twos),
+      cmocka_unit_test(few_lanes_are_multiplied_in_twos),
       cmocka_unit_test(cost_knows_what_is_better),
       cmocka_unit_test(threads_are_woken_for_work_that_lasts),
   };

@@ -36,6 +36,22 @@ static void put_text(hone_renderer_t* r, const char* text, hone_operand_t sums,
   }
 }
 
+/* Whether the loop has a round for each lane of a vector, or fewer, and the others' operands are
+ * there: weights that are laid out for whole vectors. */
+static bool fits_vector(const hone_renderer_t* r, const hone_stmt_t* loop) {
+  const hone_term_t* product = innermost(loop)->value;
+  if (hone_dim_is(loop->extent, r->lanes)) return true;
+  for (int i = 0; i < product->n_args && hone_dim_max_value(loop->extent) < r->lanes; i++) {
+    const hone_term_t* load = product->args[i];
+    while (load->kind == HONE_TERM_PRIM) load = load->args[0];
+    int lane = load->kind == HONE_TERM_LOAD ? load->buffer->rank - 2 : -1;
+    if (lane >= 0 && hone_dim_same(load->index[lane], loop->var) &&
+        hone_dim_is(load->buffer->dims[lane], r->lanes))
+      return true;
+  }
+  return false;
+}
+
 /* Finds the operands; false when it cannot be written. */
 static bool check(hone_renderer_t* r, const hone_stmt_t* loop, const hone_intrinsic_text_t* text,
                   hone_operand_range_t* out_operands) {
@@ -45,7 +61,7 @@ static bool check(hone_renderer_t* r, const hone_stmt_t* loop, const hone_intrin
   if (r->status) return false;
   if (!matches) hone_render_refuse(r, "has a loop that is not its intrinsic");
   if (!hone_target_has(r->target, text->feature)) refuse(r, loop, text->feature);
-  if (!hone_dim_is(loop->extent, r->lanes)) refuse(r, loop, "vectors of another size");
+  if (!fits_vector(r, loop)) refuse(r, loop, "vectors of another size");
   return !r->status;
 }
 

@@ -27,6 +27,7 @@ typedef struct row {
   int lanes, group;
   hone_dtype_t a, b, c;
   const char *target, *other; /* one that has it, and one that has not */
+  int part;                   /* rounds of the loop, where they are fewer than lanes */
 } row_t;
 
 static const row_t rows[] = {
@@ -50,6 +51,14 @@ static const row_t rows[] = {
     {"dot2_i16_i16_x8", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3+vnni", "aarch64"},
     {"dot2_i16_i16_x8", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64"},
     {"dot2_i16_i16_x4", 4, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64", "aarch64"},
+    {"dot4_u8_i8_x4", 8, 4, HONE_U8, HONE_I8, HONE_I32, "x86-64-v3", "aarch64", 4},
+    {"dot2_i16_i16_x2", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64", 2},
+    {"dot2_i16_i16_x3", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64", 3},
+    {"dot2_i16_i16_x3", 4, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64", "aarch64", 3},
+    {"dot2_i16_i16_x4", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64", 4},
+    {"dot2_i16_i16_x5", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64", 5},
+    {"dot2_i16_i16_x6", 16, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v4", "aarch64", 6},
+    {"dot2_i16_i16_x7", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64", 7},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
      "x86-64-v4+vnni"},
     {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
@@ -60,9 +69,12 @@ static const row_t rows[] = {
      "aarch64-dotprod"},
 };
 
-/* out[i] = the sums over STEPS groups of row i, for each lane. */
-static hone_kernel_t* make_kernel(const row_t* row) {
+static int rounds_of(const row_t* row) { return row->part ? row->part : row->lanes; }
+
+/* out[i] = the sums over STEPS groups of row i, for each lane; b has `room` lanes. */
+static hone_kernel_t* make_kernel_of(const row_t* row, int room) {
   char text[TEXT];
+  int rounds = rounds_of(row);
   const char *a = hone_dtype_name(row->a), *b = hone_dtype_name(row->b);
   const char* c = hone_dtype_name(row->c);
   int n = snprintf(
@@ -73,13 +85,15 @@ static hone_kernel_t* make_kernel(const row_t* row) {
       "      for lane in %d as %s { for k in %d reduction {\n"
       "        acc[lane] += mul(cast.%s(a[i, s, k]), cast.%s(b[s, lane, k]))\n      } }\n    }\n"
       "    for y in %d vector { out[i, y] = acc[y] }\n  }\n}\n",
-      a, ROWS, STEPS, row->group, b, STEPS, row->lanes, row->group, c, ROWS, row->lanes, c,
-      row->lanes, ROWS, row->lanes, c, STEPS, row->lanes, row->name, row->group, c, c, row->lanes);
+      a, ROWS, STEPS, row->group, b, STEPS, room, row->group, c, ROWS, rounds, c, rounds, ROWS,
+      rounds, c, STEPS, rounds, row->name, row->group, c, c, rounds);
   assert_true(n > 0 && n < TEXT);
   hone_kernel_t* kernel;
   assert_ok(hone_kernel_parse(NULL, text, (size_t)n, &kernel));
   return kernel;
 }
+
+static hone_kernel_t* make_kernel(const row_t* row) { return make_kernel_of(row, row->lanes); }
 
 typedef struct data {
   hone_tensor_t* tensors[3];
@@ -103,7 +117,7 @@ static void fill(hone_tensor_t* tensor) {
 static data_t make_data(const row_t* row, hone_kernel_t* kernel) {
   data_t data;
   const int64_t a[] = {ROWS, STEPS, row->group}, b[] = {STEPS, row->lanes, row->group};
-  const int64_t out[] = {ROWS, row->lanes};
+  const int64_t out[] = {ROWS, rounds_of(row)};
   assert_ok(hone_tensor_create(NULL, row->a, 3, a, &data.tensors[0]));
   assert_ok(hone_tensor_create(NULL, row->b, 3, b, &data.tensors[1]));
   assert_ok(hone_tensor_create(NULL, row->c, 2, out, &data.tensors[2]));
@@ -116,7 +130,7 @@ static data_t make_data(const row_t* row, hone_kernel_t* kernel) {
 }
 
 static void check(const row_t* row, const data_t* data, const void* got) {
-  int count = ROWS * row->lanes;
+  int count = ROWS * rounds_of(row);
   if (row->c == HONE_I32) {
     assert_memory_equal(got, data->want, (size_t)count * 4);
     return;
@@ -292,6 +306,25 @@ static void targets_without_the_instruction_refuse(void** state) {
   }
 }
 
+/* The lanes of no round read what is behind the last one's operand. */
+static void parts_of_vectors_need_room(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    hone_target_t target;
+    hone_str_t text;
+    if (!rows[i].part) continue;
+    hone_kernel_t* kernel = make_kernel_of(&rows[i], rows[i].part);
+    assert_ok(hone_target_parse(rows[i].target, &target));
+    hone_str_init(&text, NULL);
+    hone_status_t status = hone_cpu_render(kernel, "dots", rows[i].lanes, &target, &text);
+    assert_int_equal(hone_status_code(status), HONE_UNSUPPORTED);
+    assert_non_null(strstr(hone_status_message(status), "vectors of another size"));
+    hone_status_free(status);
+    hone_str_free(&text);
+    hone_kernel_destroy(kernel);
+  }
+}
+
 static void every_intrinsic_is_tried(void** state) {
   (void)state;
   for (int i = 0; hone_intrinsic_at(i); i++) {
@@ -308,6 +341,7 @@ int main(void) {
       cmocka_unit_test(intrinsics_of_aarch64_are_right),
       cmocka_unit_test(intrinsics_of_lower_levels_are_right),
       cmocka_unit_test(targets_without_the_instruction_refuse),
+      cmocka_unit_test(parts_of_vectors_need_room),
       cmocka_unit_test(every_intrinsic_is_tried),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

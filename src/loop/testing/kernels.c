@@ -63,6 +63,23 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {0}},
+    {"few_shorts",
+     "kernel few_shorts {\n"
+     "  input a: i16[12, 10] = 0\n"
+     "  input b: i16[10, 3] = 1 constant\n"
+     "  output out: i32[12, 3] = 0\n"
+     "  local acc: i32[]\n"
+     "  for i in 12 {\n"
+     "    for j in 3 {\n"
+     "      acc[] = i32(0)\n"
+     "      for k in 10 reduction {\n"
+     "        acc[] += mul(cast.i32(a[i, k]), cast.i32(b[k, j]))\n"
+     "      }\n"
+     "      out[i, j] = acc[]\n"
+     "    }\n"
+     "  }\n"
+     "}\n",
+     {0}},
     {"matmul_sizes",
      "kernel matmul_sizes {\n"
      "  size m 1..100\n"

@@ -1,5 +1,6 @@
 /* A contraction names the axes of its operands, so permutes of them vanish in
  * it, and axes that say nothing (extents of 1, repeated batches) can go. */
+#include "base/memory.h"
 #include "passes/common/match.h"
 #include "passes/common/movement.h"
 
@@ -170,6 +171,83 @@ static hone_value_t* absorb_ones(hone_rewriter_t* r, hone_node_t* node, int side
   return hone_reshape(r->b, put_together(r, &c), out->rank, out->dims);
 }
 
+/* ---- permuted axes that became one ---- */
+
+/* For each axis of a reshape's result the first of those of its operand that it is made of, and
+ * the end behind the last one. False where some are cut up. */
+static bool find_parts(const hone_node_t* reshape, int first[HONE_MAX_RANK + 1]) {
+  const hone_type_t *from = &reshape->inputs[0]->type, *to = &reshape->outputs[0]->type;
+  int at = 0;
+  for (int i = 0; i < to->rank; i++) {
+    first[i] = at;
+    if (at == from->rank) return false;
+    bool is_same = hone_dim_same(from->dims[at], to->dims[i]);
+    int64_t product = 1;
+    if (!is_same && !hone_dim_is_int(to->dims[i])) return false;
+    for (; !is_same && at < from->rank && product < to->dims[i].k; at++)
+      if (!hone_dim_is_int(from->dims[at]) || !hone_i64_mul(product, from->dims[at].k, &product))
+        return false;
+    if (!is_same && product != to->dims[i].k) return false;
+    at += is_same;
+  }
+  first[to->rank] = at;
+  return at == from->rank;
+}
+
+/* The only axis that is made of several, which is summed over: its pair; -1: there are others. */
+static int find_split_pair(const hone_node_t* node, int side, const int* first) {
+  int found = -1;
+  for (int i = 0; i < node->inputs[side]->type.rank; i++) {
+    if (first[i + 1] - first[i] == 1) continue;
+    int pair = -1;
+    for (int k = node->n_batch; 2 * k < node->n_axes; k++)
+      if (node->axes[2 * k + side] == i) pair = k;
+    if (pair < 0 || found >= 0) return -1;
+    found = pair;
+  }
+  return found;
+}
+
+/* The other operand with axis `axis` cut up as `dims` say. */
+static hone_value_t* cut_axis(hone_rewriter_t* r, hone_value_t* x, int64_t axis, int count,
+                              const hone_dim_t* dims) {
+  hone_dim_t shape[2 * HONE_MAX_RANK];
+  int n = 0;
+  for (int i = 0; i < x->type.rank; i++) {
+    if (i != axis) shape[n++] = x->type.dims[i];
+    for (int k = 0; i == axis && k < count; k++) shape[n++] = dims[k];
+  }
+  return hone_reshape(r->b, x, n, shape);
+}
+
+/* A sum over heads and what each of them has, which bytes of attention were put together for: a
+ * pair of axes for each, so that the permute that brought them together can go. Sums of floats
+ * keep their one loop. */
+static hone_value_t* split_sum(hone_rewriter_t* r, hone_node_t* node, int side) {
+  hone_node_t* reshape = hone_match_prim(node->inputs[side], HONE_PRIM_RESHAPE);
+  int first[HONE_MAX_RANK + 1], pair;
+  if (node->dtype != HONE_I32 || !reshape || !hone_move_permute_of(reshape->inputs[0]) ||
+      !hone_match_constant(node->inputs[1 - side]) || !find_parts(reshape, first) ||
+      (pair = find_split_pair(node, side, first)) < 0)
+    return NULL;
+  contraction_t old = take_apart(node), now = old;
+  int64_t axis = old.axes[2 * pair + side], other = old.axes[2 * pair + 1 - side];
+  int more = first[axis + 1] - first[axis] - 1;
+  const hone_type_t* type = &reshape->inputs[0]->type;
+  if (old.operands[1 - side]->type.rank + more > HONE_MAX_RANK) return NULL;
+  now.operands[side] = reshape->inputs[0];
+  now.operands[1 - side] =
+      cut_axis(r, old.operands[1 - side], other, more + 1, type->dims + first[axis]);
+  now.n_pairs = 0;
+  for (int i = 0; i < old.n_pairs; i++)
+    for (int part = 0; part <= (i == pair ? more : 0); part++) {
+      int64_t theirs = old.axes[2 * i + 1 - side];
+      now.axes[2 * now.n_pairs + side] = first[old.axes[2 * i + side]] + part;
+      now.axes[2 * now.n_pairs++ + 1 - side] = theirs + (theirs > other ? more : part);
+    }
+  return put_together(r, &now);
+}
+
 hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node) {
   if (node->prim != HONE_PRIM_CONTRACT) return NULL;
   hone_value_t* x = NULL;
@@ -177,6 +255,7 @@ hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node) {
     x = absorb_permute(r, node, side);
     if (!x) x = absorb_ones(r, node, side);
     if (!x) x = unbatch(r, node, side);
+    if (!x) x = split_sum(r, node, side);
   }
   return x ? x : drop_ones(r, node);
 }
