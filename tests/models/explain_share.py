@@ -39,8 +39,8 @@ def explain(command, runs):
     return json.loads(done.stdout)
 
 
-def explain_model(row, device):
-    feeds = inputs.make(row, compare.reference_session(row.file))
+def explain_model(row, peer, device):
+    feeds = inputs.make(row, peer)
     command = [against_ref.COMMAND, "explain", row.file, "--device", device, "--json"]
     with tempfile.TemporaryDirectory() as folder:
         for i, (name, value) in enumerate(feeds.items()):
@@ -54,8 +54,13 @@ def explain_model(row, device):
 def entry_of(row, device):
     """The model's entry of the results."""
     try:
-        report = explain_model(row, device)
-    except Exception as error:  # noqa: BLE001 - a model that nothing loads has no times
+        peer = compare.reference_session(row.file)
+    except Exception:  # noqa: BLE001 - whatever it says, it does not load
+        why = against_ref.refused(row, device)["error"]
+        return {"set": row.set, "error": f"refused, as by ONNX Runtime: {why}"}
+    try:
+        report = explain_model(row, peer, device)
+    except Exception as error:  # noqa: BLE001 - reported per model
         return {"set": row.set, "error": " ".join(str(error).split())[:300]}
     times = report["times"]
     return {"set": row.set, "run_us": round(times["median_ms"] * 1e3, 1),
