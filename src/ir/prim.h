@@ -221,6 +221,7 @@ enum {
   HONE_FLAG_EXCLUSIVE = 1 << 3,  /* scan */
   HONE_FLAG_DESCENDING = 1 << 4, /* sort */
   HONE_FLAG_UNSEEDED = 1 << 5,   /* random */
+  HONE_FLAG_STAYS = 1 << 6,      /* cast: kernels compute it, also of constants */
 };
 
 typedef struct hone_prim_info {

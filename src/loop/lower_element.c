@@ -73,8 +73,8 @@ const hone_term_t* hone_lower_map(hone_lowering_t* l, const hone_value_t* value,
     args[i] = hone_lower_element(l, node->inputs[i], at);
     if (!args[i]) return NULL;
   }
-  return hone_term_prim(l->kernel, node->prim, value->type.dtype, node->flags, node->n_inputs,
-                        args);
+  return hone_term_prim(l->kernel, node->prim, value->type.dtype, node->flags & ~HONE_FLAG_STAYS,
+                        node->n_inputs, args);
 }
 
 /* ---- movement ---- */

@@ -1,14 +1,13 @@
 /* Quantized weights of products in floats, as language models have them, stay integers: a sum
  * over few rows takes as long as its weights take to come, and these are a quarter of the bytes.
- * The scale is multiplied with the sum, of each block where blocks of a sum have their own:
+ * A scale for each result is multiplied with the sum; where blocks of a sum have their own, kernels
+ * multiply it with the integers as they read them:
  *
  *   contract(x, (q - z) s)   becomes   s contract(x, q - z), or
- *   reduce_add(s contract(x as [blocks, …], q - z as [blocks, …]))
+ *   contract(x as [blocks, …], (q - z as [blocks, …]) s)
  *
- * Differences q - z are computed here, and kept in 8 bits where they fit, else in 16. To widen them
- * costs next to nothing beside the products; blocks do cost, so that where there are many rows
- * their weights become floats (pass fold), as do those of convolutions, for which there are faster
- * ways in floats (pass winograd). */
+ * Differences q - z are computed here, and kept in 8 bits where they fit, else in 16. Weights of
+ * convolutions become floats (pass fold), for which there are faster ways (pass winograd). */
 #include <inttypes.h>
 #include <math.h>
 
@@ -229,30 +228,47 @@ static hone_value_t* cut_axis(hone_builder_t* b, hone_value_t* x, int axis, int6
   return hone_reshape(b, x, rank + 1, shape);
 }
 
-/* The pair of axes that is cut becomes a batch of the blocks and a sum inside each. */
+/* `x`, of the axes that the operand has, with those that are summed over in front of the free ones,
+ * so that products whose lanes are free axes read consecutive numbers. */
+static hone_value_t* put_free_axes_last(hone_rewriter_t* r, hone_value_t* x,
+                                        const hone_operand_axes_t* s) {
+  int64_t order[HONE_MAX_RANK];
+  int n = 0, summed = s->n_batch + s->n_free;
+  for (int i = 0; i < s->n_batch; i++) order[n++] = s->axes[i];
+  for (int i = 0; i < s->n_summed; i++) order[n++] = s->axes[summed + i];
+  for (int i = 0; i < s->n_free; i++) order[n++] = s->axes[s->n_batch + i];
+  return hone_permute(r->b, x, order);
+}
+
+/* The weights as a kernel scales them: integers, and a scale for each block of them. */
+static hone_value_t* scale_blocks(hone_rewriter_t* r, hone_value_t* counts, hone_value_t* scales) {
+  if (!counts || !scales) return NULL;
+  hone_value_t* wide = hone_cast_flags(r->b, counts, HONE_F32, HONE_FLAG_STAYS);
+  return hone_mul(r->b, wide, hone_expand(r->b, scales, hone_rank(counts), counts->type.dims));
+}
+
+/* The pair of axes that is cut becomes two: the blocks, and what is in them. */
 static hone_value_t* multiply_blocks(hone_rewriter_t* r, const hone_node_t* node, int side,
                                      int pair, const weights_t* w, hone_value_t* counts,
                                      hone_value_t* scales) {
-  const int64_t* cut = node->axes + 2 * pair;
-  int64_t pairs[HONE_MAX_RANK + 1][2], count = w->block_count[cut[side]],
-                                       block = w->block[cut[side]];
-  int n = 0, n_pairs = node->n_axes / 2;
-  hone_value_t* inputs[2] = {node->inputs[0], node->inputs[1]};
-  inputs[side] = counts;
-  for (int i = 0; i < 2; i++) inputs[i] = cut_axis(r->b, inputs[i], (int)cut[i], count, block);
-  for (int p = 0; p < n_pairs; p++) {
-    const int64_t* axes = node->axes + 2 * p;
-    if (p == node->n_batch) pairs[n][0] = cut[0], pairs[n++][1] = cut[1];
-    for (int i = 0; i < 2; i++) pairs[n][i] = axes[i] + (axes[i] >= cut[i]);
-    n++;
+  hone_operand_axes_t axes = hone_operand_sort_axes(node, side);
+  const int64_t* old = node->axes + (ptrdiff_t)2 * pair;
+  const int cut = (int)old[side], other = (int)old[1 - side], at = pair;
+  int64_t pairs[HONE_MAX_RANK + 1][2], count = w->block_count[cut], block = w->block[cut];
+  int n = 0;
+  hone_value_t* inputs[2];
+  inputs[1 - side] = cut_axis(r->b, node->inputs[1 - side], other, count, block);
+  counts = cut_axis(r->b, put_free_axes_last(r, counts, &axes), at, count, block);
+  scales = cut_axis(r->b, put_free_axes_last(r, scales, &axes), at, count, 1);
+  inputs[side] = scale_blocks(r, counts, scales);
+  for (int p = 0; 2 * p < node->n_axes; p++) {
+    int64_t its = node->axes[2 * p + 1 - side];
+    if (p == pair) pairs[n][side] = at, pairs[n++][1 - side] = other;
+    pairs[n][side] = n;
+    pairs[n++][1 - side] = its + (its >= other);
   }
-  hone_value_t* sums =
-      hone_contract(r->b, inputs[0], inputs[1], n, pairs, node->n_batch + 1, node->dtype);
-  if (!sums) return NULL;
-  scales = cut_axis(r->b, scales, (int)cut[side], count, 1);
-  hone_value_t* scaled = hone_mul(r->b, sums, hone_operand_lay_out(r->b, sums->node, side, scales));
-  const int64_t blocks = node->n_batch;
-  return hone_reduce(r->b, HONE_COMBINE_ADD, scaled, 1, &blocks, false);
+  if (!inputs[0] || !inputs[1]) return NULL;
+  return hone_contract(r->b, inputs[0], inputs[1], n, pairs, node->n_batch, node->dtype);
 }
 
 static hone_value_t* multiply(hone_rewriter_t* r, const hone_node_t* node, int side, weights_t* w) {
@@ -261,11 +277,10 @@ static hone_value_t* multiply(hone_rewriter_t* r, const hone_node_t* node, int s
   int axis, pair = -1;
   for (int i = 0; (axis = summed_axis(node, side, i)) >= 0; i++)
     if (w->block_count[axis] > 1) pair = node->n_batch + i;
-  enum { FEW_USES = 4 };
   bool has_room = hone_rank(node->inputs[0]) < HONE_MAX_RANK &&
                   hone_rank(node->inputs[1]) < HONE_MAX_RANK &&
                   hone_rank(node->outputs[0]) < HONE_MAX_RANK;
-  if (pair >= 0 && (!has_room || hone_operand_uses(node, side) > FEW_USES)) return NULL;
+  if (pair >= 0 && !has_room) return NULL;
   hone_value_t* counts = make_counts(r, w, dtype);
   hone_value_t* scales = make_scales(r, w);
   return pair < 0 ? multiply_whole(r, node, side, counts, scales)
@@ -289,6 +304,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   dequantize_t self = {0};
+  if (context->options->precision != HONE_UNKNOWN) return NULL; /* which stores them narrow */
   HONE_TRY(hone_rewrite_once(context, graph, rule, &self));
   if (context->count)
     hone_pass_note(context, "%" PRId64 " products with weights of integers, %.1f kB",
@@ -299,7 +315,7 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
 extern const hone_pass_t hone_pass_dequantize;
 const hone_pass_t hone_pass_dequantize = {
     .name = "dequantize",
-    .summary = "quantized weights of products in floats stay integers, scales go behind the sums",
+    .summary = "quantized weights of products in floats stay integers, which kernels scale",
     .phases = {HONE_PHASE_QUANT + 20},
     .run = run,
 };

@@ -54,6 +54,7 @@ static bool static_dims(int count, const hone_dim_t* dims) {
 static bool is_pure(const hone_node_t* node) {
   hone_prim_family_t family = hone_prim_info(node->prim)->family;
   if (family == HONE_FAMILY_CONTROL || node->n_regions || node->host) return false;
+  if (node->prim == HONE_PRIM_CAST && node->flags & HONE_FLAG_STAYS) return false;
   return node->prim != HONE_PRIM_INPUT && node->prim != HONE_PRIM_RANDOM;
 }
 

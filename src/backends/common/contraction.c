@@ -31,14 +31,27 @@ static bool find_sums(hone_contraction_t* c) {
   return c->n_sums > 0;
 }
 
+/* The load of an operand: of numbers, or of weights with a scale for each block, which is
+ * multiplied with them where they are read. */
+static const hone_term_t* find_operand(const hone_term_t* term) {
+  const hone_term_t* load = hone_bare_load(term);
+  if (load || term->kind != HONE_TERM_PRIM || term->prim != HONE_PRIM_MUL) return load;
+  const hone_term_t *numbers = hone_bare_load(term->args[0]),
+                    *scale = hone_bare_load(term->args[1]);
+  return numbers && scale && numbers->buffer->is_constant && scale->buffer->is_constant &&
+                 hone_dtype_is_int(numbers->buffer->dtype)
+             ? numbers
+             : NULL;
+}
+
 static bool find_update(hone_contraction_t* c) {
   if (c->update->parent->n_body != 1 || c->update->kind != HONE_STMT_STORE) return false;
   const hone_term_t* value = c->update->value;
   if (c->update->combine != HONE_COMBINE_ADD || value->kind != HONE_TERM_PRIM ||
       value->prim != HONE_PRIM_MUL)
     return false;
-  c->a = hone_bare_load(value->args[0]);
-  c->b = hone_bare_load(value->args[1]);
+  c->a = find_operand(value->args[0]);
+  c->b = find_operand(value->args[1]);
   return c->a && c->b;
 }
 

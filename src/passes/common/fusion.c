@@ -721,6 +721,36 @@ static void widen_in_readers(hone_fusion_t* f, const search_t* s) {
       widen_in_reader(f, s, f->graph->nodes[i]->inputs[k], i);
 }
 
+/* ---- weights that kernels scale ---- */
+
+static bool stays(const hone_value_t* value) {
+  return value->node->prim == HONE_PRIM_CAST && value->node->flags & HONE_FLAG_STAYS;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as what is computed of constants */
+static void move_with_operands(hone_fusion_t* f, const search_t* s, const hone_value_t* value,
+                               int group) {
+  if (value->node->prim == HONE_PRIM_CONSTANT) return;
+  move(f, s->index_of[value->id], group);
+  for (int i = 0; i < value->node->n_inputs; i++)
+    move_with_operands(f, s, value->node->inputs[i], group);
+}
+
+/* Products scale the weights of blocks themselves (pass dequantize), as they read them. */
+static void join_scaled_weights(hone_fusion_t* f, const search_t* s) {
+  for (int i = 0; i < f->graph->n_nodes; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    int group = group_at(f, i);
+    if (group < 0 || node->prim != HONE_PRIM_CONTRACT) continue;
+    for (int k = 0; k < 2; k++) {
+      const hone_value_t* value = node->inputs[k];
+      if (value->node->prim == HONE_PRIM_MUL && s->uses[value->id] == 1 &&
+          (stays(value->node->inputs[0]) || stays(value->node->inputs[1])))
+        move_with_operands(f, s, value, group);
+    }
+  }
+}
+
 /* ---- all ---- */
 
 /* Numbers the groups that are left; one reshape alone is a view and no kernel. */
@@ -771,6 +801,7 @@ static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen,
   join_all_backwards(f, &s);
   join_chains(f, &s);
   widen_in_readers(f, &s);
+  join_scaled_weights(f, &s);
   leave_views_out(f, &s);
   leave_turned_out(f, &s);
   number_groups(f);
