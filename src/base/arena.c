@@ -124,9 +124,16 @@ char* hone_arena_format(hone_arena_t* arena, const char* format, ...) {
 
 size_t hone_arena_bytes(const hone_arena_t* arena) { return arena->bytes; }
 
+/* On average; what follows a block begins in the page in which it ends. */
+static size_t rest_of_page(const block_t* block) {
+  enum { HALF_PAGE = 2048 };
+  size_t rest = block->size - block->used;
+  return rest < HALF_PAGE ? rest : HALF_PAGE;
+}
+
 size_t hone_arena_used(const hone_arena_t* arena) {
   size_t used = sizeof *arena;
   for (const block_t* block = arena->blocks; block; block = block->next)
-    used += sizeof *block + block->used;
+    used += sizeof *block + block->used + rest_of_page(block);
   return used;
 }

@@ -27,7 +27,7 @@ void* hone_arena_memdup(hone_arena_t* arena, const void* data, size_t size);
 char* hone_arena_format(hone_arena_t* arena, const char* format, ...) HONE_PRINTF(2, 3);
 /* Bytes taken from the allocator. */
 size_t hone_arena_bytes(const hone_arena_t* arena);
-/* Of those, what was handed out: the rest was never touched. */
+/* Of those, what is in memory: what was handed out, and in each block the rest of a page. */
 size_t hone_arena_used(const hone_arena_t* arena);
 
 #endif

@@ -51,6 +51,18 @@ static void io_symbols(transfer_t* t) {
   }
 }
 
+static void io_definitions(transfer_t* t) {
+  hone_program_t* program = t->program;
+  int last = hone_dims_symbol_count(program->dims) - 1;
+  hone_io_count(&t->io, &program->n_definitions, 8);
+  program->definitions = hone_io_array(&t->io, program->definitions, program->n_definitions,
+                                       sizeof *program->definitions);
+  for (int i = 0; i < program->n_definitions && !failed(t); i++) {
+    hone_io_int(&t->io, &program->definitions[i].symbol, 0, last);
+    hone_io_dim(&t->io, &program->definitions[i].expression);
+  }
+}
+
 /* ---- weights ---- */
 
 static size_t aligned(size_t at) {
@@ -413,6 +425,7 @@ static void io_interface(transfer_t* t, hone_graph_t* graph) {
 
 static void io_program(transfer_t* t, hone_graph_t* graph) {
   io_symbols(t);
+  if (!failed(t)) io_definitions(t);
   if (!failed(t)) io_weights(t);
   if (!failed(t)) io_kernels(t);
   if (!failed(t)) io_routines(t);

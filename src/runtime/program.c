@@ -126,6 +126,33 @@ static void find_late_symbols(finisher_t* f) {
     }
 }
 
+/* Symbols whose definitions need nothing that is late are not late themselves. */
+static hone_status_t find_early(finisher_t* f) {
+  hone_routine_t* routine = f->routine;
+  int count = f->program->n_definitions;
+  int* early = hone_arena_array(f->program->arena, (size_t)count, sizeof *early);
+  if (!early) return hone_oom();
+  for (int i = 0; i < count; i++) {
+    const hone_program_definition_t* definition = &f->program->definitions[i];
+    if (!f->late[definition->symbol] || any_late(f, 1, &definition->expression)) continue;
+    f->late[definition->symbol] = false;
+    early[routine->n_early++] = i;
+  }
+  routine->early = early;
+  return NULL;
+}
+
+/* Binds of symbols that have their values by then. */
+static void mark_early(const finisher_t* f) {
+  const hone_routine_t* routine = f->routine;
+  for (int s = 0; s < routine->n_steps; s++)
+    for (int i = 0; i < routine->steps[s].n_outputs; i++) {
+      const hone_program_value_t* value = &routine->values[routine->steps[s].outputs[i]];
+      hone_program_bind_t* binds = (hone_program_bind_t*)(uintptr_t)value->binds; /* the arena's */
+      for (int b = 0; b < value->n_binds; b++) binds[b].is_early = !f->late[binds[b].symbol];
+    }
+}
+
 /* What launches and views make gets a place among an instance's numbers, unless it is late. */
 static void place_shapes(hone_routine_t* routine, const hone_step_t* step) {
   for (int i = 0; i < step->n_outputs; i++) {
@@ -139,7 +166,6 @@ static void place_shapes(hone_routine_t* routine, const hone_step_t* step) {
 /* Also gives early steps their place among an instance's numbers. */
 static void find_late(finisher_t* f) {
   hone_routine_t* routine = f->routine;
-  find_late_symbols(f);
   for (int v = 0; v < routine->n_values; v++) {
     hone_program_value_t* value = &routine->values[v];
     value->shape = -1;
@@ -260,6 +286,9 @@ static hone_status_t finish_routine(finisher_t* f) {
   size_t bytes = (size_t)hone_dims_symbol_count(f->program->dims) * sizeof(bool);
   memset(f->late, 0, bytes);
   memset(f->in_key, 0, bytes);
+  find_late_symbols(f);
+  HONE_TRY(find_early(f));
+  mark_early(f);
   find_late(f);
   find_lifetimes(f->routine);
   find_places(f->routine, f->program->properties.guard);
@@ -341,6 +370,21 @@ hone_status_t hone_program_finish(hone_program_t* program) {
 }
 
 /* ---- looking ---- */
+
+void hone_routine_define(const hone_program_t* program, const hone_routine_t* routine,
+                         int64_t* symbols) {
+  for (int i = 0; i < routine->n_early; i++) {
+    const hone_program_definition_t* definition = &program->definitions[routine->early[i]];
+    symbols[definition->symbol] = hone_dim_eval(definition->expression, symbols);
+  }
+}
+
+bool hone_program_knows(const hone_program_t* program, int symbol) {
+  const hone_routine_t* whole = program->routines[0];
+  for (int i = 0; i < whole->n_early; i++)
+    if (program->definitions[whole->early[i]].symbol == symbol) return true;
+  return hone_dims_symbol(program->dims, symbol)->origin == HONE_SYMBOL_INPUT;
+}
 
 int hone_program_interpreted(const hone_program_t* program) {
   int count = 0;

@@ -40,7 +40,14 @@ typedef struct hone_program_bind {
   int symbol;
   bool is_dim; /* extent `index`, else element `index` */
   int64_t index;
+  bool is_early; /* the symbol has its value already, from its definition */
 } hone_program_bind_t;
+
+/* What a symbol stands for, where that is known: an expression over symbols with smaller ids. */
+typedef struct hone_program_definition {
+  int symbol;
+  hone_dim_t expression;
+} hone_program_definition_t;
 
 typedef struct hone_program_value {
   const char* name; /* "" when the model has none */
@@ -133,6 +140,9 @@ struct hone_routine {
   int n_numbers; /* of an instance */
   int n_first;   /* inputs and weights that give symbols their values */
   const int* first;
+  int n_early; /* definitions of symbols that steps bind, but whose values follow from what is known
+                  when the routine starts */
+  const int* early;
   /* Those used lately, the latest first; guarded by the program's mutex. */
   int n_instances;
   hone_instance_t* instances[HONE_MAX_INSTANCES];
@@ -162,6 +172,8 @@ struct hone_program {
   hone_device_properties_t properties;
   hone_arena_t* arena;
   hone_dims_t* dims; /* the same symbol ids as in the graph */
+  int n_definitions; /* by symbol, rising */
+  hone_program_definition_t* definitions;
   int n_routines, routines_room;
   hone_routine_t** routines; /* [0] is the whole */
   int n_kernels;
@@ -253,6 +265,11 @@ HONE_MUST_USE hone_status_t hone_program_print_plan(hone_program_t* program, con
 /* Steps that `ref` runs, and the bytes of all weights. */
 int hone_program_interpreted(const hone_program_t* program);
 uint64_t hone_program_weight_bytes(const hone_program_t* program);
+/* Gives the symbols that are early in a routine their values from those of others. */
+void hone_routine_define(const hone_program_t* program, const hone_routine_t* routine,
+                         int64_t* symbols);
+/* Whether the symbol's value follows from the extents of the inputs. */
+bool hone_program_knows(const hone_program_t* program, int symbol);
 /* Symbol values from the extents of the inputs, -1 where they do not tell. */
 void hone_program_bind_inputs(const hone_program_t* program, hone_tensor_t* const* inputs,
                               int64_t* out_symbols);

@@ -330,7 +330,7 @@ static hone_status_t tell_step(const unknowns_t* u, int index) {
 static void set_numbers(unknowns_t* u) {
   for (int i = 0; i < hone_dims_symbol_count(u->program->dims); i++) {
     const hone_symbol_t* symbol = hone_dims_symbol(u->program->dims, i);
-    u->numbers[i] = symbol->origin == HONE_SYMBOL_INPUT
+    u->numbers[i] = hone_program_knows(u->program, i)
                         ? hone_dim_int(u->symbols[i])
                         : hone_dim_symbol(u->dims, NULL, symbol->origin, symbol->min, symbol->max);
   }

@@ -41,6 +41,8 @@ static hone_status_t choose_sizes(hone_report_t* report, const hone_report_optio
     if (report->symbols[i] < 0) report->symbols[i] = least_size(hone_dims_symbol(dims, i));
   for (int i = 0; i < options->n_dims && !options->n_inputs; i++)
     HONE_TRY(set_size(report, &options->dims[i]));
+  for (int r = 0; r < report->program->n_routines; r++)
+    hone_routine_define(report->program, report->program->routines[r], report->symbols);
   return NULL;
 }
 
@@ -190,18 +192,23 @@ hone_report_row_t* hone_report_add_row(hone_report_t* report) {
   return row;
 }
 
+typedef struct knowing {
+  const hone_program_t* program;
+  bool late;
+} knowing_t;
+
 static void note_late(void* self, const hone_symbol_t* symbol) {
-  bool* late = self;
-  *late |= symbol->origin != HONE_SYMBOL_INPUT;
+  knowing_t* k = self;
+  k->late |= !hone_program_knows(k->program, symbol->id);
 }
 
-static bool is_known(const hone_work_t* work) {
-  bool late = false;
-  hone_dim_visit_symbols(work->arithmetic, note_late, &late);
-  hone_dim_visit_symbols(work->transcendental, note_late, &late);
-  hone_dim_visit_symbols(work->read, note_late, &late);
-  hone_dim_visit_symbols(work->written, note_late, &late);
-  return !late;
+static bool is_known(const hone_program_t* program, const hone_work_t* work) {
+  knowing_t k = {.program = program};
+  hone_dim_visit_symbols(work->arithmetic, note_late, &k);
+  hone_dim_visit_symbols(work->transcendental, note_late, &k);
+  hone_dim_visit_symbols(work->read, note_late, &k);
+  hone_dim_visit_symbols(work->written, note_late, &k);
+  return !k.late;
 }
 
 static void fill_launch(const hone_report_t* report, const hone_step_t* from,
@@ -210,7 +217,7 @@ static void fill_launch(const hone_report_t* report, const hone_step_t* from,
   to->tactic = kernel->tactic;
   to->why = kernel->why;
   to->predicted = kernel->predicted_seconds;
-  if (!is_known(&from->work)) return;
+  if (!is_known(report->program, &from->work)) return;
   hone_work_amount_t work = hone_work_eval(&from->work, report->symbols);
   to->arithmetic = work.arithmetic;
   to->transcendental = work.transcendental;

@@ -47,6 +47,53 @@ static const hone_dim_t* copy_dims(const builder_t* b, int count, const hone_dim
   return copy;
 }
 
+/* ---- definitions ---- */
+
+typedef struct finding {
+  hone_program_definition_t* by_symbol; /* symbol -1: it has none */
+  int symbol;
+  bool is_rising; /* only symbols with smaller ids occur */
+} finding_t;
+
+static void see_symbol(void* self, const hone_symbol_t* symbol) {
+  finding_t* f = self;
+  f->is_rising &= symbol->id < f->symbol;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as regions are nested */
+static void find_definitions(const hone_graph_t* graph, finding_t* f) {
+  for (const hone_short_name_t* name = graph->short_names; name; name = name->next) {
+    const hone_symbol_t* symbol = hone_dim_as_symbol(name->symbol);
+    if (!symbol || hone_dim_is_bad(name->expression)) continue;
+    f->symbol = symbol->id;
+    f->is_rising = true;
+    hone_dim_visit_symbols(name->expression, see_symbol, f);
+    if (f->is_rising)
+      f->by_symbol[symbol->id] = (hone_program_definition_t){symbol->id, name->expression};
+  }
+  for (int n = 0; n < graph->n_nodes; n++)
+    for (int r = 0; r < graph->nodes[n]->n_regions; r++)
+      find_definitions(graph->nodes[n]->regions[r], f);
+}
+
+/* What short names stand for. */
+static hone_status_t copy_definitions(const builder_t* b) {
+  hone_program_t* program = b->program;
+  finding_t f = {0};
+  f.by_symbol = hone_arena_array(program->arena, (size_t)b->n_symbols, sizeof *f.by_symbol);
+  if (!f.by_symbol) return hone_oom();
+  for (int i = 0; i < b->n_symbols; i++) f.by_symbol[i].symbol = -1;
+  find_definitions(b->source->graph, &f);
+  program->definitions = f.by_symbol;
+  for (int i = 0; i < b->n_symbols; i++) {
+    if (f.by_symbol[i].symbol < 0) continue;
+    program->definitions[program->n_definitions++] = (hone_program_definition_t){
+        i,
+        hone_dim_replace(program->dims, f.by_symbol[i].expression, b->n_symbols, b->symbols, NULL)};
+  }
+  return hone_dims_out_of_memory(program->dims) ? hone_oom() : NULL;
+}
+
 /* ---- values ---- */
 
 static hone_status_t copy_binds(const builder_t* b, const hone_value_t* from,
@@ -57,7 +104,8 @@ static hone_status_t copy_binds(const builder_t* b, const hone_value_t* from,
   if (!binds) return hone_oom();
   int i = 0;
   for (const hone_bind_t* bind = from->binds; bind; bind = bind->next)
-    binds[i++] = (hone_program_bind_t){bind->symbol, bind->is_dim, bind->index};
+    binds[i++] =
+        (hone_program_bind_t){.symbol = bind->symbol, .is_dim = bind->is_dim, .index = bind->index};
   to->binds = binds;
   return NULL;
 }
@@ -514,6 +562,7 @@ static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* g
 hone_status_t hone_program_add_graph(hone_program_t* program, const hone_routine_source_t* source) {
   builder_t b = {.program = program, .source = source};
   HONE_TRY(copy_symbols(&b));
+  HONE_TRY(copy_definitions(&b));
   hone_routine_t* whole;
   HONE_TRY(build_routine(&b, source->graph, &whole));
   return hone_program_drop_weights(program);

@@ -16,11 +16,25 @@ static const char* element(const hone_tensor_t* tensor, int64_t index) {
   return (const char*)tensor->data + (size_t)index * hone_dtype_size(tensor->dtype);
 }
 
+/* Launches went by what the symbol is defined as. */
+static hone_status_t check_early(const hone_context_t* context, const hone_program_value_t* value,
+                                 const hone_program_bind_t* bind, const hone_slot_t* slot) {
+  int64_t wanted = context->symbols[bind->symbol];
+  if (!bind->is_dim || bind->index >= slot->rank || slot->dims[bind->index] == wanted) return NULL;
+  return hone_status_make(
+      HONE_INVALID_MODEL, "extent %lld of '%s' is %lld, not %lld as its type says",
+      (long long)bind->index, value->name, (long long)slot->dims[bind->index], (long long)wanted);
+}
+
 static hone_status_t bind(hone_context_t* context, const hone_program_value_t* value,
                           hone_slot_t* slot) {
   for (int i = 0; i < value->n_binds; i++) {
     const hone_program_bind_t* bind = &value->binds[i];
     int64_t* symbol = &context->symbols[bind->symbol];
+    if (bind->is_early) {
+      HONE_TRY(check_early(context, value, bind, slot));
+      continue;
+    }
     if (bind->is_dim) {
       *symbol = bind->index < slot->rank ? slot->dims[bind->index] : 0;
       continue;
@@ -41,6 +55,7 @@ static hone_status_t bind_first(hone_context_t* context, hone_frame_t* frame) {
     int v = routine->first[i];
     HONE_TRY(bind(context, &routine->values[v], &frame->slots[v]));
   }
+  hone_routine_define(context->program, routine, context->symbols);
   return NULL;
 }
 
