@@ -17,8 +17,10 @@ static void put_name(hone_str_t* out, const char* name, int id) {
   hone_str_appendf(out, "_%d", id);
 }
 
+/* What a model calls its sizes is left out: kernels that differ in it alone have one text. */
 void hone_c_symbol(hone_str_t* out, const hone_symbol_t* symbol) {
-  put_name(out, symbol->name, symbol->id);
+  bool is_size = symbol->origin == HONE_SYMBOL_INPUT;
+  put_name(out, is_size ? "n" : symbol->name, symbol->id);
 }
 
 void hone_c_buffer(hone_str_t* out, const hone_buffer_t* buffer) {

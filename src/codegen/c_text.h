@@ -10,7 +10,7 @@
  * of what may be negative, min and max call hone_floordiv, hone_mod, hone_imin
  * and hone_imax, which the language's prelude must have. */
 void hone_c_dim(hone_str_t* out, hone_dim_t d);
-/* "i_o_7": the symbol's name made a C name, with its number to tell it apart. */
+/* "i_o_7": the symbol's name made a C name, with its number to tell it apart; "n_0": a size. */
 void hone_c_symbol(hone_str_t* out, const hone_symbol_t* symbol);
 /* "acc_3": the same for a buffer. */
 void hone_c_buffer(hone_str_t* out, const hone_buffer_t* buffer);

@@ -1,12 +1,12 @@
 #undef HONE_LANES
 #define HONE_LANES 8
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void rows(__global uchar* m0, ulong o0, __global uchar* m1, ulong o1, hone_i64 batch_0) {
+void rows(__global uchar* m0, ulong o0, __global uchar* m1, ulong o1, hone_i64 n_0) {
   __global const hone_f32* x_0 = (__global const hone_f32*)(m0 + o0);
   __global hone_f32* y_1 = (__global hone_f32*)(m1 + o1);
   {
     const hone_i64 i_1 = (hone_i64)get_group_id(0);
-    if ((hone_u64)i_1 < (hone_u64)batch_0) {
+    if ((hone_u64)i_1 < (hone_u64)n_0) {
       hone_f32 row_2[20] __attribute__((aligned(64)));
       hone_f32 most_3[1] __attribute__((aligned(64)));
       hone_f32 sum_4[8] __attribute__((aligned(64)));
