@@ -21,8 +21,8 @@ static hone_stmt_t* only_reduction(const hone_stmt_t* loop) {
   return found;
 }
 
-static hone_stmt_t* innermost(hone_stmt_t* loop) {
-  for (hone_stmt_t* next = loop; next; next = hone_only_loop(loop)) loop = next;
+static const hone_stmt_t* innermost(const hone_stmt_t* loop) {
+  for (const hone_stmt_t* next = loop; next; next = hone_only_loop(loop)) loop = next;
   return loop;
 }
 
@@ -43,10 +43,21 @@ static bool reads_consecutively(hone_kernel_t* kernel, hone_stmt_t* inside, hone
   return s.consecutive;
 }
 
-static bool has_only_stores(const hone_stmt_t* loop) {
-  for (int i = 0; i < loop->n_body; i++)
-    if (loop->body[i]->kind != HONE_STMT_STORE) return false;
+/* Whether there are only stores inside, and places for them that all lanes look up alike. */
+static bool stores_alike(const hone_stmt_t* loop, hone_dim_t lanes) {
+  for (int i = 0; i < loop->n_body; i++) {
+    const hone_stmt_t* stmt = loop->body[i];
+    bool is_fact = stmt->kind == HONE_STMT_LET || stmt->kind == HONE_STMT_CHECK;
+    if (stmt->kind != HONE_STMT_STORE && !(is_fact && !hone_term_uses(stmt->value, lanes)))
+      return false;
+  }
   return true;
+}
+
+static bool looks_up(const hone_stmt_t* loop) {
+  bool found = false;
+  for (int i = 0; i < loop->n_body; i++) found |= loop->body[i]->kind == HONE_STMT_LET;
+  return found;
 }
 
 /* Puts the innermost loop `lanes` inside of those around it in its nest. */
@@ -113,16 +124,52 @@ static void add_by_parts(hone_recipe_t* r, const hone_stmt_t* rounds) {
   subtotal(r, part);
 }
 
+/* How a loop of the output around a reduction gets lanes. */
+typedef struct columns {
+  int lanes;
+  bool sums; /* the reduction too, else only what is before and behind it */
+} columns_t;
+
+static bool is_costly(const hone_term_t* term) {
+  if (term->kind == HONE_TERM_PRIM && hone_prim_is_transcendental(term->prim)) return true;
+  for (int i = 0; i < term->n_args; i++)
+    if (is_costly(term->args[i])) return true;
+  return false;
+}
+
+static bool has_costly_stores(const hone_stmt_t* loop) {
+  for (int i = 0; i < loop->n_body; i++)
+    if (loop->body[i]->kind == HONE_STMT_STORE && is_costly(loop->body[i]->value)) return true;
+  return false;
+}
+
+/* Lanes are those of a vector; of several, or of a part of one, where that saves looking up the
+ * same again, even of numbers that lie apart. Where each looks up places of its own, what is
+ * computed of the sums may have lanes still. 0: there are none. */
+static columns_t choose_columns(const hone_recipe_t* r, hone_stmt_t* loop,
+                                const hone_stmt_t* reduction) {
+  enum { MOST_VECTORS = 4 };
+  const hone_stmt_t* last = innermost(reduction);
+  int64_t lanes = r->shape->lanes, extent = hone_dim_is_int(loop->extent) ? loop->extent.k : lanes;
+  bool is_alike = stores_alike(last, loop->var), shares = is_alike && looks_up(last);
+  if (is_alike &&
+      (reads_consecutively(r->kernel, loop, loop->var) || (shares && extent <= lanes))) {
+    if (extent < lanes) return (columns_t){shares && extent > 1 ? (int)extent : 0, true};
+    int64_t vectors = shares ? extent / lanes : 1;
+    return (columns_t){(int)(lanes * (vectors < MOST_VECTORS ? vectors : MOST_VECTORS)), true};
+  }
+  bool pays = looks_up(last) && has_costly_stores(loop) && extent >= lanes;
+  return (columns_t){pays ? (int)lanes : 0, false};
+}
+
 static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* reduction = only_reduction(loop);
-  int lanes = r->shape->lanes;
   if (r->choice->no_columns || !reduction) return false;
-  if (!reads_consecutively(r->kernel, loop, loop->var)) return false;
-  if (!has_only_stores(innermost(reduction))) return false;
-  if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) return false;
+  const columns_t columns = choose_columns(r, loop, reduction);
+  if (!columns.lanes) return false;
   hone_stmt_t* parent = loop->parent;
   int position = hone_stmt_position(loop);
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, lanes, HONE_TAIL_PEEL)))
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, columns.lanes, HONE_TAIL_PEEL)))
     return false;
   hone_stmt_t* inner = hone_only_loop(parent->body[position]);
   if (!inner) return true;
@@ -132,10 +179,12 @@ static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
     hone_stmt_t* part = outer->body[i];
     char name[128];
     if (!hone_stmt_is_loop(part) || strlen(part->name) >= sizeof name) continue;
+    if (!columns.sums && hone_only_loop(part)) continue;
     memcpy(name, part->name, strlen(part->name) + 1);
     if (!sink(r, name, part)) continue;
     const hone_stmt_t* rounds = around_lanes(outer->body[i]);
     if (rounds) add_by_parts(r, rounds);
+    hone_recipe_did(r, hone_sched_hoist(r->kernel, name));
     hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
   }
   return true;

@@ -488,6 +488,31 @@ static void a_column_is_summed_beside_others(void** state) {
   free(text);
 }
 
+/* Rows of a table: all channels of a row look it up once, be they whole vectors or part of one.
+ * Where each result looks up numbers of its own, what is computed of the sums has lanes. */
+static void lanes_look_up_the_same_once(void** state) {
+  static const struct {
+    const char *table, *row, *words[3];
+  } cases[] = {{"50, 40", ", 40", {"split i1 32", "hoist i1.i.1", "in 32 vector"}},
+               {"50, 3", ", 3", {"split i1 3", "hoist i1.i.1", "in 3 vector"}},
+               {"50", "", {"split i 8", "distribute", "vectorize i.i.2"}}};
+  char graph[512];
+  for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+    const char* row = cases[i].row;
+    snprintf(graph, sizeof graph,
+             "  %%0 \"x\" = input : f32[%s]\n"
+             "  %%1 \"i\" = input : i32[24, 2]\n"
+             "  %%2 = gather %%0 %%1 : f32[24, 2%s]\n"
+             "  %%3 = reduce %%2 combine=add axes=[1] : f32[24%s]\n"
+             "  %%4 = exp %%3 : f32[24%s]\n"
+             "  return %%4 \"y\"\n",
+             cases[i].table, row, row, row);
+    char* text = scheduled("", graph);
+    expect_lines(text, 3, cases[i].words);
+    free(text);
+  }
+}
+
 /* Of pictures, channels last or few, and of a column whose length is open. */
 static void long_sums_are_added_by_parts(void** state) {
   static const char* const shapes[][2] = {
@@ -572,6 +597,7 @@ int main(void) {
       cmocka_unit_test(a_row_is_summed_in_lanes),
       cmocka_unit_test(a_whole_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
+      cmocka_unit_test(lanes_look_up_the_same_once),
       cmocka_unit_test(long_sums_are_added_by_parts),
       cmocka_unit_test(short_sums_are_not),
       cmocka_unit_test(a_stack_is_written_out),
