@@ -151,6 +151,13 @@ class _SessionOptions(C.Structure):
                 ("deterministic", C.c_bool), ("precision", C.c_char_p)]
 
 
+class Info(C.Structure):
+    """hone_session_info_t"""
+
+    _fields_ = [("device", C.c_char_p), ("target", C.c_char_p), ("precision", C.c_char_p),
+                ("n_kernels", C.c_int), ("n_interpreted", C.c_int), ("weight_bytes", C.c_uint64)]
+
+
 class Session:
     """A model on a device. `model`: ModelProto, bytes, or a path. HONE_TEST_DEVICE
     names the device where nobody else does. `dims`: least and most by name."""
@@ -192,6 +199,11 @@ class Session:
             if out[i]:
                 lib.hone_tensor_release(PTR(out[i]))
         return results
+
+    def describe(self):
+        info = Info()
+        lib.hone_session_describe(self.session, C.byref(info))
+        return info
 
     def prepare(self, feeds):
         """A function that runs on `feeds` and drops the outputs: nothing else is in its time."""

@@ -14,7 +14,6 @@ usage: against_ref.py [ci] [more] --device cpu [--only REGEX] [--missing]
 
 import argparse
 import collections
-import ctypes
 import json
 import os
 import pickle
@@ -36,18 +35,6 @@ KEPT = os.path.join(fetch.CACHE, ".ref")
 COMMAND = os.environ.get("HONE_COMMAND", os.path.join(fetch.ROOT, "build", "release", "hone"))
 # Nodes of a compiled graph that are no interpreted step.
 RUN_OTHERWISE = {"input", "constant", "call", "reshape", "bitcast", "if", "loop", "dims"}
-
-
-class Info(ctypes.Structure):
-    _fields_ = [("device", ctypes.c_char_p), ("target", ctypes.c_char_p),
-                ("precision", ctypes.c_char_p), ("n_kernels", ctypes.c_int),
-                ("n_interpreted", ctypes.c_int), ("weight_bytes", ctypes.c_uint64)]
-
-
-def describe(session):
-    info = Info()
-    hone_ctypes.lib.hone_session_describe(session.session, ctypes.byref(info))
-    return info
 
 
 def of_ref(row, feeds):
@@ -126,7 +113,7 @@ def run(row, device):
     got = dict(zip(session.outputs, session.run(feeds)))
     seconds = time.perf_counter() - start
     state, text = judge(row, feeds, want, got, peer)
-    info = describe(session)
+    info = session.describe()
     return {"set": row.set, "state": state, "error": text, "kernels": info.n_kernels,
             "interpreted": info.n_interpreted,
             "steps": interpreted(row, device) if info.n_interpreted else {}}, seconds
