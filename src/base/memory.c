@@ -162,6 +162,15 @@ bool hone_i64_add(int64_t a, int64_t b, int64_t* out) { return !__builtin_add_ov
 bool hone_i64_sub(int64_t a, int64_t b, int64_t* out) { return !__builtin_sub_overflow(a, b, out); }
 bool hone_i64_mul(int64_t a, int64_t b, int64_t* out) { return !__builtin_mul_overflow(a, b, out); }
 
+uint64_t hone_u64_gcd(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
 bool hone_dims_count(int rank, const int64_t* dims, int64_t* out_count) {
   int64_t count = 1;
   bool has_zero = false;

@@ -153,6 +153,8 @@ static void sizes_do_not_overflow(void** state) {
   assert_true(hone_i64_add(-3, 1, &number) && number == -2);
   assert_true(hone_i64_sub(-3, 1, &number) && number == -4);
   assert_true(hone_i64_mul(INT64_MIN, 1, &number) && number == INT64_MIN);
+  assert_int_equal(hone_u64_gcd(12, 18), 6);
+  assert_int_equal(hone_u64_gcd(7, 0), 7);
 }
 
 static void shapes_are_counted(void** state) {

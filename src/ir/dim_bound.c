@@ -1,19 +1,13 @@
 /* Bounds that are expressions: what ranges of numbers cannot tell. */
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "ir/dim_impl.h"
 
 /* Whether the term is a quotient or a remainder by a number. */
 static bool is_by_number(hone_dim_t term, hone_expr_kind_t kind) {
   return term.expr && term.expr->kind == kind && hone_dim_is_int(term.expr->args[1]) &&
          term.expr->args[1].k > 0;
-}
-
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
 }
 
 /* x mod n as x - n * (x / n), so that it cancels out with such quotients. */
@@ -27,7 +21,7 @@ static hone_dim_t open_remainder(hone_dims_t* dims, hone_dim_t term) {
 static hone_dim_t bound_quotient(hone_dims_t* dims, hone_dim_t term, int64_t coefficient,
                                  bool above) {
   int64_t n = term.expr->args[1].k;
-  int64_t g = common_divisor(coefficient < 0 ? -coefficient : coefficient, n);
+  int64_t g = (int64_t)hone_u64_gcd((uint64_t)llabs(coefficient), (uint64_t)n);
   hone_dim_t wider = hone_dim_floordiv(dims, term.expr->args[0], hone_dim_int(n / g));
   if ((coefficient > 0) != above) wider = hone_dim_sub(dims, wider, hone_dim_int(g - 1));
   return hone_dim_mul(dims, wider, hone_dim_int(coefficient / g));
@@ -56,9 +50,8 @@ static int longest_quotient(hone_dim_t d) {
   int found = -1;
   for (int i = 0; i < hone_dim_term_count(d); i++) {
     hone_dim_t term = hone_dim_term(d, i, &coefficient);
-    bool counts =
-        is_by_number(term, HONE_EXPR_FLOORDIV) && coefficient > -INT32_MAX &&
-        common_divisor(coefficient < 0 ? -coefficient : coefficient, term.expr->args[1].k) > 1;
+    bool counts = is_by_number(term, HONE_EXPR_FLOORDIV) && coefficient > -INT32_MAX &&
+                  hone_u64_gcd((uint64_t)llabs(coefficient), (uint64_t)term.expr->args[1].k) > 1;
     if (!counts || hone_dim_size(term) <= longest) continue;
     longest = hone_dim_size(term);
     found = i;

@@ -104,15 +104,6 @@ static hone_dtype_t find_dtype(const hone_tensor_t* counts) {
   return least >= INT16_MIN && most <= INT16_MAX ? HONE_I16 : HONE_UNKNOWN;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 /* The length of the parts of an axis along which the tensor's elements stay the same. */
 static int64_t find_block(const hone_tensor_t* tensor, int axis) {
   const float* numbers = hone_tensor_data(tensor);
@@ -121,7 +112,8 @@ static int64_t find_block(const hone_tensor_t* tensor, int axis) {
   for (int i = axis + 1; i < hone_tensor_rank(tensor); i++) step *= dims[i];
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++) {
     int64_t at = i / step % dims[axis];
-    if (at % block && numbers[i] != numbers[i - step]) block = common_divisor(block, at);
+    if (at % block && numbers[i] != numbers[i - step])
+      block = (int64_t)hone_u64_gcd((uint64_t)block, (uint64_t)at);
   }
   return block;
 }

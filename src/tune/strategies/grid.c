@@ -1,23 +1,15 @@
 /* Visits every candidate once, in strides that spread over the whole space, so
  * that a search stopped early has seen something of each region: the stride is
  * near the golden section of the size and has no factor in common with it. */
+#include "base/memory.h"
 #include "tune/search_impl.h"
 
 enum { MOST_STEPS = 1 << 20 }; /* per proposal, where the rules refuse nearly all */
 
-static uint64_t common_factor(uint64_t a, uint64_t b) {
-  while (b) {
-    uint64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 static uint64_t find_stride(uint64_t size) {
   uint64_t stride = (uint64_t)((double)size * 0.6180339887498949);
   if (stride < 1) stride = 1;
-  while (common_factor(stride, size) != 1) stride++;
+  while (hone_u64_gcd(stride, size) != 1) stride++;
   return stride;
 }
 
