@@ -242,3 +242,20 @@ def test_int8_takes_a_quantized_model(network, tmp_path):
 
 def test_other_words_are_refused(network):
     assert "precision" in refuse("run", network[0], "--random", "--precision", "fp12", code=2)
+
+
+def test_engine_of_a_model_that_gives_maps(tmp_path):
+    """The types of sequences and maps are constants of the library."""
+    model = tmp_path / "maps.onnx"
+    node = helper.make_node("ZipMap", ["x"], ["z"], domain="ai.onnx.ml", classlabels_int64s=[3, 5])
+    element = helper.make_map_type_proto(TensorProto.INT64,
+                                         helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    maps = helper.make_value_info("z", helper.make_sequence_type_proto(element))
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info(
+        "x", TensorProto.FLOAT, ["n", 2])], [maps])
+    onnx.save(helper.make_model(graph, opset_imports=[
+        helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=9), model)
+    np.save(tmp_path / "x.npy", np.array([[1, 2], [3, 4]], np.float32))
+    data = f"x={tmp_path / 'x.npy'}"
+    answers = [run(each, "--input", data).splitlines()[1:] for each in (compiled(model), model)]
+    assert answers[0] == answers[1]

@@ -136,8 +136,9 @@ void hone_io_dim(hone_io_t* io, hone_dim_t* dim) {
   bool is_int = hone_dim_is_int(*dim);
   hone_io_bool(io, &is_int);
   if (is_int || hone_io_failed(io)) {
-    dim->expr = NULL;
-    hone_io_i64(io, &dim->k);
+    int64_t number = dim->k;
+    hone_io_i64(io, &number);
+    if (!hone_io_writes(io)) *dim = hone_dim_int(number);
   } else if (hone_io_writes(io)) {
     write_expression(io, *dim);
   } else {
@@ -169,6 +170,11 @@ static void io_type_at(hone_io_t* io, hone_type_t* type, int depth) {
   if (!has_element) return;
   if (depth == MAX_TYPE_DEPTH) {
     hone_io_fail(io, "a type is too deep");
+    return;
+  }
+  if (hone_io_writes(io)) { /* what is written may be a constant of the program */
+    hone_type_t element = *type->element;
+    io_type_at(io, &element, depth + 1);
     return;
   }
   hone_type_t* element = hone_io_array(io, type->element, 1, sizeof *element);
