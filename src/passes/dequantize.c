@@ -28,6 +28,7 @@ typedef struct weights {
   hone_tensor_t *counts, *scales; /* f32, of the operand's shape, owned */
   int64_t block[HONE_MAX_RANK];   /* of the scale, along each axis; 1 where none is summed over */
   int64_t block_count[HONE_MAX_RANK];
+  int pair; /* of the contraction's axes, that falls into blocks; -1: none does */
 } weights_t;
 
 static void drop(weights_t* w) {
@@ -134,7 +135,8 @@ static bool are_finite(const hone_tensor_t* tensor) {
 /* Whether no more than one of the axes summed over falls into blocks, and these are long. */
 static bool find_blocks(const hone_node_t* node, int side, weights_t* w) {
   const int64_t* dims = hone_tensor_dims(w->scales);
-  int axis, cut = 0;
+  int axis;
+  w->pair = -1;
   for (int i = 0; i < hone_tensor_rank(w->scales); i++) {
     w->block[i] = 1;
     w->block_count[i] = dims[i];
@@ -142,7 +144,9 @@ static bool find_blocks(const hone_node_t* node, int side, weights_t* w) {
   for (int i = 0; (axis = summed_axis(node, side, i)) >= 0; i++) {
     w->block[axis] = find_block(w->scales, axis);
     w->block_count[axis] = dims[axis] / w->block[axis];
-    if (w->block_count[axis] > 1 && (cut++ || w->block[axis] < LEAST_BLOCK)) return false;
+    if (w->block_count[axis] == 1) continue;
+    if (w->pair >= 0 || w->block[axis] < LEAST_BLOCK) return false;
+    w->pair = node->n_batch + i;
   }
   return true;
 }
@@ -241,11 +245,11 @@ static hone_value_t* scale_blocks(hone_rewriter_t* r, hone_value_t* counts, hone
 
 /* The pair of axes that is cut becomes two: the blocks, and what is in them. */
 static hone_value_t* multiply_blocks(hone_rewriter_t* r, const hone_node_t* node, int side,
-                                     int pair, const weights_t* w, hone_value_t* counts,
+                                     const weights_t* w, hone_value_t* counts,
                                      hone_value_t* scales) {
   hone_operand_axes_t axes = hone_operand_sort_axes(node, side);
-  const int64_t* old = node->axes + (ptrdiff_t)2 * pair;
-  const int cut = (int)old[side], other = (int)old[1 - side], at = pair;
+  const int64_t* old = node->axes + (ptrdiff_t)2 * w->pair;
+  const int cut = (int)old[side], other = (int)old[1 - side], at = w->pair;
   int64_t pairs[HONE_MAX_RANK + 1][2], count = w->block_count[cut], block = w->block[cut];
   int n = 0;
   hone_value_t* inputs[2];
@@ -255,7 +259,7 @@ static hone_value_t* multiply_blocks(hone_rewriter_t* r, const hone_node_t* node
   inputs[side] = scale_blocks(r, counts, scales);
   for (int p = 0; 2 * p < node->n_axes; p++) {
     int64_t its = node->axes[2 * p + 1 - side];
-    if (p == pair) pairs[n][side] = at, pairs[n++][1 - side] = other;
+    if (p == at) pairs[n][side] = at, pairs[n++][1 - side] = other;
     pairs[n][side] = n;
     pairs[n++][1 - side] = its + (its >= other);
   }
@@ -266,17 +270,14 @@ static hone_value_t* multiply_blocks(hone_rewriter_t* r, const hone_node_t* node
 static hone_value_t* multiply(hone_rewriter_t* r, const hone_node_t* node, int side, weights_t* w) {
   hone_dtype_t dtype = find_dtype(w->counts);
   if (dtype == HONE_UNKNOWN || !are_finite(w->scales) || !find_blocks(node, side, w)) return NULL;
-  int axis, pair = -1;
-  for (int i = 0; (axis = summed_axis(node, side, i)) >= 0; i++)
-    if (w->block_count[axis] > 1) pair = node->n_batch + i;
   bool has_room = hone_rank(node->inputs[0]) < HONE_MAX_RANK &&
                   hone_rank(node->inputs[1]) < HONE_MAX_RANK &&
                   hone_rank(node->outputs[0]) < HONE_MAX_RANK;
-  if (pair >= 0 && !has_room) return NULL;
+  if (w->pair >= 0 && !has_room) return NULL;
   hone_value_t* counts = make_counts(r, w, dtype);
   hone_value_t* scales = make_scales(r, w);
-  return pair < 0 ? multiply_whole(r, node, side, counts, scales)
-                  : multiply_blocks(r, node, side, pair, w, counts, scales);
+  return w->pair < 0 ? multiply_whole(r, node, side, counts, scales)
+                     : multiply_blocks(r, node, side, w, counts, scales);
 }
 
 /* ---- the pass ---- */

@@ -34,21 +34,11 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
 }
 
 /* Calls too: what was recognised as attention has contractions inside. */
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as regions are */
-static hone_status_t sweep(hone_pass_context_t* context, hone_operand_store_t* wide,
-                           hone_graph_t* graph) {
-  for (int i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < graph->nodes[i]->n_regions; k++)
-      HONE_TRY(sweep(context, wide, graph->nodes[i]->regions[k]));
-  hone_rewriter_t rewriter = {.context = context, .self = wide, .rule = rule, .skip_regions = true};
-  return hone_rewrite_sweep(&rewriter, graph);
-}
-
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   if (!context->options->widens_f16 && !context->options->widens_bf16) return NULL;
   hone_operand_store_t wide;
   hone_operand_store_open(&wide, graph->allocator, HONE_F32);
-  hone_status_t status = sweep(context, &wide, graph);
+  hone_status_t status = hone_rewrite_everywhere(context, graph, rule, &wide);
   hone_operand_store_close(&wide);
   HONE_TRY(status);
   if (context->count)

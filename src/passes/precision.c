@@ -114,20 +114,12 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
 /* ---- the whole ---- */
 
 /* Calls too: what was recognised as attention has contractions inside. */
-static hone_status_t sweep(hone_pass_context_t* context, narrowing_t* self, hone_graph_t* graph) {
-  for (int i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < graph->nodes[i]->n_regions; k++)
-      HONE_TRY(sweep(context, self, graph->nodes[i]->regions[k]));
-  hone_rewriter_t rewriter = {.context = context, .self = self, .rule = rule, .skip_regions = true};
-  return hone_rewrite_sweep(&rewriter, graph);
-}
-
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   narrowing_t self = {.found = 0};
   hone_dtype_t dtype = context->options->precision;
   if (dtype == HONE_UNKNOWN) return NULL;
   hone_operand_store_open(&self.narrow, graph->allocator, dtype);
-  hone_status_t status = sweep(context, &self, graph);
+  hone_status_t status = hone_rewrite_everywhere(context, graph, rule, &self);
   hone_operand_store_close(&self.narrow);
   HONE_TRY(status);
   if (context->count)

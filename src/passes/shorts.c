@@ -65,8 +65,6 @@ static bool is_stored_wide(const shorts_t* self, hone_value_t* value) {
   return is_narrow(value) && hone_map_get_u64(&self->origins, key_of(hone_operand_origin(value)));
 }
 
-/* ---- widening ---- */
-
 /* ---- pairs across columns ---- */
 
 /* The pair of the contraction that names this axis of the data; -1: none. */
@@ -128,6 +126,8 @@ static hone_value_t* multiply_runs(hone_rewriter_t* r, const hone_node_t* node, 
   return hone_contract(r->b, operands[0], operands[1], n_pairs, (const int64_t(*)[2])pairs, 0,
                        HONE_I32);
 }
+
+/* ---- widening ---- */
 
 static hone_value_t* multiply(hone_rewriter_t* r, hone_node_t* node) {
   shorts_t* self = r->self;

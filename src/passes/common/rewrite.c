@@ -192,3 +192,13 @@ hone_status_t hone_rewrite(hone_pass_context_t* context, hone_graph_t* graph, ho
   }
   return NULL;
 }
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as regions are */
+hone_status_t hone_rewrite_everywhere(hone_pass_context_t* context, hone_graph_t* graph,
+                                      hone_rule_fn rule, void* self) {
+  for (int i = 0; i < graph->n_nodes; i++)
+    for (int k = 0; k < graph->nodes[i]->n_regions; k++)
+      HONE_TRY(hone_rewrite_everywhere(context, graph->nodes[i]->regions[k], rule, self));
+  hone_rewriter_t rewriter = {.context = context, .self = self, .rule = rule, .skip_regions = true};
+  return hone_rewrite_sweep(&rewriter, graph);
+}

@@ -46,6 +46,12 @@ HONE_MUST_USE hone_status_t hone_rewrite(hone_pass_context_t* context, hone_grap
  * `graph` may be a region when regions are skipped. */
 HONE_MUST_USE hone_status_t hone_rewrite_sweep(hone_rewriter_t* rewriter, hone_graph_t* graph);
 
+/* One sweep over a graph and all regions in it, those of calls too: for passes that look for
+ * primitives, whatever they are part of. */
+HONE_MUST_USE hone_status_t hone_rewrite_everywhere(hone_pass_context_t* context,
+                                                    hone_graph_t* graph, hone_rule_fn rule,
+                                                    void* self);
+
 /* Has `now` take the place of `old`, an output of the node at hand, for all
  * that comes later. Both of one dtype and shape, as far as those of `old` are
  * known. */
