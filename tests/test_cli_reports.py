@@ -99,7 +99,7 @@ def network(tmp_path_factory):
 
 # ---- plan ----
 
-PAGES = 64 << 10  # of what a run takes more: memory comes in pages
+PAGES = 64 << 10  # that a small run may take more or less: memory comes in pages
 
 
 def peak_of(engine, *options):
@@ -128,9 +128,9 @@ def total(engine, *options):
     return memory["total"]
 
 
-def assert_as_planned(engine, beside, run=(), plan=()):
+def assert_as_planned(engine, beside, run=(), plan=(), least=0):
     planned, took = total(engine, *plan), peak_of(engine, "--random", *run) - beside
-    assert abs(took - planned) <= 0.02 * planned + PAGES, (planned, took)
+    assert abs(took - planned) <= max(0.02 * planned, least), (planned, took)
 
 
 def sorting(path):
@@ -167,7 +167,7 @@ def test_real_models_take_what_was_planned(name, shape, threads, tmp_path, besid
     engine = tmp_path / "m.hone"
     hone("compile", real_model(name, "ci"), "-o", engine)
     words = ["--shape", shape, "--threads", threads]
-    assert_as_planned(engine, beside, run=words, plan=words)
+    assert_as_planned(engine, beside, run=words, plan=words, least=PAGES)
 
 
 def real_model(name, group="more"):
