@@ -138,6 +138,13 @@ static const row_t rows[] = {
     {F, WIDE,
      "u64_of_$D(x) (HONE_C(long)((x) >= ($T)(0x1p63f) & (x) < ($T)(0x1p64f)) ? "
      "HONE_C(ulong)(x) : HONE_C(ulong)(hone_i64_of_$D(x)))"},
+    /* to f32 rounded to odd, so that rounding to fewer bits after it is rounding once */
+    {F32, BOTH, "odd_$D(x) (x)"},
+    {B, BOTH, "odd_$D(x) hone_cast_f32_$D(x)"},
+    {I | F64, ONE, "odd_$D(x) as_float(as_uint(HONE_RTZ(x, )) | ($c(HONE_RTZ(x, )) != (x)))"},
+    {I | F64, WIDE,
+     "odd_$D(x) HONE_A(float)(HONE_A(uint)(HONE_RTZ(x, HONE_LANES)) | "
+     "(HONE_C(uint)($c(HONE_RTZ(x, HONE_LANES)) != (x)) & 1u))"},
 };
 
 /* What no table makes. f16 is stored in ushorts, so that devices without half
@@ -146,12 +153,12 @@ static const char head[] =
     "#pragma OPENCL FP_CONTRACT OFF\n"
     "typedef char hone_i8; typedef short hone_i16; typedef int hone_i32; typedef long hone_i64;\n"
     "typedef uchar hone_u8; typedef ushort hone_u16; typedef uint hone_u32; typedef ulong "
-    "hone_u64;\n"
-    "typedef float hone_f32; typedef uchar hone_bool;\n"
+    "hone_u64; typedef float hone_f32; typedef uchar hone_bool;\n"
     "#define HONE_J3(a, n) a##n\n#define HONE_J2(a, n) HONE_J3(a, n)\n"
     "#define HONE_J(a) HONE_J2(a, HONE_LANES)\n#define HONE_V(t) HONE_J2(t, HONE_LANES)\n"
     "#define HONE_C(t) HONE_J2(convert_##t, HONE_LANES)\n"
     "#define HONE_A(t) HONE_J2(as_##t, HONE_LANES)\n"
+    "#define HONE_TO_RTZ(n) convert_float##n##_rtz\n#define HONE_RTZ(x, n) HONE_TO_RTZ(n)(x)\n"
     "#define HONE_INF INFINITY\n#define HONE_NAN NAN\n"
     "#define HONE_IOTA_2 (int2)(0, 1)\n#define HONE_IOTA_4 (int4)(HONE_IOTA_2, 2, 3)\n"
     "#define HONE_IOTA_8 (int8)(HONE_IOTA_4, 4, 5, 6, 7)\n"
@@ -160,27 +167,21 @@ static const char head[] =
     "#define HONE_4(p, s, i) HONE_2(p, s, i), HONE_2(p, s, (i) + 2)\n"
     "#define HONE_8(p, s, i) HONE_4(p, s, i), HONE_4(p, s, (i) + 4)\n"
     "#define HONE_BY_2(t, p, s) ((t)(HONE_2(p, s, 0)))\n#define HONE_BY_4(t, p, s) ((t)(HONE_4(p, "
-    "s, 0)))\n"
-    "#define HONE_BY_8(t, p, s) ((t)(HONE_8(p, s, 0)))\n"
+    "s, 0)))\n#define HONE_BY_8(t, p, s) ((t)(HONE_8(p, s, 0)))\n"
     "#define HONE_BY_16(t, p, s) ((t)(HONE_8(p, s, 0), HONE_8(p, s, 8)))\n"
     "#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__aarch64__)\n"
     "#define HONE_FMA_F32(a, b, c) fma(a, b, c)\n"
     "#else\n#define HONE_FMA_F32(a, b, c) mad(a, b, c)\n#endif\n"
     "static long hone_floordiv(long a, long b) {\n"
-    "  return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));\n"
-    "}\n"
+    "  return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); }\n"
     "static long hone_mod(long a, long b) { return b == 0 ? 0 : a - hone_floordiv(a, b) * b; }\n"
     "#define hone_imin(a, b) min((long)(a), (long)(b))\n"
     "#define hone_imax(a, b) max((long)(a), (long)(b))\n"
     "static ulong hone_pow_unsigned(ulong a, ulong b) {\n"
-    "  ulong r = 1;\n"
-    "  for (; b; b >>= 1, a *= a) if (b & 1) r *= a;\n"
-    "  return r;\n"
-    "}\n"
+    "  ulong r = 1; for (; b; b >>= 1, a *= a) if (b & 1) r *= a; return r; }\n"
     "static long hone_pow_signed(long a, long b) {\n"
     "  if (b >= 0) return (long)hone_pow_unsigned((ulong)a, (ulong)b);\n"
-    "  return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;\n"
-    "}\n"
+    "  return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0; }\n"
     "#define HONE_SMALL(n, t) \\\n"
     "static float##t hone_f16_value##n(ushort##t b) { return vload_half##t(0, (const half*)&b); } "
     "\\\n"
@@ -268,10 +269,10 @@ static void put_cast(hone_str_t* out, const type_t* to, const type_t* from, bool
   hone_str_append(out, ")\n");
 }
 
-/* To a type that is computed in f32: through it. */
+/* To a type that is computed in f32: through it, rounded to odd. */
 static void put_narrow_cast(hone_str_t* out, const char* to, const type_t* from, bool wide) {
   const char* v = wide ? "v" : "";
-  hone_str_appendf(out, "#define hone_cast_%s_%s%s(x) hone_round_%s%s(hone_cast_f32_%s%s(x))\n", to,
+  hone_str_appendf(out, "#define hone_cast_%s_%s%s(x) hone_round_%s%s(hone_odd_%s%s(x))\n", to,
                    from->dtype, v, to, v, from->dtype, v);
 }
 

@@ -80,6 +80,7 @@ static const double float_values[VALUES] = {0,   -0.0, 1,    -1,   0.5, -2.5, 3.
 static double float_value(hone_dtype_t dtype, int i) {
   if (i == 9) return INFINITY;
   if (i == 10) return dtype == HONE_F16 ? -6e4 : -3e9;
+  if (i == 15 && dtype == HONE_F64) return 1 + 0x1p-11 + 0x1p-40; /* f16 by way of f32: 1 */
   return float_values[i];
 }
 
@@ -88,6 +89,7 @@ static int64_t int_value(hone_dtype_t dtype, int i) {
   int bits = hone_dtype_bits(dtype);
   if (i == 14) return (int64_t)((uint64_t)1 << (bits - 1));
   if (i == 15) return (int64_t)(((uint64_t)1 << (bits - 1)) - 1);
+  if (i == 13 && bits >= 32) return 0x1010001; /* bf16 by way of f32: 0x1000000 */
   return values[i];
 }
 
