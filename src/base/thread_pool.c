@@ -1,7 +1,7 @@
 /* A call is a job on its caller's stack, in the pool's list while it has chunks
- * that nobody took. Workers join jobs under the mutex. Chunks fall into as many
- * shares as threads can be at work; a thread takes those of its own share first,
- * then those that others left, so that in one call after the other it has the same
+ * that nobody took. Workers join jobs under the mutex. The range falls into as many
+ * equal shares as threads can be at work; a thread takes the chunks of its own share
+ * first, then those that others left, so that in one call after the other it has the same
  * part of the range, and finds in its cache what it made before. The caller takes
  * the job out of the list when the chunks are gone and waits for those who joined,
  * never for sleepers. */
@@ -23,7 +23,7 @@ enum {
   LINE = 64 /* bytes that two threads should not both write */
 };
 
-/* Chunks of the job from `next` to before `end`. */
+/* Items of the job from `next` to before `end`, of which a chunk at a time is taken. */
 typedef struct share {
   _Alignas(LINE) atomic_llong next; /* may go beyond the end */
   int64_t end;
@@ -33,7 +33,7 @@ typedef struct job {
   struct job *next, **link; /* in the pool's list; link is what points here */
   hone_parallel_fn_t fn;
   void* context;
-  int64_t n, chunk;
+  int64_t chunk;
   int room;          /* workers that may still join */
   atomic_int joined; /* workers in it; raised under the mutex */
   int n_shares;
@@ -84,9 +84,9 @@ static void run_chunks(const hone_thread_pool_t* pool, job_t* job, int number) {
   for (int i = 0; i < job->n_shares; i++) {
     share_t* share = &job->shares[(number + i) % job->n_shares];
     while (!is_too_many(pool, number > 0)) {
-      int64_t k = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed);
-      if (k >= share->end) break;
-      int64_t begin = k * job->chunk, left = job->n - begin;
+      int64_t begin = atomic_fetch_add_explicit(&share->next, job->chunk, memory_order_relaxed);
+      if (begin >= share->end) break;
+      int64_t left = share->end - begin;
       job->fn(job->context, begin, begin + (left < job->chunk ? left : job->chunk));
     }
   }
@@ -246,13 +246,17 @@ static void close_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
-static void share_out(job_t* job, int64_t chunks, int threads) {
-  int64_t begin = 0;
+/* Shares are whole numbers of grains, as nearly equal as can be: a thread with one chunk more
+ * than another would have that one wait. The caller, who is there first, has the largest. */
+static void share_out(job_t* job, int64_t n, int64_t grain, int threads) {
+  int64_t grains = divide_up(n, grain), begin = 0;
   job->n_shares = threads < MOST_SHARES ? threads : MOST_SHARES;
+  int64_t most = divide_up(grains, job->n_shares);
+  job->chunk = grain * divide_up(most, CHUNKS_PER_THREAD);
   for (int i = 0; i < job->n_shares; i++) {
-    atomic_init(&job->shares[i].next, begin);
-    begin += (chunks - begin) / (job->n_shares - i);
-    job->shares[i].end = begin;
+    atomic_init(&job->shares[i].next, begin * grain);
+    begin += divide_up(grains - begin, job->n_shares - i);
+    job->shares[i].end = begin == grains ? n : begin * grain;
   }
 }
 
@@ -266,18 +270,14 @@ void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int6
     fn(context, 0, n);
     return;
   }
-  int64_t chunk = divide_up(n, (int64_t)threads * CHUNKS_PER_THREAD);
-  if (chunk < grain) chunk = grain;
-  int64_t chunks = divide_up(n, chunk);
-  if (chunks < threads) threads = (int)chunks;
+  int64_t grains = divide_up(n, grain);
+  if (grains < threads) threads = (int)grains;
   job_t job;
   job.fn = fn;
   job.context = context;
-  job.n = n;
-  job.chunk = chunk;
   job.room = threads - 1;
   atomic_init(&job.joined, 0);
-  share_out(&job, chunks, threads);
+  share_out(&job, n, grain, threads);
   open_job(pool, &job);
   run_chunks(pool, &job, 0);
   close_job(pool, &job);

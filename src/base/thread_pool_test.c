@@ -71,6 +71,26 @@ static void ranges_are_at_least_a_grain(void** state) {
   hone_thread_pool_destroy(pool);
 }
 
+/* Marks ranges that reach across the middle. */
+static void check_halves(void* context, int64_t begin, int64_t end) {
+  tally_t* tally = context;
+  if (begin < tally->n && end > tally->n) tally->hits[0] = 1;
+}
+
+static void threads_get_equal_shares(void** state) {
+  (void)state;
+  tally_t tally = {0};
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 2, &pool));
+  for (int64_t n = 2; n <= 40; n += 2)
+    for (int64_t grain = 1; grain <= 3; grain++) {
+      tally.n = n / 2 * grain;
+      hone_parallel_for(pool, n * grain, grain, check_halves, &tally);
+    }
+  assert_int_equal(tally.hits[0], 0);
+  hone_thread_pool_destroy(pool);
+}
+
 static void inner(void* context, int64_t begin, int64_t end) {
   atomic_fetch_add((atomic_int*)context, (int)(end - begin));
 }
@@ -255,6 +275,7 @@ int main(void) {
       cmocka_unit_test(every_item_is_done_once),
       cmocka_unit_test(no_pool_runs_inline),
       cmocka_unit_test(ranges_are_at_least_a_grain),
+      cmocka_unit_test(threads_get_equal_shares),
       cmocka_unit_test(nested_calls_run_inline),
       cmocka_unit_test(many_callers_share_a_pool),
       cmocka_unit_test(at_most_the_threads_asked_for_work),
