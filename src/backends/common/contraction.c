@@ -243,6 +243,12 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
   return true;
 }
 
+bool hone_contraction_recognise_any(const hone_recipe_t* r, hone_contraction_t* c,
+                                    hone_stmt_t* nest) {
+  return hone_contraction_recognise(r, c, nest, HONE_LANES_OF_OUTPUT) ||
+         hone_contraction_recognise(r, c, nest, HONE_LANES_OF_WEIGHTS);
+}
+
 /* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. */
 bool hone_contraction_is_tileable(const hone_recipe_t* r, const hone_contraction_t* c) {
   int64_t stride;

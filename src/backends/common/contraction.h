@@ -45,6 +45,9 @@ typedef enum hone_lanes_at {
 /* Whether the nest is one; `out` is good until the kernel is changed. */
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* out, hone_stmt_t* nest,
                                 hone_lanes_at_t at);
+/* The same with lanes along the output, else, where no results lie side by side, along weights. */
+bool hone_contraction_recognise_any(const hone_recipe_t* r, hone_contraction_t* out,
+                                    hone_stmt_t* nest);
 /* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. */
 bool hone_contraction_is_tileable(const hone_recipe_t* r, const hone_contraction_t* c);
 /* Whether b's elements along the lanes can be laid out side by side. */

@@ -647,12 +647,12 @@ static bool gathers_lanes(const hone_recipe_t* r, const hone_contraction_t* c) {
 }
 
 /* The contraction with the lanes that it gets: along weights where those along the
- * output make no tile, as where channels lie far apart, or a shorter one; along data that would
- * be gathered. */
+ * output make no tile, as where channels lie far apart, or a shorter one, or where no results lie
+ * side by side; along data that would be gathered. */
 static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_t* out) {
-  if (r->choice->lanes_of_weights)
+  if (r->choice->lanes_of_weights ||
+      !hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT))
     return hone_contraction_recognise(r, out, nest, HONE_LANES_OF_WEIGHTS);
-  if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
   if (gathers_lanes(r, out)) {
     if (hone_contraction_recognise(r, out, nest, HONE_LANES_OF_DATA) &&
         hone_cost_extent(out->lanes->extent) >= r->shape->lanes)
@@ -669,11 +669,13 @@ static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, hone_con
   return hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT);
 }
 
-/* The same, after what helps all ways to schedule it. */
+/* The same, after what helps all ways to schedule it. Sums that go along axes of weights of their
+ * own stay apart: fused ones would only know where in memory a step is, and weights are laid out
+ * axis by axis. */
 static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_t* out) {
-  if (!hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT)) return false;
+  if (!hone_contraction_recognise_any(r, out, nest)) return false;
   hone_split_phases(r, nest, out->a->buffer->is_constant ? out->a : out->b);
-  hone_fuse_contiguous_sums(r, nest);
+  if (!hone_contraction_could_pack(out)) hone_fuse_contiguous_sums(r, nest);
   return find_contraction(r, nest, out);
 }
 
@@ -772,7 +774,6 @@ bool hone_contraction_any(hone_kernel_t* kernel) {
       .kernel = kernel, .shape = &(hone_cpu_shape_t){0}, .choice = &(hone_cpu_choice_t){0}};
   hone_contraction_t c;
   for (int i = 0; i < kernel->root->n_body; i++)
-    if (hone_contraction_recognise(&r, &c, kernel->root->body[i], HONE_LANES_OF_OUTPUT))
-      return true;
+    if (hone_contraction_recognise_any(&r, &c, kernel->root->body[i])) return true;
   return false;
 }

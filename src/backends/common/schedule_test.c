@@ -375,6 +375,33 @@ static void outputs_that_lie_apart_are_lanes(void** state) {
   free(text);
 }
 
+/* Windows that see all there is, whose steps follow one another in both operands; of their results
+ * no two lie side by side where others stand between them. */
+static void weights_of_whole_windows_are_packed(void** state) {
+  static const char* const rests[] = {
+      "  return %2 \"y\"\n",
+      "  %3 = reshape %2 shape=[3, 24, 1] : f32[3, 24, 1]\n"
+      "  %4 = abs %3 : f32[3, 24, 1]\n"
+      "  %5 = neg %3 : f32[3, 24, 1]\n"
+      "  %6 = concat %4 %5 axes=[2] : f32[3, 24, 2]\n"
+      "  return %6 \"y\"\n",
+  };
+  for (size_t k = 0; k < TEST_COUNT(rests); k++) {
+    hone_str_t lines;
+    hone_str_init(&lines, hone_allocator_system());
+    hone_str_append(&lines, "  %0 \"x\" = input : f32[3, 20, 3]\n  %1 = constant {");
+    for (int i = 0; i < 1440; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+    hone_str_append(&lines,
+                    "} : f32[24, 20, 3]\n"
+                    "  %2 = contract %0 %1 dtype=f32 axes=[1, 1, 2, 2] batch=0 : f32[3, 24]\n");
+    hone_str_append(&lines, rests[k]);
+    char* text = scheduled("", hone_str_text(&lines));
+    expect_lines(text, 2, (const char* const[]){"pack in1 0/", " vector {"});
+    free(text);
+    hone_str_free(&lines);
+  }
+}
+
 /* A depthwise convolution that reads channels first and gives channels last. */
 static void data_that_lanes_would_gather_gets_them(void** state) {
   hone_str_t lines;
@@ -589,6 +616,7 @@ int main(void) {
       cmocka_unit_test(rows_left_over_at_the_top_leave_threads_their_share),
       cmocka_unit_test(weights_of_a_cut_batch_are_packed),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
+      cmocka_unit_test(weights_of_whole_windows_are_packed),
       cmocka_unit_test(data_that_lanes_would_gather_gets_them),
       cmocka_unit_test(lookups_are_shared_out_by_table),
       cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
