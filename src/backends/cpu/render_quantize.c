@@ -1,8 +1,9 @@
 /* Quantizing to bytes (loop/quantized.h) without dividing and without rounding apart from
  * converting: the bits are those of the operations one by one.
  *
- * x is held between the numbers that become the least and the greatest byte, before all else. A
- * NaN becomes the least one, 0, as casts make it; so bytes have no sign here.
+ * x is held between the numbers that become the least and the greatest byte, before all else; from
+ * below only where what narrows it does not do so. A NaN becomes the least one, 0, as casts make
+ * it; so bytes have no sign here.
  *
  * What depends on the scale and the zero point alone is written as numbers where these are, and is
  * computed at the head of the function, once, where the kernel reads them. */
@@ -141,12 +142,13 @@ static void put_number(hone_renderer_t* r, number_t number, bool is_vector) {
   if (is_vector) hone_str_append(r->out, ")");
 }
 
-/* The byte as an i32. */
+/* The byte as an i32; `saturates`: below 0 it may be anything. */
 static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, const numbers_t* n,
-                                hone_map_t* done) {
+                                bool saturates, hone_map_t* done) {
+  static const char* const names[2][2] = {{"between", "below"}, {"quantize", "quantize_below"}};
   hone_operand_t x = hone_render_term(r, n->divides ? q->dividend : q->x, done);
   hone_operand_t to = hone_render_fresh(r, HONE_I32, x.is_vector);
-  hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", n->divides ? "quantize" : "between",
+  hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", names[n->divides][saturates],
                    x.is_vector ? "v" : "", x.temporary);
   put_number(r, n->least, x.is_vector);
   put_number(r, n->greatest, x.is_vector);
@@ -188,8 +190,9 @@ bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map
       !find_numbers(r, &q, &numbers))
     return false;
   if (less) numbers.zero = literal(0);
-  *out = put_whole(r, &q, &numbers, done);
-  if (term->dtype == HONE_I32) return true;
+  bool is_wide = term->dtype == HONE_I32;
+  *out = put_whole(r, &q, &numbers, !is_wide, done);
+  if (is_wide) return true;
   hone_operand_t whole = *out;
   *out = hone_render_fresh(r, term->dtype, whole.is_vector);
   hone_str_appendf(r->out, " = hone_byte_%s%s(t%d);\n", hone_dtype_name(term->dtype),

@@ -31,13 +31,14 @@ static hone_kernel_t* make_kernel(float scale, int zero, bool reads) {
   snprintf(text, sizeof text,
            "kernel quantize {\n"
            "  input x: f32[%d] = 0\n  input n: f32[2] = 1 constant\n  output bytes: u8[%d] = 0\n  "
-           "output wide: i32[%d] = 1\n"
-           "  output alone: u8[%d] = 2\n"
+           "output wide: i32[%d] = 1\n  output shorts: i16[%d] = 2\n"
+           "  output alone: u8[%d] = 3\n"
            "  for i.o in %d {\n    for i.i in 8 vector {\n"
            "      bytes[8*i.o + i.i] = cast.u8(VALUE)\n"
            "      wide[8*i.o + i.i] = cast.i32(cast.u8(VALUE))\n"
+           "      shorts[8*i.o + i.i] = cast.i16(cast.u8(VALUE))\n"
            "    }\n  }\n  for i in %d {\n    alone[i] = cast.u8(%s)\n  }\n}\n",
-           COUNT, COUNT, COUNT, COUNT, COUNT / 8, COUNT, value);
+           COUNT, COUNT, COUNT, COUNT, COUNT, COUNT / 8, COUNT, value);
   hone_str_t all;
   hone_str_init(&all, NULL);
   for (const char* at = text; *at; at++) {
@@ -75,7 +76,7 @@ static void fill(float scale, int zero, float* x) {
 }
 
 static void check(float scale, int zero, bool reads) {
-  static const hone_dtype_t dtypes[] = {HONE_F32, HONE_F32, HONE_U8, HONE_I32, HONE_U8};
+  static const hone_dtype_t dtypes[] = {HONE_F32, HONE_F32, HONE_U8, HONE_I32, HONE_I16, HONE_U8};
   enum { N = sizeof dtypes / sizeof *dtypes };
   hone_tensor_t *got[N], *want[N];
   void* data[N];
