@@ -306,6 +306,9 @@ bool hone_stmt_replace(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_subs
 bool hone_stmt_replace_var(hone_kernel_t* kernel, hone_stmt_t* stmt, hone_dim_t var, hone_dim_t to);
 /* Pre-order walk: calls visit for the statement and all inside; stops when it gives false. */
 bool hone_stmt_walk(hone_stmt_t* stmt, bool (*visit)(void* self, hone_stmt_t* stmt), void* self);
+/* Whether it does nothing but store constants to parameters, so that it may be done in any order
+ * and by several threads. */
+bool hone_stmt_is_fill(const hone_stmt_t* stmt);
 /* The loop of that name; NULL when there is none. */
 hone_stmt_t* hone_kernel_find_loop(const hone_kernel_t* kernel, const char* name);
 /* The same for an access that is not in a term; the new index is in the arena. */

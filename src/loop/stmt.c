@@ -136,6 +136,15 @@ bool hone_stmt_walk(hone_stmt_t* stmt, bool (*visit)(void* self, hone_stmt_t* st
   return true;
 }
 
+bool hone_stmt_is_fill(const hone_stmt_t* stmt) {
+  if (stmt->kind == HONE_STMT_STORE)
+    return stmt->combine == HONE_COMBINE_SET && stmt->value->kind == HONE_TERM_CONST &&
+           stmt->buffer->space == HONE_SPACE_GLOBAL;
+  bool is_fill = stmt->kind == HONE_STMT_LOOP;
+  for (int i = 0; i < stmt->n_body && is_fill; i++) is_fill = hone_stmt_is_fill(stmt->body[i]);
+  return is_fill;
+}
+
 typedef struct finding {
   const char* name;
   hone_stmt_t* found;

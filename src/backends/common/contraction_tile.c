@@ -90,13 +90,21 @@ int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_
   return (lanes + each - 1) / each;
 }
 
+/* What a tile takes longer where the sums of windows, the weights of one of their rows and a place
+ * of the data are more than there are registers. */
+static double crowd_factor(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
+                           hone_tile_t t) {
+  int64_t vectors = (t.rows + window_steps(c) + 1) * t.vectors;
+  return c->apart && vectors > shape->registers ? 1.25 : 1;
+}
+
 /* Cycles for one step of the sums of a tile's vectors in all rows. */
 static double rows_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
   int64_t rows = c->rows ? hone_likely_extent(r->kernel, c->rows->extent) : HONE_MANY_ROUNDS;
   int64_t blocks = rows / t.rows;
   double cost = (double)blocks * step_cycles(r->shape, c, t.rows, t.vectors);
   if (rows % t.rows) cost += step_cycles(r->shape, c, (int)(rows % t.rows), t.vectors);
-  return cost;
+  return cost * crowd_factor(r->shape, c, t);
 }
 
 /* The best tile of so many vectors. */

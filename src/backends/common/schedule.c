@@ -387,18 +387,11 @@ static double count_stores(const hone_stmt_t* stmt) {
   return hone_stmt_is_loop(stmt) ? count * hone_cost_extent(stmt->extent) : count;
 }
 
-static bool is_fill(const hone_stmt_t* stmt) {
-  if (stmt->value && stmt->value->kind != HONE_TERM_CONST) return false;
-  for (int i = 0; i < stmt->n_body; i++)
-    if (!is_fill(stmt->body[i])) return false;
-  return true;
-}
-
 /* The border of a pad beside what it is around: left to one thread, it does not
  * upset how the rounds of the rest are shared out. */
 static bool is_minor(const hone_stmt_t* nest) {
   enum { SHARE = 8 };
-  return is_fill(nest) && count_stores(nest) * SHARE < count_stores(nest->parent);
+  return hone_stmt_is_fill(nest) && count_stores(nest) * SHARE < count_stores(nest->parent);
 }
 
 static void share_out(hone_recipe_t* r, int position) {

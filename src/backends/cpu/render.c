@@ -211,6 +211,36 @@ static void render_single(hone_renderer_t* r, const hone_stmt_t* stmt) {
   close_block(r);
 }
 
+/* Rounds of the parallel loops at the top, if they are known; else 0. */
+static int64_t count_rounds(const hone_kernel_t* kernel) {
+  int64_t rounds = 0;
+  for (int i = 0; i < kernel->root->n_body; i++) {
+    const hone_stmt_t* stmt = kernel->root->body[i];
+    if (!is_parallel(stmt)) continue;
+    if (!hone_dim_is_int(stmt->extent)) return 0;
+    rounds += stmt->extent.k;
+  }
+  return rounds;
+}
+
+/* A loop beside parallel ones that fills a border: with each part of their rounds goes as large a
+ * part of its own. */
+static bool render_along(hone_renderer_t* r, const hone_stmt_t* loop) {
+  char first[64], end[64];
+  int64_t rounds = count_rounds(r->kernel);
+  if (!rounds || loop->kind != HONE_STMT_LOOP || loop->loop != HONE_LOOP_SERIAL ||
+      !hone_dim_is_int(loop->extent) || loop->extent.k > INT32_MAX || rounds > INT32_MAX ||
+      !hone_stmt_is_fill(loop))
+    return false;
+  snprintf(first, sizeof first, "begin * %lld / %lld", (long long)loop->extent.k,
+           (long long)rounds);
+  snprintf(end, sizeof end, "end * %lld / %lld", (long long)loop->extent.k, (long long)rounds);
+  put_loop_head(r, loop, first, end);
+  render_inside(r, loop);
+  close_block(r);
+  return true;
+}
+
 static void render_parameters(hone_renderer_t* r) {
   int n = 0;
   for (int i = 0; i < r->kernel->n_buffers; i++) {
@@ -242,10 +272,10 @@ static void render_root(hone_renderer_t* r) {
     const hone_stmt_t* stmt = r->kernel->root->body[i];
     if (is_parallel(stmt))
       render_parallel(r, stmt);
-    else if (grid && stmt->kind != HONE_STMT_LET)
-      render_single(r, stmt);
-    else
+    else if (!grid || stmt->kind == HONE_STMT_LET)
       render_stmt(r, stmt);
+    else if (!render_along(r, stmt))
+      render_single(r, stmt);
   }
 }
 
