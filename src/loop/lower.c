@@ -281,6 +281,10 @@ hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
   hone_free(allocator, l.notes, bytes);
   if (status) return status;
   hone_stmt_walk(l.kernel->root, drop_empty_loops, NULL);
+  if (!hone_lower_starts(l.kernel)) {
+    hone_kernel_destroy(l.kernel);
+    return hone_oom();
+  }
   *out_kernel = l.kernel;
   return NULL;
 }

@@ -1,6 +1,7 @@
 /* Regions become kernels that keep the rules of kernel.h. */
 #include "loop/lower.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/ref/testing/same_results.h"
@@ -48,6 +49,36 @@ static void expect_body(const char* lines, const char* wanted) {
   assert_string_equal(body, wanted);
   hone_str_free(&text);
   hone_kernel_destroy(kernel);
+}
+
+/* Only what all readers subtract, and from integers alone. */
+static void sums_start_from_what_is_subtracted(void** state) {
+  (void)state;
+  static const char inputs[] =
+      "  %0 = input : i8[2, 7]\n"
+      "  %1 = input : i32[2, 7]\n"
+      "  %2 = input : i32[2]\n"
+      "  %3 = input : f32[2]\n";
+  static const char* const rests[][2] = {
+      {"  %6 = sub %5 %2 : i32[2]\n  %7 = cast %6 dtype=f32 : f32[2]\n"
+       "  %8 = mul %7 %3 : f32[2]\n  return %6 %8\n",
+       "    acc[] = neg(in2[i])\n    for k in 7 reduction {\n"
+       "      acc[] += mul(cast.i32(in0[i, k]), in1[i, k])\n    }\n    out0[i] = acc[]\n"
+       "    out1[i] = mul(cast.f32(acc[]), in3[i])\n"},
+      {"  %6 = sub %5 %2 : i32[2]\n  %7 = mul %5 %6 : i32[2]\n  return %7\n",
+       "    acc[] = i32(0)\n    for k in 7 reduction {\n"
+       "      acc[] += mul(cast.i32(in0[i, k]), in1[i, k])\n    }\n"
+       "    out0[i] = mul(acc[], sub(acc[], in2[i]))\n"},
+  };
+  for (size_t i = 0; i < sizeof rests / sizeof *rests; i++) {
+    char lines[1024], wanted[1024];
+    snprintf(lines, sizeof lines,
+             "%s  %%4 = cast %%0 dtype=i32 : i32[2, 7]\n"
+             "  %%5 = contract %%4 %%1 dtype=i32 axes=[0, 0, 1, 1] batch=1 : i32[2]\n%s",
+             inputs, rests[i][0]);
+    snprintf(wanted, sizeof wanted, "  for i in 2 {\n%s  }\n}\n", rests[i][1]);
+    expect_body(lines, wanted);
+  }
 }
 
 /* The sum is made once for both outputs, and its loops know nothing of the pad. */
@@ -127,6 +158,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parameters_come_before_scratch),
       cmocka_unit_test(pads_are_borders_around_their_operand),
+      cmocka_unit_test(sums_start_from_what_is_subtracted),
       cmocka_unit_test(products_need_no_place_of_their_own),
       cmocka_unit_test(parts_and_pads_nest),
   };
