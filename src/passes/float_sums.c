@@ -2,21 +2,54 @@
  * one instruction for f32, and several for i32. All sums are whole numbers of at most 2^24, so
  * none is rounded, in whatever order they are taken.
  *
+ * What makes floats of the sums again, as between quantized layers, takes them as they are: in the
+ * end, when no scale can move into the weights any more and make other numbers of them.
+ *
  * These are products of activations, as in attention, and those of which each result has weights
  * of its own, as depthwise convolutions have. What weights multiply else is for dot products of
  * bytes. Runs where the device
  * has these (options->sums_fours): others may be faster with integers. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/memory.h"
+#include "base/tensor_impl.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
+
+/* The largest size of whole numbers that are bytes; 0: not all of them are. */
+static int64_t reach_of_floats(const hone_tensor_t* weights) {
+  float most = 0;
+  const float* numbers = hone_tensor_data(weights);
+  for (int64_t i = 0; i < hone_tensor_count(weights); i++) {
+    float size = fabsf(numbers[i]);
+    if (!(size <= UINT8_MAX && rintf(size) == size)) return 0;
+    most = fmaxf(most, size);
+  }
+  return (int64_t)most;
+}
 
 /* The largest size that one of its numbers can have; 0: they are no bytes. */
 static int64_t reach(const hone_value_t* value) {
   if (value->type.kind != HONE_TYPE_TENSOR) return 0;
   return value->type.dtype == HONE_U8 ? UINT8_MAX : value->type.dtype == HONE_I8 ? -INT8_MIN : 0;
+}
+
+static const hone_value_t* unmoved(const hone_value_t* value) {
+  while (value->node->prim == HONE_PRIM_PERMUTE || value->node->prim == HONE_PRIM_RESHAPE)
+    value = value->node->inputs[0];
+  return value;
+}
+
+/* The same of an operand that may be of f32 by now. */
+static int64_t reach_of_operand(const hone_value_t* value) {
+  if (reach(value)) return reach(value);
+  value = unmoved(value);
+  const hone_tensor_t* weights = hone_match_constant(value);
+  if (weights) return hone_tensor_dtype(weights) == HONE_F32 ? reach_of_floats(weights) : 0;
+  const hone_node_t* cast = hone_match_prim(value, HONE_PRIM_CAST);
+  return cast ? reach(cast->inputs[0]) : 0;
 }
 
 /* Products in each sum; INT64_MAX: nobody knows. */
@@ -31,7 +64,7 @@ static int64_t count_products(const hone_node_t* contract) {
 
 static bool is_exact(const hone_node_t* contract) {
   const int64_t most = INT64_C(1) << 24;
-  int64_t each = reach(contract->inputs[0]) * reach(contract->inputs[1]);
+  int64_t each = reach_of_operand(contract->inputs[0]) * reach_of_operand(contract->inputs[1]);
   return each > 0 && count_products(contract) <= most / each;
 }
 
@@ -53,9 +86,11 @@ static bool has_dots(const hone_node_t* contract, int side) {
   return !contract->n_batch || (own >= VECTOR && hone_operand_has_groups(contract, FOURS));
 }
 
-static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
-  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_I32 || !is_exact(node) ||
-      has_dots(node, 0) || has_dots(node, 1))
+/* ---- the sums ---- */
+
+static hone_value_t* sum_in_floats(hone_rewriter_t* r, hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_I32 || !reach(node->inputs[0]) ||
+      !reach(node->inputs[1]) || !is_exact(node) || has_dots(node, 0) || has_dots(node, 1))
     return NULL;
   hone_node_t product = *node;
   hone_value_t* inputs[2];
@@ -67,11 +102,25 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   return hone_cast(r->b, hone_rewrite_copy(r, &product, inputs), HONE_I32);
 }
 
+/* ---- what becomes of them ---- */
+
+static hone_value_t* keep_floats(hone_rewriter_t* r, hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CAST || node->dtype != HONE_F32) return NULL;
+  const hone_node_t* cast = hone_match_prim(node->inputs[0], HONE_PRIM_CAST);
+  if (!cast || cast->dtype != HONE_I32) return NULL;
+  const hone_node_t* sums = hone_match_prim(unmoved(cast->inputs[0]), HONE_PRIM_CONTRACT);
+  if (!sums || sums->dtype != HONE_F32 || !is_exact(sums)) return NULL;
+  hone_pass_did(r->context, node, "takes sums as they are");
+  return cast->inputs[0];
+}
+
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   if (!context->options->sums_fours) return NULL;
-  HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
+  bool is_first = context->phase < HONE_PHASE_WEIGHTS;
+  HONE_TRY(hone_rewrite_once(context, graph, is_first ? sum_in_floats : keep_floats, NULL));
   if (context->count)
-    hone_pass_note(context, "%" PRId64 " sums of products of bytes in f32", context->count);
+    hone_pass_note(context, "%" PRId64 " sums of products of bytes %s", context->count,
+                   is_first ? "in f32" : "stay in f32");
   return NULL;
 }
 
@@ -80,6 +129,6 @@ const hone_pass_t hone_pass_float_sums = {
     .name = "float_sums",
     .summary =
         "products of bytes that no instruction adds up are summed in f32, where that is exact",
-    .phases = {HONE_PHASE_QUANT + 5},
+    .phases = {HONE_PHASE_QUANT + 5, HONE_PHASE_TIDY + 40},
     .run = run,
 };
