@@ -21,6 +21,10 @@ typedef struct hone_kernel_options {
  * text if not. Says nothing about dtypes, which are the device's business. */
 bool hone_prim_is_loop(const hone_node_t* node, const char** out_why);
 
+/* Whether kernels take the axis of an expand's operand for one element that is repeated: its extent
+ * is 1, or cannot be more. Where it may be 0 as well, who launches the kernel looks first. */
+bool hone_lower_repeats(hone_dim_t extent);
+
 /* The kernel of a region: `graph` is a closed graph whose inputs and outputs
  * are tensors of known dtype and rank. Input i is the buffer of role INPUT and
  * number i, outputs likewise; inputs that are not used have none. `options`

@@ -158,7 +158,8 @@ static bool trace_movement(hone_lowering_t* l, const hone_node_t* node,
     reshape_parts(l, from, to, parts, operand);
   else if (node->prim == HONE_PRIM_EXPAND)
     for (int i = 0; i < to->rank; i++)
-      operand[i] = hone_dim_is(from->dims[i], 1) ? (hone_axis_parts_t){.is_known = true} : parts[i];
+      operand[i] =
+          hone_lower_repeats(from->dims[i]) ? (hone_axis_parts_t){.is_known = true} : parts[i];
   else
     return true;
   return hone_domain_trace(l, node->inputs[0], operand);

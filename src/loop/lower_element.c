@@ -93,12 +93,14 @@ static const hone_term_t* element_permute(hone_lowering_t* l, const hone_value_t
   return hone_lower_element(l, value->node->inputs[0], from);
 }
 
+bool hone_lower_repeats(hone_dim_t extent) { return hone_dim_max_value(extent) == 1; }
+
 static const hone_term_t* element_expand(hone_lowering_t* l, const hone_value_t* value,
                                          const hone_place_t* at) {
   const hone_value_t* x = value->node->inputs[0];
   hone_place_t from[HONE_MAX_RANK];
   for (int i = 0; i < value->type.rank; i++)
-    from[i] = hone_dim_is(x->type.dims[i], 1) ? (hone_place_t){.has_parts = true} : at[i];
+    from[i] = hone_lower_repeats(x->type.dims[i]) ? (hone_place_t){.has_parts = true} : at[i];
   return hone_lower_element(l, x, from);
 }
 

@@ -165,6 +165,30 @@ static void each_thread_has_memory_of_its_own(void** state) {
   assert_true(one.planned > 0);
   assert_int_equal(many.planned, THREADS * one.planned);
   assert_int_equal(odd.planned, (THREADS + 1) * one.planned);
+  assert_true(one.heap > 0);
+  assert_int_equal(many.heap, 0); /* rounds write where their results belong */
+  close_program(&f);
+}
+
+/* Whichever threads came in time. */
+static void all_memory_is_there_after_one_run(void** state) {
+  (void)state;
+  fixture_t f;
+  assert_ok(open_program(NULL, &f));
+  int body = loop_of(f.program)->bodies[0]->index;
+  for (int64_t n = 4; n < 8; n += 2) {
+    tensors_t t;
+    fill(&t, n, -1);
+    assert_ok(run(&f, &t));
+    drop(&t);
+    int contexts = 0, filled = 0;
+    for (const hone_context_t* c = f.program->idle; c; c = c->next) {
+      contexts++;
+      filled += c->frames[body].arena.memory != NULL;
+    }
+    assert_int_equal(contexts, 1 + THREADS);
+    assert_int_equal(filled, THREADS);
+  }
   close_program(&f);
 }
 
@@ -198,6 +222,7 @@ int main(void) {
       cmocka_unit_test(as_many_rounds_as_there_are_threads_for),
       cmocka_unit_test(the_first_round_that_fails_is_named),
       cmocka_unit_test(each_thread_has_memory_of_its_own),
+      cmocka_unit_test(all_memory_is_there_after_one_run),
       cmocka_unit_test(threads_survive_running_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

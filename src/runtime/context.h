@@ -156,6 +156,10 @@ HONE_MUST_USE hone_status_t hone_step_if(hone_context_t* context, hone_frame_t* 
 HONE_MUST_USE hone_status_t hone_step_loop(hone_context_t* context, hone_frame_t* frame,
                                            const hone_step_t* step);
 
+/* Whether a launch alone makes the value, in memory of its own: where a loop stacks it, rounds may
+ * write it where it belongs. */
+bool hone_value_is_launched(const hone_routine_t* body, int v);
+
 /* ---- rounds of a loop at once (at_once.c) ---- */
 
 /* How many of the first `rounds` of a loop its threads can share out; 0: none. */

@@ -166,8 +166,7 @@ static size_t next_offset(const loop_t* loop, const stack_t* stack, size_t part)
   return stack->whole.offset + (size_t)loop->rounds * part;
 }
 
-/* Whether a launch alone makes the value, in memory of its own. */
-static bool is_launched(const hone_routine_t* body, int v) {
+bool hone_value_is_launched(const hone_routine_t* body, int v) {
   const hone_program_value_t* value = &body->values[v];
   if (value->place != HONE_PLACE_HEAP || value->first < 0) return false;
   const hone_step_t* step = &body->steps[value->first];
@@ -181,7 +180,7 @@ static hone_status_t offer_room(const loop_t* loop, int which) {
   int v = loop->body->outputs[1 + loop->n_carried + which];
   hone_slot_t* slot = &context->frames[loop->body->index].slots[v];
   if (!loop->rounds || !stack->is_on_device || context->program->properties.guard) return NULL;
-  if (slot->block || !is_launched(loop->body, v)) return NULL;
+  if (slot->block || !hone_value_is_launched(loop->body, v)) return NULL;
   if (loop->rounds == stack->room) HONE_TRY(resize_stack(loop, stack, next_room(loop, stack)));
   size_t part = stack->whole.bytes / (size_t)stack->room;
   hone_slot_share(&stack->whole, slot);

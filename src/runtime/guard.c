@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "loop/lower.h"
 
 typedef struct collector {
   hone_dims_t* dims;
@@ -57,11 +58,13 @@ static void reshape(collector_t* c, const hone_node_t* node) {
                hone_dim_product(c->dims, out->rank, out->dims));
 }
 
-/* An open extent may be 1 when it runs, which the kernel does not expect. */
+/* An open extent may be 1 when it runs, which the kernel does not expect; or 0 where it does. */
 static void expand(collector_t* c, const hone_node_t* node) {
   const hone_type_t *in = &node->inputs[0]->type, *out = &node->outputs[0]->type;
   for (int i = 0; i < in->rank; i++)
-    if (!hone_dim_is(in->dims[i], 1)) expect_equal(c, in->dims[i], out->dims[i]);
+    if (!hone_dim_same(in->dims[i], out->dims[i]))
+      expect_equal(c, in->dims[i],
+                   hone_lower_repeats(in->dims[i]) ? hone_dim_int(1) : out->dims[i]);
 }
 
 static void slice(collector_t* c, const hone_node_t* node) {
@@ -139,4 +142,13 @@ hone_status_t hone_guards_of(hone_dims_t* dims, hone_arena_t* arena, const hone_
   *out_count = c.count;
   *out_guards = c.list;
   return c.out_of_memory || hone_dims_out_of_memory(dims) ? hone_oom() : NULL;
+}
+
+bool hone_guards_hold(const hone_step_t* step, const int64_t* symbols) {
+  for (int i = 0; i < step->n_guards; i++) {
+    int64_t a = hone_dim_eval(step->guards[i].a, symbols);
+    int64_t b = hone_dim_eval(step->guards[i].b, symbols);
+    if (step->guards[i].equal ? a != b : a > b) return false;
+  }
+  return true;
 }

@@ -11,5 +11,7 @@
 HONE_MUST_USE hone_status_t hone_guards_of(hone_dims_t* dims, hone_arena_t* arena,
                                            const hone_graph_t* region, int* out_count,
                                            hone_guard_t** out_guards);
+/* Whether those of a launch hold; else `ref` runs the step. */
+bool hone_guards_hold(const hone_step_t* step, const int64_t* symbols);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/tensor_impl.h"
 #include "ir/type_text.h"
 #include "runtime/context.h"
+#include "runtime/guard.h"
 
 /* Plans a routine and calls `use` with the plan while it is there. */
 static hone_status_t with_plan(const hone_program_t* program, const hone_routine_t* routine,
@@ -42,9 +43,11 @@ static bool is_new_output(const hone_routine_t* whole, int index) {
   return place != HONE_PLACE_INPUT && place != HONE_PLACE_WEIGHT && !is_output(whole, index, v);
 }
 
-/* The results of the whole count elsewhere. */
-static bool counts_as_heap(const hone_routine_t* routine, int v) {
+/* The results of the whole count elsewhere, and those that rounds `at_once` write into a stack. */
+static bool counts_as_heap(const hone_routine_t* routine, int v, bool at_once) {
   const hone_program_value_t* value = &routine->values[v];
+  if (at_once && hone_value_is_launched(routine, v) && is_output(routine, routine->n_outputs, v))
+    return false;
   bool on_heap = value->place == HONE_PLACE_HOST || value->place == HONE_PLACE_HEAP;
   return on_heap && value->is_known && !value->is_late && value->first >= 0 &&
          !(routine->index == 0 && is_output(routine, routine->n_outputs, v));
@@ -109,21 +112,27 @@ static hone_status_t list_working(const hone_program_t* program, const hone_rout
   return add_copies(routine, step, index, symbols, plan);
 }
 
+/* Launches for whose sizes no kernel was made are interpreted too. */
+static bool is_interpreted(const hone_step_t* step, const int64_t* symbols) {
+  if (step->kind == HONE_STEP_INTERPRET) return true;
+  return step->kind == HONE_STEP_LAUNCH && !step->is_late && !hone_guards_hold(step, symbols);
+}
+
 static hone_status_t list_steps(const hone_program_t* program, const hone_routine_t* routine,
                                 const int64_t* symbols, hone_plan_t* plan, bool* has_late) {
   for (int s = 0; s < routine->n_steps; s++)
-    if (routine->steps[s].kind == HONE_STEP_INTERPRET)
+    if (is_interpreted(&routine->steps[s], symbols))
       HONE_TRY(list_working(program, routine, s, symbols, plan, has_late));
   return NULL;
 }
 
 /* Values on the heap whose size is known; a plan of them says how much is alive
  * at once. */
-static hone_status_t list_heap(const hone_routine_t* routine, const int64_t* symbols,
+static hone_status_t list_heap(const hone_routine_t* routine, const int64_t* symbols, bool at_once,
                                hone_plan_t* plan) {
   for (int v = 0; v < routine->n_values; v++) {
     const hone_program_value_t* value = &routine->values[v];
-    if (!counts_as_heap(routine, v)) continue;
+    if (!counts_as_heap(routine, v, at_once)) continue;
     size_t bytes;
     HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
     add_entry(plan, value->first, value->last, bytes);
@@ -153,11 +162,11 @@ static hone_status_t list_outputs(const hone_routine_t* whole, const int64_t* sy
 }
 
 static hone_status_t add_heap(const hone_program_t* program, const hone_routine_t* routine,
-                              const int64_t* symbols, hone_program_memory_t* memory) {
+                              const int64_t* symbols, bool at_once, hone_program_memory_t* memory) {
   size_t bytes = most_entries(routine) * sizeof(hone_plan_value_t);
   hone_plan_t plan = {.alignment = 1, .values = hone_alloc(program->allocator, bytes)};
   if (!plan.values) return hone_oom();
-  hone_status_t status = list_heap(routine, symbols, &plan);
+  hone_status_t status = list_heap(routine, symbols, at_once, &plan);
   if (!status) status = list_steps(program, routine, symbols, &plan, &memory->has_late);
   if (!status && routine->index == 0) status = list_outputs(routine, symbols, &plan);
   if (!status) status = hone_plan_make(&plan, program->allocator);
@@ -239,9 +248,9 @@ static hone_status_t add_routine(hone_program_t* program, const hone_routine_t* 
                                  const int64_t* symbols, hone_program_memory_t* memory) {
   hone_program_memory_t one = {.outputs = memory->outputs};
   HONE_TRY(with_plan(program, routine, symbols, add_plan, &one));
-  HONE_TRY(add_heap(program, routine, symbols, &one));
-  find_late(routine, &one.has_late);
   size_t contexts = contexts_of(program, routine, symbols);
+  HONE_TRY(add_heap(program, routine, symbols, contexts > 1, &one));
+  find_late(routine, &one.has_late);
   memory->least += contexts * one.least;
   memory->planned += contexts * one.planned;
   memory->unshared += contexts * one.unshared;
@@ -316,7 +325,7 @@ static void tell_value(const unknowns_t* u, int step, int v) {
 static hone_status_t tell_step(const unknowns_t* u, int index) {
   const hone_step_t* step = &u->routine->steps[index];
   for (int i = 0; i < step->n_outputs; i++) tell_value(u, index, step->outputs[i]);
-  if (step->kind != HONE_STEP_INTERPRET) return NULL;
+  if (!is_interpreted(step, u->symbols)) return NULL;
   uint64_t bytes;
   bool is_known;
   HONE_TRY(find_working(u->program, u->routine, step, u->symbols, &bytes, &is_known));
@@ -362,6 +371,7 @@ hone_status_t hone_program_visit_unknown(const hone_program_t* program, const in
 
 typedef struct visiting {
   const hone_routine_t* routine;
+  bool at_once; /* it is the body of a loop whose rounds are */
   void (*visit)(void* self, const hone_program_placed_t* placed);
   void* self;
 } visiting_t;
@@ -386,7 +396,7 @@ static void visit_plan(void* self, hone_plan_t* plan, const int* which) {
 static hone_status_t visit_heap(const visiting_t* v, const int64_t* symbols) {
   for (int i = 0; i < v->routine->n_values; i++) {
     const hone_program_value_t* value = &v->routine->values[i];
-    if (!counts_as_heap(v->routine, i)) continue;
+    if (!counts_as_heap(v->routine, i, v->at_once)) continue;
     hone_program_placed_t placed = {.routine = v->routine->index,
                                     .value = i,
                                     .first = value->first,
@@ -403,7 +413,8 @@ hone_status_t hone_program_visit_values(const hone_program_t* program, const int
                                                       const hone_program_placed_t* placed),
                                         void* self) {
   for (int i = 0; i < program->n_routines; i++) {
-    visiting_t v = {program->routines[i], visit, self};
+    const hone_routine_t* routine = program->routines[i];
+    visiting_t v = {routine, contexts_of(program, routine, symbols) > 1, visit, self};
     HONE_TRY(with_plan(program, v.routine, symbols, visit_plan, &v));
     HONE_TRY(visit_heap(&v, symbols));
   }

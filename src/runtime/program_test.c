@@ -575,6 +575,26 @@ static void open_extents_may_be_one(void** state) {
   drop(&f);
 }
 
+/* The first row for all rows, as models spell it that are to take none as well. */
+static void an_extent_of_at_most_one_repeats(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f, symbols_km,
+               "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
+               "  %1 = slice %0 lo=[0, 0] hi=[min(k, 1), m] step=[1, 1] : f32[min(k, 1), m]\n"
+               "  %2 = expand %1 shape=[k, m] : f32[k, m] @ \"wide (Expand)\"\n"
+               "  %3 = sub %0 %2 : f32[k, m]\n"
+               "  return %3 \"y\"\n");
+  for (int64_t k = 0; k < 5; k++) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){k, 3}, 5)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+    hone_program_memory_t memory;
+    assert_ok(hone_program_memory(f.program, (int64_t[]){k, 3}, &memory));
+    assert_int_equal(memory.has_late, k == 0); /* then `ref` runs the step */
+  }
+  drop(&f);
+}
+
 /* ---- memory ---- */
 
 static void the_plan_says_what_a_run_takes(void** state) {
@@ -830,6 +850,7 @@ int main(void) {
       cmocka_unit_test(sizes_at_odds_are_noticed),
       cmocka_unit_test(guarded_kernels_keep_both_weights),
       cmocka_unit_test(open_extents_may_be_one),
+      cmocka_unit_test(an_extent_of_at_most_one_repeats),
       cmocka_unit_test(the_plan_says_what_a_run_takes),
       cmocka_unit_test(every_stage_can_be_seen),
       cmocka_unit_test(many_threads_run_one_program),

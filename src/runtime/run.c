@@ -6,6 +6,7 @@
 #include "base/tensor_impl.h"
 #include "base/trace.h"
 #include "runtime/context.h"
+#include "runtime/guard.h"
 #include "runtime/watch.h"
 
 enum { FEW_BUFFERS = 32, FEW_NUMBERS = 64 };
@@ -179,18 +180,9 @@ static hone_status_t run_dims(hone_context_t* context, hone_frame_t* frame,
 
 /* ---- steps ---- */
 
-static bool guards_hold(const hone_context_t* context, const hone_step_t* step) {
-  for (int i = 0; i < step->n_guards; i++) {
-    int64_t a = hone_dim_eval(step->guards[i].a, context->symbols);
-    int64_t b = hone_dim_eval(step->guards[i].b, context->symbols);
-    if (step->guards[i].equal ? a != b : a > b) return false;
-  }
-  return true;
-}
-
 static hone_status_t run_launch(hone_context_t* context, hone_frame_t* frame,
                                 const hone_step_t* step) {
-  if (!guards_hold(context, step)) return hone_step_interpret(context, frame, step);
+  if (!hone_guards_hold(step, context->symbols)) return hone_step_interpret(context, frame, step);
   bool watched = context->watch && step->interpreted;
   return (watched ? hone_step_watch : hone_step_launch)(context, frame, step);
 }

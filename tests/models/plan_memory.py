@@ -3,10 +3,11 @@
 
 Each model of models.tsv, and each network of the bench that has been made (with batch 8 too), is
 compiled into an engine, planned for the inputs of inputs.py, and run once in a process of its own,
-whose memory tests_tools_peak_memory looks at. What the command itself takes, of a model of one
-node, does not count. A run may take 2 % more or less than planned, or FLOOR where that is more:
-memory comes in pages. Where rounds of a loop run at once it may take less, since a thread that comes late does none.
-Models of which only a run can tell some sizes are told apart: there the plan must not say more.
+whose memory tests_tools_peak_memory looks at. A model whose inputs do not fit the names of its
+sizes is compiled for their sizes alone. What the command itself takes, of a model of one node, does
+not count. A run may take 2 % more or less than planned, or FLOOR where that is more: memory comes in
+pages. Models of which only a run can tell some sizes are told apart: there the plan must not say
+more.
 
 usage: plan_memory.py [ci] [more] [--only REGEX] [--threads 1,2] [--markdown]
 """
@@ -115,11 +116,33 @@ def judge(took, planned, is_whole):
     return "less" if took < planned - allowed else "ok"
 
 
+def fixed(file, feeds, folder):
+    """The model for inputs of these sizes alone: one may give a name to sizes that differ."""
+    import onnx
+    model = onnx.load(file)
+    for end in model.graph.input:
+        for dim, extent in zip(end.type.tensor_type.shape.dim, feeds[end.name].shape):
+            dim.dim_value = extent
+    path = os.path.join(folder, "fixed.onnx")
+    onnx.save(model, path)
+    return path
+
+
+def compile_for(case, engine, words, folder):
+    hone("compile", case.file, "-o", engine)
+    try:
+        plan(engine, words)
+    except RuntimeError as error:
+        if "was compiled for equal sizes" not in str(error):
+            raise
+        hone("compile", fixed(case.file, case.feeds(), folder), "-o", engine)
+
+
 def measure(case, threads, own, folder):
     """Rows (threads, planned, took, verdict)."""
     engine = os.path.join(folder, "model.hone")
-    hone("compile", case.file, "-o", engine)
     words = case.give(folder)
+    compile_for(case, engine, words, folder)
     for count in threads:
         planned, is_whole = plan(engine, [*words, "--threads", count])
         took = peak(engine, [*words, "--threads", count]) - own
@@ -157,7 +180,7 @@ def main():
             except Exception as error:  # noqa: BLE001 - a model that nothing loads takes nothing
                 print(f"none     {case.name}: {error}", flush=True)
     print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
-    return 1 if counts.get("more") else 0
+    return 1 if counts.get("more") or counts.get("less") else 0
 
 
 if __name__ == "__main__":
