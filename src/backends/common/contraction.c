@@ -228,6 +228,17 @@ int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contrac
   return chosen >= 1 && chosen <= c->n_sums ? chosen - 1 : hone_contraction_innermost(r->kernel, c);
 }
 
+/* As windows of an image with channels first do that are less than their width apart. */
+static bool find_overlap(hone_kernel_t* kernel, const hone_contraction_t* c) {
+  int64_t row, step;
+  const hone_axis_t* sum = &c->sums[hone_contraction_innermost(kernel, c)];
+  int64_t steps = hone_known_extent(sum->extent);
+  return c->rows && c->n_sums > 1 && c->group == 1 && !c->apart && steps <= HONE_FEW_STEPS &&
+         hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->rows->var, &row) &&
+         hone_contraction_factor(kernel, c->a->buffer, c->a->index, sum->var, &step) && step > 0 &&
+         row > step && row % step == 0 && row / step < steps;
+}
+
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,
                                 hone_lanes_at_t at) {
   *c = (hone_contraction_t){.group = 1};
@@ -238,6 +249,7 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
   c->apart = hone_term_uses(c->a, c->lanes->var);
   if (hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
     c->group = hone_contraction_group(r->shape, c);
+  c->overlaps = find_overlap(r->kernel, c);
   c->sum_count = 1;
   for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
   return true;

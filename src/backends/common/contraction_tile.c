@@ -91,11 +91,14 @@ int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_
 }
 
 /* What a tile takes longer where the sums of windows, the weights of one of their rows and a place
- * of the data are more than there are registers. */
+ * of the data are more than there are registers; or, of windows that overlap, the sums, the
+ * weights of a step, and the places that the compiler keeps for the rows that see them next. */
 static double crowd_factor(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
                            hone_tile_t t) {
-  int64_t vectors = (t.rows + window_steps(c) + 1) * t.vectors;
-  return c->apart && vectors > shape->registers ? 1.25 : 1;
+  int64_t vectors = 0;
+  if (c->apart) vectors = (t.rows + window_steps(c) + 1) * t.vectors;
+  if (c->overlaps) vectors = (t.rows + 1) * t.vectors + t.rows;
+  return vectors > shape->registers ? 1.25 : 1;
 }
 
 /* Cycles for one step of the sums of a tile's vectors in all rows. */

@@ -481,9 +481,8 @@ static bool shares_steps(const hone_recipe_t* r, const hone_contraction_t* c) {
  * them shows. Written out, what rows share would be kept in registers until the last of them has
  * seen it, which sums of the tile would have to leave. */
 static bool is_short(const hone_recipe_t* r, const hone_contraction_t* c) {
-  enum { FEW = 9 };
   int64_t steps = hone_known_extent(c->sums[c->n_sums - 1].extent);
-  return c->n_sums > 1 && c->group == 1 && steps > 1 && steps <= FEW &&
+  return c->n_sums > 1 && c->group == 1 && steps > 1 && steps <= HONE_FEW_STEPS &&
          hone_known_extent(c->lanes->extent) >= r->shape->lanes &&
          (c->apart || !shares_steps(r, c));
 }

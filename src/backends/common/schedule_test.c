@@ -276,6 +276,27 @@ static void weights_are_packed(void** state) {
   hone_str_free(&lines);
 }
 
+/* Three channels in front, steps of two: the compiler keeps what the next row sees again. */
+static void windows_that_overlap_leave_registers_for_it(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines,
+                  "  %0 \"x\" = input : f32[1, 3, 9, 25]\n"
+                  "  %1 = window %0 axes=[2, 3] shape=[3, 3] hi=[1, 1] step=[2, 2]"
+                  " : f32[1, 3, 4, 12, 3, 3]\n"
+                  "  %2 = constant {");
+  for (int i = 0; i < 864; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_append(&lines,
+                  "} : f32[32, 3, 3, 3]\n"
+                  "  %3 = contract %1 %2 dtype=f32 axes=[1, 1, 4, 2, 5, 3] batch=0"
+                  " : f32[1, 4, 12, 32]\n"
+                  "  return %3 \"y\"\n");
+  char* text = scheduled("", hone_str_text(&lines));
+  expect_lines(text, 2, (const char* const[]){"f32[4, 16]", "in 3 unroll reduction"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 static void few_outputs_are_summed_in_lanes(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
@@ -610,6 +631,7 @@ int main(void) {
       cmocka_unit_test(any_choice_keeps_results),
       cmocka_unit_test(a_product_is_tiled),
       cmocka_unit_test(weights_are_packed),
+      cmocka_unit_test(windows_that_overlap_leave_registers_for_it),
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(rows_go_by_blocks),
