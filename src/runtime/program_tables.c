@@ -1,6 +1,7 @@
 /* What a program takes by being there, whatever the sizes of its inputs: the file that it was read
  * from but for its weights, its kernels' code, its tables, and the contexts that a run works in. */
 #include "base/tensor_impl.h"
+#include "ops/lower.h"
 #include "runtime/context.h"
 
 enum {
@@ -10,10 +11,20 @@ enum {
   HEADER = sizeof(hone_tensor_t) + sizeof(hone_block_t) + 2 * SMALL_BLOCK, /* of a weight */
 };
 
-static size_t routine_graphs(const hone_routine_t* routine) {
+/* Nodes of the host that came with an engine have a model of their own each. */
+static size_t host_models(const hone_graph_t* graph) {
   size_t bytes = 0;
-  for (int s = 0; s < routine->n_steps; s++)
-    if (routine->steps[s].graph) bytes += hone_arena_used(routine->steps[s].graph->arena);
+  for (int n = 0; n < graph->n_nodes; n++)
+    if (graph->nodes[n]->host) bytes += hone_arena_used(graph->nodes[n]->host->model->arena);
+  return bytes;
+}
+
+static size_t routine_graphs(const hone_routine_t* routine, bool is_engine) {
+  size_t bytes = 0;
+  for (int s = 0; s < routine->n_steps; s++) {
+    const hone_graph_t* graph = routine->steps[s].graph;
+    if (graph) bytes += hone_arena_used(graph->arena) + (is_engine ? host_models(graph) : 0);
+  }
   return bytes;
 }
 
@@ -42,7 +53,8 @@ size_t hone_program_tables(const hone_program_t* program, size_t contexts) {
   if (program->code_bytes) bytes += SEGMENTS * PAGE;
   bytes += (size_t)program->n_weights * HEADER;
   for (int r = 0; r < program->n_routines; r++)
-    bytes += routine_graphs(program->routines[r]) + instance_bytes(program->routines[r]);
+    bytes += routine_graphs(program->routines[r], program->file_bytes) +
+             instance_bytes(program->routines[r]);
   return bytes + contexts * context_bytes(program);
 }
 

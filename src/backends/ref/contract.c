@@ -4,7 +4,8 @@
  * column n of B start at an offset each, and element k lies at a further
  * offset, whatever views they came from (a convolution's window view is just
  * another table). A block of B is packed into panels of four columns, four
- * rows of A at a time, and a 4 x 4 tile of sums is kept in registers.
+ * rows of A at a time, and a 4 x 4 tile of sums is kept in registers. Where
+ * there are no more rows than that, they are packed once and B goes by panel.
  *
  *   panel:  k0: b0 b1 b2 b3 | k1: b0 b1 b2 b3 | …      (columns side by side)
  *   rows:   k0: a0 a1 a2 a3 | k1: …                    (rows side by side) */
@@ -34,7 +35,8 @@ typedef struct product {
   hone_dtype_t dtype;
   hone_scalar_class_t class;
   offsets_t batch_a, batch_b, rows, columns, k_a, k_b;
-  hone_scalar_t* panel;       /* BLOCK_COLUMNS columns of K numbers */
+  int64_t block;
+  hone_scalar_t* panel;       /* `block` columns of K numbers */
   hone_scalar_t* packed_rows; /* TILE rows of K numbers */
 } product_t;
 
@@ -134,13 +136,20 @@ static void multiply_rows(const product_t* p, int64_t m, int64_t n_rows, int64_t
   }
 }
 
+static int64_t pack_rows(const product_t* p, int64_t batch, int64_t m) {
+  int64_t n = at_most(p->rows.count - m, TILE);
+  pack(p, p->a, p->batch_a.at[batch], p->rows.at + m, n, &p->k_a, p->packed_rows);
+  return n;
+}
+
 static void multiply_batch(const product_t* p, int64_t batch, char* out) {
-  for (int64_t first = 0; first < p->columns.count; first += BLOCK_COLUMNS) {
-    int64_t n = at_most(p->columns.count - first, BLOCK_COLUMNS);
+  bool is_one = p->rows.count <= TILE;
+  if (is_one) pack_rows(p, batch, 0);
+  for (int64_t first = 0; first < p->columns.count; first += p->block) {
+    int64_t n = at_most(p->columns.count - first, p->block);
     pack(p, p->b, p->batch_b.at[batch], p->columns.at + first, n, &p->k_b, p->panel);
     for (int64_t m = 0; m < p->rows.count; m += TILE) {
-      int64_t n_rows = at_most(p->rows.count - m, TILE);
-      pack(p, p->a, p->batch_a.at[batch], p->rows.at + m, n_rows, &p->k_a, p->packed_rows);
+      int64_t n_rows = is_one ? p->rows.count : pack_rows(p, batch, m);
       multiply_rows(p, m, n_rows, first, n, out);
     }
   }
@@ -177,7 +186,7 @@ static hone_status_t plan(product_t* p, const hone_node_t* node, int* rank, int6
 }
 
 static size_t panel_bytes(const product_t* p) {
-  int64_t columns = at_most(p->columns.count + TILE, BLOCK_COLUMNS + TILE);
+  int64_t columns = at_most(p->columns.count, p->block) + TILE; /* the last panel is padded */
   return (size_t)columns * (size_t)p->k_b.count * sizeof(hone_scalar_t);
 }
 
@@ -191,6 +200,7 @@ static hone_status_t multiply(product_t* p, ref_view_t* out) {
   int64_t dims[2 * HONE_MAX_RANK];
   HONE_TRY(plan(p, p->call->node, &rank, dims));
   HONE_TRY(hone_ref_make(allocator, p->dtype, rank, dims, out));
+  p->block = p->rows.count <= TILE ? TILE : BLOCK_COLUMNS;
   p->panel = hone_alloc(allocator, panel_bytes(p));
   p->packed_rows = hone_alloc(allocator, rows_bytes(p));
   if (!p->panel || !p->packed_rows) return hone_oom();
