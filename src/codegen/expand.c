@@ -3,18 +3,35 @@
 #include "base/memory.h"
 #include "codegen/c_text.h"
 
-/* Copies of the body, one a round, in place of the loop. */
+/* Whether all there is before a store are names for what is looked up, none of them there, and
+ * checks. */
+static bool is_lookup(const hone_stmt_t* loop) {
+  const hone_stmt_t* store = loop->body[loop->n_body - 1];
+  if (loop->n_body < 2 || store->kind != HONE_STMT_STORE) return false;
+  for (int i = 0; i < loop->n_body - 1; i++) {
+    const hone_stmt_t* stmt = loop->body[i];
+    bool is_fact = stmt->kind == HONE_STMT_LET || stmt->kind == HONE_STMT_CHECK;
+    if (!is_fact || hone_term_reads(stmt->value, store->buffer)) return false;
+  }
+  return true;
+}
+
+/* Copies of the body, one a round, in place of the loop. Rounds that look up take turns, statement
+ * by statement, so that one need not wait for what another one finds. */
 static bool expand_loop(hone_kernel_t* kernel, hone_stmt_t* loop) {
   hone_stmt_t* parent = loop->parent;
-  int position = hone_stmt_position(loop);
+  int first = hone_stmt_position(loop);
+  bool takes_turns = loop->n_body > 0 && is_lookup(loop);
   hone_stmt_remove(loop);
   for (int64_t round = 0; round < loop->extent.k; round++) {
     hone_stmt_t* copy = hone_stmt_copy(kernel, loop, NULL);
     if (!copy) return false;
-    for (int i = 0; i < copy->n_body; i++)
+    for (int i = 0; i < copy->n_body; i++) {
+      int before = (int)round * (takes_turns ? i + 1 : copy->n_body);
       if (!hone_stmt_replace_var(kernel, copy->body[i], copy->var, hone_dim_int(round)) ||
-          !hone_stmt_insert(kernel, parent, position++, copy->body[i]))
+          !hone_stmt_insert(kernel, parent, first + before + i, copy->body[i]))
         return false;
+    }
   }
   return true;
 }

@@ -87,7 +87,8 @@ typedef struct hone_buffer {
   /* Where its contents are known when the kernel is compiled (weights), so
    * that `pack` may lay them out anew. */
   bool is_constant;
-  /* What quantizations read from it was tried (loop/quantized.h): they need not divide. */
+  /* Of f32: what quantizations read from it was tried (loop/quantized.h): they need not divide. Of
+   * integers: what is looked up by them is there, and would be if all were zero; nothing checks. */
   bool is_proven;
   const hone_packing_t* packing; /* NULL: as the model has it */
 } hone_buffer_t;

@@ -241,6 +241,7 @@ static hone_status_t attempt(hone_lowering_t* l, const char* name,
   int n_symbols = hone_dims_symbol_count(l->graph->dims);
   l->made = NULL;
   l->checked = NULL;
+  l->ranges = NULL;
   l->rows_changed = false;
   l->sizes = hone_arena_array(l->kernel->arena, (size_t)n_symbols, sizeof *l->sizes);
   l->has_size = hone_arena_array(l->kernel->arena, (size_t)n_symbols, sizeof *l->has_size);

@@ -223,7 +223,7 @@ hone_dim_t hone_lower_checked_index(hone_lowering_t* l, const hone_node_t* node,
                                     const hone_term_t* index, hone_dim_t extent) {
   hone_kernel_t* k = l->kernel;
   if (!index) return hone_dim_bad();
-  bool is_byte = index->dtype == HONE_U8 && hone_dim_min_value(extent) > UINT8_MAX;
+  bool is_safe = index->dtype == HONE_U8 && hone_dim_min_value(extent) > UINT8_MAX;
   index = hone_term_prim(k, HONE_PRIM_CAST, HONE_I64, 0, 1, &index);
   if (!index) return hone_dim_bad();
   hone_dim_t known = find_checked(l, index, extent);
@@ -233,13 +233,14 @@ hone_dim_t hone_lower_checked_index(hone_lowering_t* l, const hone_node_t* node,
   const hone_term_t* is_left = hone_term_binary(k, HONE_PRIM_LT, index, hone_term_index(k, extent));
   const hone_term_t* inside = hone_term_binary(k, HONE_PRIM_AND, is_right, is_left);
   if (hone_term_is_true(inside) && index->kind == HONE_TERM_INDEX) return index->dim;
+  is_safe = is_safe || hone_lowering_is_inside(l, index, extent);
   char message[256];
   snprintf(message, sizeof message, "%s: an index is out of range",
            node->origin ? node->origin : hone_prim_info(node->prim)->name);
   int64_t most = hone_dim_max_value(extent) - 1;
   const hone_term_t* safe =
-      is_byte ? index : hone_term_select(k, inside, index, hone_term_number(k, HONE_I64, 0));
-  if (!is_byte && !hone_term_is_true(inside) && !hone_stmt_check(k, l->block, inside, message))
+      is_safe ? index : hone_term_select(k, inside, index, hone_term_number(k, HONE_I64, 0));
+  if (!is_safe && !hone_term_is_true(inside) && !hone_stmt_check(k, l->block, inside, message))
     return hone_dim_bad();
   hone_stmt_t* let = hone_stmt_let(k, l->block, "x", 0, most > 0 ? most : 0, safe);
   return let ? note_checked(l, index, extent, let->var) : hone_dim_bad();

@@ -66,6 +66,13 @@ typedef struct hone_checked {
   hone_dim_t extent, var;
 } hone_checked_t;
 
+/* The least and the largest of some elements of a constant, and zero. */
+typedef struct hone_table_range {
+  const struct hone_table_range* next;
+  const hone_buffer_t* buffer;
+  int64_t start, step, least, most;
+} hone_table_range_t;
+
 typedef struct hone_lowering {
   hone_kernel_t* kernel;
   const hone_graph_t* graph;
@@ -78,6 +85,7 @@ typedef struct hone_lowering {
   hone_dim_t roots[64];
   hone_made_t* made;
   const hone_checked_t* checked;
+  const hone_table_range_t* ranges;
   bool rows_changed; /* a bit was added to some note's rows: lower again */
   hone_status_t status;
 } hone_lowering_t;
@@ -129,6 +137,10 @@ bool hone_lower_nest(hone_lowering_t* l, const hone_value_t* const* values, int 
  * where its range does not tell. Bad when that fails. */
 hone_dim_t hone_lower_checked_index(hone_lowering_t* l, const hone_node_t* node,
                                     const hone_term_t* index, hone_dim_t extent);
+
+/* lower_range.c: whether the index is certain to be inside 0 … extent - 1 because of the constants
+ * that it comes from, which are marked then. */
+bool hone_lowering_is_inside(hone_lowering_t* l, const hone_term_t* index, hone_dim_t extent);
 
 /* lower_piece.c: stores all outputs. */
 bool hone_lower_pieces(hone_lowering_t* l, hone_buffer_t* const* buffers);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/ref/testing/same_results.h"
+#include "base/tensor_impl.h"
 #include "base/testing/fault.h"
 #include "loop/text.h"
 #include "loop/verify.h"
@@ -36,6 +37,53 @@ static void parameters_come_before_scratch(void** state) {
   }
   assert_int_equal(kernel->buffers[3]->role, HONE_ROLE_ERROR);
   hone_kernel_destroy(kernel);
+}
+
+static const int32_t in_range[6] = {0, 2, 4, 9, 3, 9};
+
+static const hone_tensor_t* constant_of(const void* constants, int input) {
+  return input == 1 ? constants : NULL;
+}
+
+static int count_checks(const hone_tensor_t* known, const char* rows) {
+  char lines[400];
+  snprintf(lines, sizeof lines,
+           "  %%0 <0 dim 0> = input : f32[n, %s]\n"
+           "  %%1 = input : i32[3, 2]\n"
+           "  %%2 = slice %%1 lo=[0, 0] hi=[3, 1] step=[1, 1] : i32[3, 1]\n"
+           "  %%3 = reshape %%2 shape=[3] : i32[3]\n"
+           "  %%4 = permute %%0 axes=[1, 0] : f32[%s, n]\n"
+           "  %%5 = gather %%4 %%3 : f32[3, n]\n"
+           "  return %%5\n",
+           rows, rows);
+  hone_graph_t* graph = hone_graph_of_text("symbol \"n\" input 0 100\n", lines);
+  const hone_kernel_options_t options = {
+      .struct_size = sizeof options, .constant_of = constant_of, .constants = known};
+  hone_kernel_t* kernel;
+  assert_ok(hone_kernel_lower(graph, "k", &options, hone_allocator_system(), &kernel));
+  assert_ok(hone_kernel_verify(kernel));
+  int count = kernel->n_checks;
+  for (int i = 0; i < kernel->n_buffers; i++)
+    if (kernel->buffers[i]->role == HONE_ROLE_INPUT && kernel->buffers[i]->value == 1)
+      assert_int_equal(kernel->buffers[i]->is_proven, count == 0);
+  hone_kernel_destroy(kernel);
+  hone_graph_destroy(graph);
+  return count;
+}
+
+/* What a known table's column says is not checked where all of it is inside. */
+static void known_indices_are_not_checked(void** state) {
+  (void)state;
+  const int64_t dims[2] = {3, 2};
+  hone_tensor_t* known;
+  assert_ok(hone_tensor_create(NULL, HONE_I32, 2, dims, &known));
+  memcpy(known->data, in_range, sizeof in_range);
+  assert_int_equal(count_checks(known, "5"), 0);
+  assert_int_equal(count_checks(known, "4"), 1);
+  assert_int_equal(count_checks(NULL, "5"), 1);
+  ((int32_t*)known->data)[2] = -1;
+  assert_int_equal(count_checks(known, "5"), 1);
+  hone_tensor_release(known);
 }
 
 /* The loops of the region's kernel, as text. */
@@ -156,6 +204,7 @@ static void parts_and_pads_nest(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(known_indices_are_not_checked),
       cmocka_unit_test(parameters_come_before_scratch),
       cmocka_unit_test(pads_are_borders_around_their_operand),
       cmocka_unit_test(sums_start_from_what_is_subtracted),

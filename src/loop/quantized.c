@@ -167,6 +167,6 @@ hone_status_t hone_quantized_prove(hone_kernel_t* kernel, hone_contents_fn conte
   p.is_wrong = hone_arena_array(kernel->arena, n, sizeof *p.is_wrong);
   if (!p.seen || !p.is_read || !p.is_wrong) return hone_oom();
   hone_stmt_walk(kernel->root, look_at_statement, &p);
-  for (size_t i = 0; i < n; i++) kernel->buffers[i]->is_proven = p.is_read[i] && !p.is_wrong[i];
+  for (size_t i = 0; i < n; i++) kernel->buffers[i]->is_proven |= p.is_read[i] && !p.is_wrong[i];
   return NULL;
 }

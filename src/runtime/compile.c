@@ -311,11 +311,18 @@ static hone_status_t choose(driver_t* d, hone_call_kernel_t* out) {
   return status ? status : hone_map_put(&d->forms, choice->digest, out);
 }
 
+static const hone_tensor_t* constant_of(const void* constants, int input) {
+  const hone_node_t* source = ((const hone_node_t*)constants)->inputs[input]->node;
+  return source->prim == HONE_PRIM_CONSTANT ? source->constant : NULL;
+}
+
 static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_kernel_t* out) {
   const char* name = hone_kernel_name(d->arena, call, d->report->n_calls);
   if (!name) return hone_oom();
   out->name = name;
-  HONE_TRY(hone_kernel_lower(call->regions[0], name, NULL, d->settings.allocator, &out->form));
+  const hone_kernel_options_t options = {
+      .struct_size = sizeof options, .constant_of = constant_of, .constants = call};
+  HONE_TRY(hone_kernel_lower(call->regions[0], name, &options, d->settings.allocator, &out->form));
   HONE_TRY(mark_constants((hone_node_t*)(uintptr_t)call, out->form));
   char why[HONE_DEVICE_TEXT_SIZE] = "";
   if (!d->backend->supports(d->device, out->form, why))

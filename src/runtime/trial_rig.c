@@ -213,8 +213,13 @@ static void fill(hone_tensor_t* tensor, uint64_t seed) {
   }
 }
 
-/* What quantizations divide by, and is f32, is no zero, and positive. */
-static void make_divisors(hone_tensor_t* tensor) {
+/* What quantizations divide by, and is f32, is no zero, and positive; indices that nothing checks
+ * are zeros. */
+static void make_proven(hone_tensor_t* tensor) {
+  if (tensor->dtype != HONE_F32) {
+    memset(tensor->data, 0, tensor->bytes);
+    return;
+  }
   float* numbers = (float*)(void*)tensor->data;
   for (int64_t i = 0; i < tensor->count; i++) numbers[i] = fabsf(numbers[i]) + 0x1p-8f;
 }
@@ -227,7 +232,7 @@ static hone_status_t make_parameter(const hone_rig_t* b, int index) {
   HONE_TRY(hone_tensor_create(s->allocator, p->buffer->dtype, p->rank, p->dims, &p->host));
   if (p->buffer->role != HONE_ROLE_INPUT) return NULL;
   fill(p->host, (uint64_t)index + 1);
-  if (p->buffer->is_proven) make_divisors(p->host);
+  if (p->buffer->is_proven) make_proven(p->host);
   return s->backend->copy_in(s->stream, p->memory, 0, p->host->data, p->bytes);
 }
 

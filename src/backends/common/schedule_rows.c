@@ -237,8 +237,55 @@ static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
   }
 }
 
+/* ---- lookups ---- */
+
+/* Whether each round is a chain of lookups, each of which waits for what the one before finds, as
+ * on the way down a tree. */
+static bool is_chain(const hone_stmt_t* loop) {
+  enum { LONG = 6 };
+  int last = loop->n_body - 1, lookups = 0;
+  for (int i = 0; i < last; i++) {
+    lookups += loop->body[i]->kind == HONE_STMT_LET;
+    if (loop->body[i]->kind != HONE_STMT_LET && loop->body[i]->kind != HONE_STMT_CHECK)
+      return false;
+  }
+  return lookups >= LONG && loop->body[last]->kind == HONE_STMT_STORE;
+}
+
+/* Writes out the rounds of a loop innermost of its nest. */
+static void write_out_rounds(hone_recipe_t* r, const char* base, const char* suffix) {
+  char name[HONE_LOOP_NAME];
+  if (!hone_loop_name(name, base, suffix)) return;
+  hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, name);
+  if (loop && sink(r, name, loop)) hone_recipe_did(r, hone_sched_unroll(r->kernel, name));
+}
+
+/* How many chains take turns: fewer where numbers of 64 bits are compared, of which more were
+ * measured to be slower. */
+static int64_t chains_at_once(const hone_kernel_t* kernel) {
+  enum { MOST = 8, OF_F64 = 4 };
+  for (int i = 0; i < kernel->n_buffers; i++)
+    if (kernel->buffers[i]->dtype == HONE_F64) return OF_F64;
+  return MOST;
+}
+
+/* Some chains of the outer loop take turns: while one waits, the others go on. */
+static bool schedule_chains(hone_recipe_t* r, const hone_stmt_t* loop) {
+  char name[HONE_LOOP_NAME];
+  if (loop->is_reduction || !hone_dim_is_int(loop->extent) || loop->extent.k < 2 ||
+      !is_chain(innermost(loop)) || !hone_loop_name(name, loop->name, ""))
+    return false;
+  int64_t chains = chains_at_once(r->kernel);
+  if (chains > loop->extent.k) chains = loop->extent.k;
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, chains, HONE_TAIL_PEEL))) return true;
+  write_out_rounds(r, name, ".i");
+  write_out_rounds(r, name, ".t");
+  return true;
+}
+
 void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* loop) {
   if (r->status || !hone_stmt_is_loop(loop) || loop->loop != HONE_LOOP_SERIAL) return;
+  if (schedule_chains(r, loop)) return;
   if (is_innermost(loop)) {
     if (loop->is_reduction)
       schedule_reduction(r, loop);

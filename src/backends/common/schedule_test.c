@@ -561,6 +561,23 @@ static void lanes_look_up_the_same_once(void** state) {
   }
 }
 
+/* Two steps down each of twenty trees: eight at a time, for all rows. */
+static void chains_of_lookups_take_turns(void** state) {
+  char* text = scheduled("symbol \"n\" input 1 64\n",
+                         "  %0 \"x\" <0 dim 0> = input : i32[n, 20]\n"
+                         "  %1 \"t\" = input : i32[50]\n"
+                         "  %2 = gather %1 %0 : i32[n, 20]\n"
+                         "  %3 = gather %1 %2 : i32[n, 20]\n"
+                         "  %4 = gather %1 %3 : i32[n, 20]\n"
+                         "  %5 = gather %1 %4 : i32[n, 20]\n"
+                         "  %6 = gather %1 %5 : i32[n, 20]\n"
+                         "  %7 = gather %1 %6 : i32[n, 20]\n"
+                         "  %8 = permute %7 axes=[1, 0] : i32[20, n]\n"
+                         "  return %8 \"y\"\n");
+  expect_lines(text, 3, (const char* const[]){"split i 8 peel", "unroll i.i", "unroll i.t"});
+  free(text);
+}
+
 /* Of pictures, channels last or few, and of a column whose length is open. */
 static void long_sums_are_added_by_parts(void** state) {
   static const char* const shapes[][2] = {
@@ -648,6 +665,7 @@ int main(void) {
       cmocka_unit_test(a_whole_is_summed_in_lanes),
       cmocka_unit_test(a_column_is_summed_beside_others),
       cmocka_unit_test(lanes_look_up_the_same_once),
+      cmocka_unit_test(chains_of_lookups_take_turns),
       cmocka_unit_test(long_sums_are_added_by_parts),
       cmocka_unit_test(short_sums_are_not),
       cmocka_unit_test(a_stack_is_written_out),
