@@ -112,6 +112,7 @@ typedef struct hone_device_properties {
                          only */
   bool has_dot2_i16;  /* intrinsics dot2_i16_…: of two numbers of 16 bits, modulo 2^32 */
   bool is_immediate;  /* what is put into a stream is done when the call returns */
+  bool mixed_int8;    /* fast_int8 is true of bytes without a sign times bytes with one only */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

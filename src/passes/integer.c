@@ -7,7 +7,8 @@
  * with sums over the contracted axes, the second of which is a constant for
  * weights; so do sums (average pooling), and contractions of i32 in which the
  * zero points had been subtracted before (QLinearConv, MatMulInteger). Weights
- * stay in 8 bits; those with a zero point that fit i8 without it lose it.
+ * stay in 8 bits; those with a zero point that fit i8 without it lose it, and others without a
+ * sign get one where the device multiplies mixed signs faster (options->mixes_signs).
  * Quantizing what is still exact in the same scale and zero point (movement,
  * relu, max pooling between two quantizations) vanishes.
  *
@@ -68,6 +69,24 @@ static void center(hone_rewriter_t* r, hone_quantity_t* w) {
   hone_value_t* centered = hone_sub(r->b, hone_cast(r->b, w->q, HONE_I32), w->zero);
   w->q = hone_cast(r->b, centered, HONE_I8);
   w->zero = NULL;
+}
+
+/* Weights without a sign get one where the device multiplies bytes without by bytes with one; it
+ * costs nothing where they have a zero point as it is. */
+static void give_sign(hone_rewriter_t* r, hone_quantity_t* w, const hone_quantity_t* data) {
+  if (!r->context->options->mixes_signs || !w->zero || !constant_of(w->q) ||
+      hone_dtype_of(w->q) != HONE_U8 || hone_dtype_of(data->q) != HONE_U8)
+    return;
+  hone_value_t* middle = hone_scalar_i64(r->b, HONE_I32, 128);
+  w->q = hone_cast(r->b, hone_sub(r->b, hone_cast(r->b, w->q, HONE_I32), middle), HONE_I8);
+  w->zero = hone_sub(r->b, w->zero, middle);
+}
+
+static void choose_zero_points(hone_rewriter_t* r, hone_quantity_t* a, hone_quantity_t* b) {
+  center(r, a);
+  center(r, b);
+  give_sign(r, a, b);
+  give_sign(r, b, a);
 }
 
 /* How many products each sum has. */
@@ -170,8 +189,7 @@ static hone_value_t* contract_ints(hone_rewriter_t* r, const hone_node_t* node) 
   if (!hone_quantity_read(r, node->inputs[0], &a) || !hone_quantity_read(r, node->inputs[1], &b))
     return NULL;
   if (a.scale || b.scale || (a.q == node->inputs[0] && b.q == node->inputs[1])) return NULL;
-  center(r, &a);
-  center(r, &b);
+  choose_zero_points(r, &a, &b);
   return integer_sums(r, node, &a, &b);
 }
 
@@ -181,8 +199,7 @@ static hone_value_t* contract_floats(hone_rewriter_t* r, const hone_node_t* node
     return NULL;
   if (!a.scale || !b.scale || !scale_is_free(node, 0, a.scale) || !scale_is_free(node, 1, b.scale))
     return NULL;
-  center(r, &a);
-  center(r, &b);
+  choose_zero_points(r, &a, &b);
   if (!fits(summed_count(r, node), &a, &b)) return NULL;
   hone_dtype_t dtype = node->dtype;
   hone_value_t* scale =

@@ -197,6 +197,12 @@ int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction
   return 1;
 }
 
+/* Whether bytes of these types become numbers of 16 bits for their products. */
+static bool widens(const hone_cpu_shape_t* shape, const hone_contraction_t* c) {
+  bool is_alike = c->a->buffer->dtype == c->b->buffer->dtype;
+  return !shape->fast_int8 || (shape->mixed_int8 && is_alike);
+}
+
 const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
                                              const hone_contraction_t* c) {
   char name[64];
@@ -247,6 +253,7 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
     return false;
   find_rows(r->kernel, c);
   c->apart = hone_term_uses(c->a, c->lanes->var);
+  c->widens = widens(r->shape, c);
   if (hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
     c->group = hone_contraction_group(r->shape, c);
   c->overlaps = find_overlap(r->kernel, c);

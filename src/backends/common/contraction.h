@@ -29,6 +29,7 @@ typedef struct hone_contraction {
   int64_t block;                    /* rows that are done at a time; 0: not chosen yet */
   double sum_count;                 /* products in each sum */
   int group;                        /* of them that one instruction adds up; 1: one */
+  bool widens;                      /* bytes in groups become numbers of 16 bits before */
   bool apart;    /* each lane has data of its own, as channels of a depthwise convolution do */
   bool overlaps; /* rows see in one of few steps what their neighbours see some steps later */
 } hone_contraction_t;

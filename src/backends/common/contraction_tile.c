@@ -24,9 +24,8 @@ static double vector_cycles(const hone_cpu_shape_t* shape, double sums, int vect
 }
 
 /* Cycles of arithmetic for one step of the sum; of bytes that are widened, with that. */
-static double step_arithmetic(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
-                              int vectors) {
-  bool widens = c->group == 4 && !shape->fast_int8;
+static double step_arithmetic(const hone_contraction_t* c, int rows, int vectors) {
+  bool widens = c->group == 4 && c->widens;
   return widens ? rows * vectors + 0.5 * rows + 0.75 * vectors : rows * vectors / 2.0;
 }
 
@@ -34,7 +33,9 @@ static double step_arithmetic(const hone_cpu_shape_t* shape, const hone_contract
 static int count_registers(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
                            int vectors) {
   bool is_apart = c->group == 2 && shape->has_dot2_i16 && !shape->fast_int8;
-  return rows * vectors + vectors + (is_apart ? 2 : 1);
+  /* Beside instructions that add up products: even and odd bytes of what these do not take. */
+  int halves = c->group == 4 && c->widens && shape->fast_int8 ? vectors + 1 : 0;
+  return rows * vectors + vectors + (is_apart ? 2 : 1) + halves;
 }
 
 /* Rounds of the innermost sum that are written out: a window of few steps over data of the lanes'
@@ -59,7 +60,7 @@ static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t
  * the one with more rows for each vector is better. */
 static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
                           int vectors) {
-  double arithmetic = step_arithmetic(shape, c, rows, vectors);
+  double arithmetic = step_arithmetic(c, rows, vectors);
   double loads = step_loads(shape, c, rows, vectors) / 2;
   double cycles = arithmetic > loads ? arithmetic : loads;
   return (cycles > 4 ? cycles : 4) +

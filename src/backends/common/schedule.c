@@ -423,6 +423,7 @@ hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
                             .second_cache = (int64_t)properties->cache_bytes[1],
                             .has_dot4 = properties->has_dot4,
                             .fast_int8 = properties->fast_int8,
+                            .mixed_int8 = properties->mixed_int8,
                             .has_dot2_bf16 = properties->has_dot2_bf16,
                             .has_dot2_i16 = properties->has_dot2_i16};
 }

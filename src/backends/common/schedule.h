@@ -12,6 +12,7 @@ typedef struct hone_cpu_shape {
   int64_t second_cache;
   bool has_dot4;      /* the intrinsics dot4_… for vectors of its lanes */
   bool fast_int8;     /* each of which is one instruction */
+  bool mixed_int8;    /* but those of two with a sign, or two without */
   bool has_dot2_bf16; /* dot2_bf16_bf16_… */
   bool has_dot2_i16;  /* dot2_i16_i16_… */
 } hone_cpu_shape_t;
@@ -66,6 +67,7 @@ typedef struct hone_contraction_facts {
   bool has_weight_lanes;       /* lanes could go along weights too */
   int tile_rows, tile_vectors; /* untuned; 0: it is no tile */
   int group;                   /* products that one instruction adds up; 1: one */
+  bool widens;                 /* bytes in groups become numbers of 16 bits before */
   double a_bytes, b_bytes;
   int64_t row_bytes; /* between rows of the first operand; 0: not known */
 } hone_contraction_facts_t;

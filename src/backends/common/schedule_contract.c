@@ -709,6 +709,7 @@ static void fill_facts(const hone_recipe_t* r, const hone_contraction_t* c,
                                     .innermost = hone_contraction_innermost(kernel, c),
                                     .can_pack = hone_contraction_could_pack(c),
                                     .group = c->group,
+                                    .widens = c->widens,
                                     .lanes_first = weights_are_larger(kernel, c),
                                     .row_bytes = c->row_bytes,
                                     .a_bytes = hone_cost_bytes(c->a->buffer),
@@ -731,7 +732,8 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
                           .rows = &row,
                           .row_bytes = f->row_bytes,
                           .sum_count = f->sums,
-                          .group = f->group};
+                          .group = f->group,
+                          .widens = f->widens};
   const hone_recipe_t r = {.shape = shape};
   bool has_rest = f->group > 1 && lanes.extent.k > shape->lanes;
   double scalar = has_rest ? (double)(lanes.extent.k % shape->lanes * row.extent.k) : 0;

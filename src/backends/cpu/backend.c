@@ -30,6 +30,7 @@ static void find_properties(hone_device_t* device) {
   p->vector_registers = target->vector_registers;
   p->has_dot4 = hone_target_has(target, "dot4");
   p->fast_int8 = target->has_vnni;
+  p->mixed_int8 = target->has_vnni && target->arch == HONE_ARCH_X86_64;
   p->fast_bf16 = p->has_dot2_bf16 = target->has_bf16;
   p->has_dot2_i16 = hone_target_has(target, "dot2_i16");
   p->max_group_size = 1;
