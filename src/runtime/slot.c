@@ -52,11 +52,9 @@ void hone_context_free_headers(hone_context_t* context) {
   }
 }
 
-/* Large ones serve again between the rounds of a loop; elsewhere hardly another has their size. */
 static void drop_block(hone_context_t* context, hone_block_t* block) {
   if (!block || block->is_arena || block->is_weight || --block->references > 0) return;
-  bool may_serve = block->is_own && (block->bytes <= LITTLE || context->depth > 1);
-  if (!may_serve && context->program->properties.is_immediate) {
+  if (!block->is_own && context->program->properties.is_immediate) {
     free_block(context, block);
     return;
   }
