@@ -45,7 +45,7 @@ extern "C" {
   X(MEMORY_LIMIT, "memory limit reached", "raise --mem-limit or use smaller shapes")              \
   X(OUT_OF_RANGE, "out of range", "a value lies outside what the operation allows")               \
   X(IO, "input or output failed", "check the path, its permissions and the free space")           \
-  X(UNAVAILABLE, "device or library unavailable", "see `hone devices` and `hone doctor`")         \
+  X(UNAVAILABLE, "device or library unavailable", "`hone devices` says what is there")            \
   X(CANCELLED, "cancelled", "the work was stopped on request")                                    \
   X(INTERNAL, "internal error", "a bug in hone: please report it with the message")               \
   X(INVALID_DATA, "invalid data", "the file is damaged or not what it claims; make it again")

@@ -9,7 +9,7 @@
 /* At least 1. A quota of part of a CPU counts as a whole one. */
 int hone_cpu_count(void);
 
-/* The parts, for tests and `hone doctor`. `root` stands for "/". */
+/* The parts, for tests. `root` stands for "/". */
 int hone_cpu_count_affinity(void);
 /* CPUs' worth of time that the control groups (version 1 and 2, all the
  * levels above this process too) allow; 0 when there is no limit. */

@@ -1,5 +1,7 @@
 #include "ir/random_graph.h"
 
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "base/random.h"
 #include "ir/builder.h"
@@ -51,7 +53,9 @@ static void add_input(maker_t* m) {
   int rank = draw(m, 4);
   for (int i = 0; i < rank; i++) dims[i] = draw_extent(m);
   hone_type_t type = hone_type_tensor(dtypes[draw(m, COUNT(dtypes))], rank, dims);
-  hone_value_t* x = hone_input(m->b, "x", &type);
+  char name[16];
+  snprintf(name, sizeof name, "x%d", m->b->graph->n_inputs);
+  hone_value_t* x = hone_input(m->b, name, &type);
   for (int i = 0; i < rank; i++) {
     const hone_symbol_t* symbol = hone_dim_as_symbol(dims[i]);
     if (symbol && x) hone_fail_status(m->b, hone_value_bind(m->b->graph, x, symbol->id, true, i));

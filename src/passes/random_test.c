@@ -44,6 +44,17 @@ static void each_pass_keeps_results(void** state) {
     for (uint64_t seed = 0; seed < GRAPHS; seed++) check(seed, hone_pass_at(i)->name);
 }
 
+/* Files of a case have arrays by these names. */
+static void inputs_have_names_of_their_own(void** state) {
+  for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+    hone_graph_t* graph = test_random_graph(seed, NODES);
+    for (int i = 0; i < graph->n_inputs; i++)
+      for (int k = 0; k < i; k++)
+        assert_string_not_equal(graph->inputs[i]->name, graph->inputs[k]->name);
+    hone_graph_destroy(graph);
+  }
+}
+
 static void all_passes_keep_results(void** state) {
   for (uint64_t seed = 0; seed < GRAPHS; seed++) check(1000 + seed, NULL);
 }
@@ -67,6 +78,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_pass_keeps_results),
       cmocka_unit_test(all_passes_keep_results),
+      cmocka_unit_test(inputs_have_names_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
