@@ -23,6 +23,7 @@ import hone_ctypes
 
 LIMIT = 1e-4
 PLACE = "<!-- gains -->"
+PAUSE = 0.03  # seconds before each run: threads of what ran before go on looking for work a while
 TITLES = {"style": "Style transfer", "detect": "Text detection", "read": "Text recognition"}
 
 
@@ -56,6 +57,7 @@ def by_turns(runs, seconds):
     times, end, order = [[] for _ in runs], time.perf_counter() + seconds, list(range(len(runs)))
     while not times[0] or time.perf_counter() < end:
         for k in order:
+            time.sleep(PAUSE)
             times[k].append(timed(runs[k]))
         order.append(order.pop(0))
     return times
