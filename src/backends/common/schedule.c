@@ -380,6 +380,21 @@ static void share_loops(hone_recipe_t* r, int position, int count) {
   }
 }
 
+void hone_share_around(hone_recipe_t* r, const hone_stmt_t* loop) {
+  enum { MOST = 2 };
+  const hone_stmt_t *root = r->kernel->root, *top = loop;
+  hone_stmt_t* loops[MAX_CHOICE];
+  int count = 0;
+  while (top->parent != root) top = top->parent;
+  if (r->choice->parallel < 0 || root->n_body < 2 || hone_dim_is_int(loop->extent) ||
+      !are_apart(r->kernel))
+    return;
+  int position = hone_stmt_position(top), n = list_rounds(root->body[position], loops);
+  while (count < n && count < MOST && loops[count] != loop && hone_dim_is_int(loops[count]->extent))
+    count++;
+  if (count) share_loops(r, position, count);
+}
+
 /* Stores made in a run. */
 static double count_stores(const hone_stmt_t* stmt) {
   double count = stmt->kind == HONE_STMT_STORE ? 1 : 0;

@@ -183,8 +183,9 @@ static bool move_lanes_out(hone_recipe_t* r, const hone_contraction_t* c) {
  * for one another. Gives whether it is done: not at the top, where threads share the tiles,
  * which have to be known not to overlap. */
 static bool schedule_evenly(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
+  if (loop->parent == r->kernel->root && !hone_dim_is_int(loop->extent)) return false;
+  hone_share_around(r, loop);
   hone_stmt_t* parent = loop->parent;
-  if (parent == r->kernel->root && !hone_dim_is_int(loop->extent)) return false;
   int position = hone_stmt_position(loop), before = parent->n_body;
   if (!hone_recipe_did(r, hone_sched_balance(r->kernel, loop->name, rows))) return false;
   for (int i = parent->n_body - before; i >= 0; i--) {

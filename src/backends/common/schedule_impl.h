@@ -56,6 +56,10 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_product.c: false when the nest is no product of matrices that a library takes. */
 bool hone_schedule_product(hone_recipe_t* r, hone_stmt_t* nest);
+/* schedule.c: has threads share the loops of known extents around `loop`, whose rounds only a run
+ * knows, where something else stands at the top, as borders of pads do: now, while it can be seen
+ * that the loop stays apart from that. Of what it is cut into nobody could tell. */
+void hone_share_around(hone_recipe_t* r, const hone_stmt_t* loop);
 /* schedule_choices.c: conditions that short loops decide; false: there are none. */
 bool hone_schedule_choices(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_rows.c: reductions and maps inside the loops of the output. */

@@ -476,29 +476,39 @@ static void loops_along_which_weights_repeat_are_cut(void** state) {
 }
 
 /* A product with weights of rows of which only a run knows how many there are. */
-static char* scheduled_rows(const char* rows) {
+static char* scheduled_rows(const char* rows, const char* tail) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
-  hone_str_appendf(&lines, "  %%0 \"x\" <0 dim 0> = input : f32[%s, 10]\n  %%1 = constant {", rows);
+  hone_str_appendf(&lines, "  %%0 \"x\" <0 dim %d> = input : f32[%s, 10]\n  %%1 = constant {",
+                   rows[0] != 'n', rows);
   for (int i = 0; i < 400; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
   hone_str_appendf(&lines,
                    "} : f32[40, 10]\n"
-                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[%d, 1] batch=0 : f32[%s, 40]\n"
-                   "  return %%2 \"y\"\n",
-                   strchr(rows, ',') ? 2 : 1, rows);
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[%d, 1] batch=0 : f32[%s, 40]\n%s",
+                   strchr(rows, ',') ? 2 : 1, rows, tail);
   char* text = scheduled("symbol \"n\" input 1 64\n", hone_str_text(&lines));
   hone_str_free(&lines);
   return text;
 }
 
 static void open_rows_are_cut_evenly(void** state) {
-  char* text = scheduled_rows("n");
+  char* text = scheduled_rows("n", "  return %2 \"y\"\n");
   expect_lines(text, 4, (const char* const[]){"balance", "prefetch in1", ".b2.o", "parallel"});
   free(text);
 }
 
+/* Rows that only a run knows, cut evenly, beside the border of a pad. */
+static void threads_share_open_rows_with_a_border(void** state) {
+  char* text = scheduled_rows("12, n",
+                              "  %3 = constant {0} : f32[]\n"
+                              "  %4 = pad %2 %3 lo=[1, 1, 0] hi=[1, 1, 0] : f32[14, n + 2, 40]\n"
+                              "  return %4 \"y\"\n");
+  expect_lines(text, 2, (const char* const[]){"balance", "parallel"});
+  free(text);
+}
+
 static void open_rows_of_a_known_factor_go_in_blocks(void** state) {
-  char* text = scheduled_rows("n, 49");
+  char* text = scheduled_rows("n, 49", "  return %2 \"y\"\n");
   expect_lines(text, 3, (const char* const[]){" 49 exact", "fuse i_i1.o i2.o", "parallel"});
   if (strstr(text, "eq(")) fail_msg("a tile of open height in:\n%s", text);
   free(text);
@@ -660,6 +670,7 @@ int main(void) {
       cmocka_unit_test(lookups_are_shared_out_by_table),
       cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
       cmocka_unit_test(open_rows_are_cut_evenly),
+      cmocka_unit_test(threads_share_open_rows_with_a_border),
       cmocka_unit_test(open_rows_of_a_known_factor_go_in_blocks),
       cmocka_unit_test(a_row_is_summed_in_lanes),
       cmocka_unit_test(a_whole_is_summed_in_lanes),
