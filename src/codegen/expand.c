@@ -3,16 +3,12 @@
 #include "base/memory.h"
 #include "codegen/c_text.h"
 
-/* Whether all there is before a store are names for what is looked up, none of them there, and
- * checks. */
-static bool is_lookup(const hone_stmt_t* loop) {
+/* Whether rounds look up, and none where another one stores. */
+static bool may_take_turns(const hone_stmt_t* loop) {
+  if (!hone_stmt_is_lookup(loop)) return false;
   const hone_stmt_t* store = loop->body[loop->n_body - 1];
-  if (loop->n_body < 2 || store->kind != HONE_STMT_STORE) return false;
-  for (int i = 0; i < loop->n_body - 1; i++) {
-    const hone_stmt_t* stmt = loop->body[i];
-    bool is_fact = stmt->kind == HONE_STMT_LET || stmt->kind == HONE_STMT_CHECK;
-    if (!is_fact || hone_term_reads(stmt->value, store->buffer)) return false;
-  }
+  for (int i = 0; i < loop->n_body - 1; i++)
+    if (hone_term_reads(loop->body[i]->value, store->buffer)) return false;
   return true;
 }
 
@@ -21,7 +17,7 @@ static bool is_lookup(const hone_stmt_t* loop) {
 static bool expand_loop(hone_kernel_t* kernel, hone_stmt_t* loop) {
   hone_stmt_t* parent = loop->parent;
   int first = hone_stmt_position(loop);
-  bool takes_turns = loop->n_body > 0 && is_lookup(loop);
+  bool takes_turns = may_take_turns(loop);
   hone_stmt_remove(loop);
   for (int64_t round = 0; round < loop->extent.k; round++) {
     hone_stmt_t* copy = hone_stmt_copy(kernel, loop, NULL);

@@ -310,6 +310,9 @@ bool hone_stmt_walk(hone_stmt_t* stmt, bool (*visit)(void* self, hone_stmt_t* st
 /* Whether it does nothing but store constants to parameters, so that it may be done in any order
  * and by several threads. */
 bool hone_stmt_is_fill(const hone_stmt_t* stmt);
+/* Whether each round of the loop is a look-up: names for what is found, and checks, then a store.
+ */
+bool hone_stmt_is_lookup(const hone_stmt_t* loop);
 /* The loop of that name; NULL when there is none. */
 hone_stmt_t* hone_kernel_find_loop(const hone_kernel_t* kernel, const char* name);
 /* The same for an access that is not in a term; the new index is in the arena. */

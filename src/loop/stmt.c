@@ -145,6 +145,14 @@ bool hone_stmt_is_fill(const hone_stmt_t* stmt) {
   return is_fill;
 }
 
+bool hone_stmt_is_lookup(const hone_stmt_t* loop) {
+  int last = loop->n_body - 1;
+  for (int i = 0; i < last; i++)
+    if (loop->body[i]->kind != HONE_STMT_LET && loop->body[i]->kind != HONE_STMT_CHECK)
+      return false;
+  return last > 0 && loop->body[last]->kind == HONE_STMT_STORE;
+}
+
 typedef struct finding {
   const char* name;
   hone_stmt_t* found;

@@ -243,13 +243,9 @@ static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
  * on the way down a tree. */
 static bool is_chain(const hone_stmt_t* loop) {
   enum { LONG = 6 };
-  int last = loop->n_body - 1, lookups = 0;
-  for (int i = 0; i < last; i++) {
-    lookups += loop->body[i]->kind == HONE_STMT_LET;
-    if (loop->body[i]->kind != HONE_STMT_LET && loop->body[i]->kind != HONE_STMT_CHECK)
-      return false;
-  }
-  return lookups >= LONG && loop->body[last]->kind == HONE_STMT_STORE;
+  int lookups = 0;
+  for (int i = 0; i < loop->n_body; i++) lookups += loop->body[i]->kind == HONE_STMT_LET;
+  return lookups >= LONG && hone_stmt_is_lookup(loop);
 }
 
 /* Writes out the rounds of a loop innermost of its nest. */

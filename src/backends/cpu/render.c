@@ -18,8 +18,7 @@ static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt);
 
 /* One look-up in each round, which leaves the processor half idle when it also counts each. */
 static bool looks_up(const hone_stmt_t* loop) {
-  return loop->n_body == 2 && loop->body[0]->kind == HONE_STMT_LET &&
-         loop->body[1]->kind == HONE_STMT_STORE;
+  return loop->n_body == 2 && loop->body[0]->kind == HONE_STMT_LET && hone_stmt_is_lookup(loop);
 }
 
 static void put_loop_head(hone_renderer_t* r, const hone_stmt_t* loop, const char* begin,
