@@ -26,8 +26,10 @@
 #include "passes/common/winograd.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "base/memory.h"
+#include "base/tensor_impl.h"
+#include "base/thread_pool.h"
 #include "passes/common/match.h"
 #include "passes/common/rewrite.h"
 
@@ -130,9 +132,9 @@ static strides_t strides_of(const conv_t* c) {
                      stride[c->w_column]};
 }
 
-static double weight_at(const conv_t* c, int64_t index) {
-  const void* data = hone_tensor_data(c->w);
-  switch (hone_tensor_dtype(c->w)) {
+static inline double weight_at(const conv_t* c, int64_t index) {
+  const void* data = c->w->data;
+  switch (c->w->dtype) {
     case HONE_F32:
       return (double)((const float*)data)[index];
     case HONE_I8:
@@ -142,64 +144,75 @@ static double weight_at(const conv_t* c, int64_t index) {
   }
 }
 
-/* The windows of one channel as [row, column, filter]. */
-static void gather_channel(const conv_t* c, const strides_t* s, int64_t channel, double* out) {
-  for (int row = 0; row < WINDOW; row++)
-    for (int column = 0; column < WINDOW; column++)
-      for (int64_t f = 0; f < c->filters; f++)
-        *out++ =
-            weight_at(c, channel * s->channel + row * s->row + column * s->column + f * s->filter);
+/* Weights that are transformed together: one channel of some filters. */
+enum { LANES = HONE_WINOGRAD_LANES, PLACES = HONE_WINOGRAD_PATCH * HONE_WINOGRAD_PATCH };
+
+typedef struct transform {
+  const conv_t* conv;
+  strides_t strides;
+  void* to; /* [places, channels, filters] */
+} transform_t;
+
+/* The windows of `n` filters, the first of which is at `index`, as [row, column, filter]; zero
+ * beyond them. */
+static void gather_windows(const transform_t* t, int64_t index, int64_t n, double (*out)[LANES]) {
+  const strides_t* s = &t->strides;
+  memset(out, 0, sizeof(double[WINDOW * WINDOW][LANES]));
+  for (int64_t f = 0; f < n; f++, index += s->filter)
+    for (int row = 0; row < WINDOW; row++)
+      for (int column = 0; column < WINDOW; column++)
+        out[row * WINDOW + column][f] =
+            weight_at(t->conv, index + row * s->row + column * s->column);
 }
 
-/* The places of one channel, [places, filters], to [places, channels, filters]. */
-static void put_channel(const conv_t* c, const double* from, int64_t channel, void* to) {
-  int64_t n = c->filters, place = c->channels * n;
-  for (int p = 0; p < places_of(c); p++)
-    for (int64_t f = 0; f < n; f++) {
-      int64_t at = p * place + channel * n + f;
-      double value = from[p * n + f];
-      if (c->tiling->is_whole)
-        ((int16_t*)to)[at] = (int16_t)value;
-      else
-        ((float*)to)[at] = (float)value;
-    }
+/* A place of `n` filters, which lie at `at` of the transformed weights. */
+static void put_place(const transform_t* t, const double* from, int64_t at, int64_t n) {
+  int16_t* whole = (int16_t*)t->to + at;
+  float* to = (float*)t->to + at;
+  if (t->conv->tiling->is_whole)
+    for (int64_t f = 0; f < n; f++) whole[f] = (int16_t)from[f];
+  else
+    for (int64_t f = 0; f < n; f++) to[f] = (float)from[f];
 }
 
-/* U as [places, channels, filters]. `room` holds the window of a channel, its rows
- * transformed, and all of it. */
-static void transform_weights(const conv_t* c, double* room, void* out) {
-  strides_t s = strides_of(c);
-  int64_t n = c->filters;
+static void transform_block(const transform_t* t, int64_t channel, int64_t filter) {
+  const conv_t* c = t->conv;
   int patch = c->tiling->patch;
-  double *window = room, *rows = window + (int64_t)(WINDOW * WINDOW) * n,
-         *all = rows + (int64_t)(patch * WINDOW) * n;
-  for (int64_t channel = 0; channel < c->channels; channel++) {
-    gather_channel(c, &s, channel, window);
-    hone_winograd_weights(c->tiling, window, WINDOW * n, rows, WINDOW * n, WINDOW * n);
-    for (int r = 0; r < patch; r++)
-      hone_winograd_weights(c->tiling, rows + (int64_t)(r * WINDOW) * n, n,
-                            all + (int64_t)(r * patch) * n, n, n);
-    put_channel(c, all, channel, out);
-  }
+  int64_t n = c->filters - filter < LANES ? c->filters - filter : LANES;
+  double window[WINDOW * WINDOW][LANES], rows[HONE_WINOGRAD_PATCH * WINDOW][LANES];
+  double all[PLACES][LANES];
+  gather_windows(t, channel * t->strides.channel + filter * t->strides.filter, n, window);
+  for (int k = 0; k < WINDOW; k++)
+    hone_winograd_weights(c->tiling, window + k, WINDOW, rows + k, WINDOW);
+  for (int r = 0; r < patch; r++)
+    hone_winograd_weights(c->tiling, rows + (ptrdiff_t)r * WINDOW, 1, all + (ptrdiff_t)r * patch,
+                          1);
+  for (int p = 0; p < places_of(c); p++)
+    put_place(t, all[p], (p * c->channels + channel) * c->filters + filter, n);
+}
+
+/* Neighbouring channels follow one another, since their weights share lines of memory. */
+static void transform_blocks(void* context, int64_t begin, int64_t end) {
+  const transform_t* t = context;
+  int64_t channels = t->conv->channels;
+  for (int64_t i = begin; i < end; i++) transform_block(t, i % channels, i / channels * LANES);
+}
+
+/* U as [places, channels, filters]. */
+static void transform_weights(const conv_t* c, void* to) {
+  enum { GRAIN = 64 };
+  transform_t t = {c, strides_of(c), to};
+  int64_t blocks = (c->filters + LANES - 1) / LANES * c->channels;
+  hone_parallel_for(hone_thread_pool_shared(), blocks, GRAIN, transform_blocks, &t);
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c) {
-  const hone_allocator_t* allocator = r->graph->allocator;
-  int patch = c->tiling->patch;
   const int64_t dims[] = {places_of(c), c->channels, c->filters};
-  size_t bytes = (size_t)(WINDOW * WINDOW + patch * WINDOW + patch * patch) * (size_t)c->filters *
-                 sizeof(double);
   hone_tensor_t* u;
-  hone_status_t status =
-      hone_tensor_create(allocator, c->tiling->is_whole ? HONE_I16 : HONE_F32, 3, dims, &u);
+  hone_status_t status = hone_tensor_create_raw(
+      r->graph->allocator, c->tiling->is_whole ? HONE_I16 : HONE_F32, 3, dims, &u);
   if (status) return hone_fail_status(r->b, status);
-  double* room = hone_alloc(allocator, bytes);
-  if (!room) {
-    hone_tensor_release(u);
-    return hone_fail_status(r->b, hone_oom());
-  }
-  transform_weights(c, room, hone_tensor_data(u));
-  hone_free(allocator, room, bytes);
+  transform_weights(c, hone_tensor_data(u));
   return hone_constant(r->b, u);
 }
 

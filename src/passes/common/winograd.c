@@ -123,12 +123,15 @@ hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w,
   return hone_concat(b, w->tile, out, axis);
 }
 
-void hone_winograd_weights(const hone_winograd_t* w, const double* in, int64_t in_stride,
-                           double* out, int64_t out_stride, int64_t count) {
-  for (int r = 0; r < w->patch; r++) {
-    const double* factors = w->weights[r];
-    for (int64_t i = 0; i < count; i++)
-      out[r * out_stride + i] =
-          factors[0] * in[i] + factors[1] * in[in_stride + i] + factors[2] * in[2 * in_stride + i];
-  }
+static void combine(const double* restrict factors, const double* restrict a,
+                    const double* restrict b, const double* restrict c, double* restrict to) {
+  for (int i = 0; i < HONE_WINOGRAD_LANES; i++)
+    to[i] = factors[0] * a[i] + factors[1] * b[i] + factors[2] * c[i];
+}
+
+void hone_winograd_weights(const hone_winograd_t* w, double (*in)[HONE_WINOGRAD_LANES],
+                           ptrdiff_t in_stride, double (*out)[HONE_WINOGRAD_LANES],
+                           ptrdiff_t out_stride) {
+  for (int r = 0; r < w->patch; r++)
+    combine(w->weights[r], in[0], in[in_stride], in[2 * in_stride], out[r * out_stride]);
 }

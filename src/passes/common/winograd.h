@@ -2,12 +2,15 @@
 #ifndef HONE_PASSES_COMMON_WINOGRAD_H
 #define HONE_PASSES_COMMON_WINOGRAD_H
 
+#include <stddef.h>
+
 #include "ir/builder.h"
 
 enum {
   HONE_WINOGRAD_WINDOW = 3,
   HONE_WINOGRAD_TILE = 4,
-  HONE_WINOGRAD_PATCH = HONE_WINOGRAD_TILE + HONE_WINOGRAD_WINDOW - 1
+  HONE_WINOGRAD_PATCH = HONE_WINOGRAD_TILE + HONE_WINOGRAD_WINDOW - 1,
+  HONE_WINOGRAD_LANES = 32 /* filters whose weights are transformed at once */
 };
 
 /* One size of tiles. Of integers, G and A' have whole numbers, and what A' gives along an axis is
@@ -31,8 +34,10 @@ hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, 
 /* A' x along an axis; of integers, in their unit, `last` without the factor 9. */
 hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
                                     int axis, bool last);
-/* G: out[r] = sum of weights[r][k] in[k] for vectors of `count`, `stride` numbers apart. */
-void hone_winograd_weights(const hone_winograd_t* w, const double* in, int64_t in_stride,
-                           double* out, int64_t out_stride, int64_t count);
+/* G: out[r] = sum of weights[r][k] in[k], each of HONE_WINOGRAD_LANES numbers at once; these lie
+ * `stride` of their kind apart. `in` and `out` do not overlap. */
+void hone_winograd_weights(const hone_winograd_t* w, double (*in)[HONE_WINOGRAD_LANES],
+                           ptrdiff_t in_stride, double (*out)[HONE_WINOGRAD_LANES],
+                           ptrdiff_t out_stride);
 
 #endif
