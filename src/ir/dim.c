@@ -37,6 +37,7 @@ hone_status_t hone_dims_create(hone_arena_t* arena, hone_dims_t** out_dims) {
   hone_dims_t* dims = hone_arena_alloc(arena, sizeof *dims);
   if (!dims) return hone_oom();
   dims->arena = arena;
+  hone_map_init_arena(&dims->names, arena);
   dims->n_buckets = 256;
   dims->buckets = hone_arena_array(arena, dims->n_buckets, sizeof *dims->buckets);
   if (!dims->buckets) return hone_oom();
@@ -161,6 +162,13 @@ static void rehash(hone_dims_t* dims) {
   dims->n_buckets = n;
 }
 
+static uint64_t symbols_of(const hone_expr_t* e) {
+  uint64_t symbols = 0;
+  for (int i = 0; i < e->n_terms; i++) symbols |= e->terms[i].atom->symbols;
+  for (int i = 0; i < 4; i++) symbols |= e->args[i].expr ? e->args[i].expr->symbols : 0;
+  return symbols;
+}
+
 /* The one expression with the content of `key`; its terms are copied. */
 static hone_dim_t intern(hone_dims_t* dims, const hone_expr_t* key) {
   for (const hone_expr_t* e = dims->buckets[key->hash % dims->n_buckets]; e; e = e->next)
@@ -172,6 +180,7 @@ static hone_dim_t intern(hone_dims_t* dims, const hone_expr_t* key) {
         hone_arena_memdup(dims->arena, key->terms, (size_t)key->n_terms * sizeof *key->terms);
     if (!e->terms) return out_of_memory(dims);
   }
+  e->symbols = symbols_of(e);
   e->id = ++dims->n_exprs;
   if ((size_t)dims->n_exprs > dims->n_buckets) rehash(dims);
   e->next = dims->buckets[e->hash % dims->n_buckets];
@@ -221,15 +230,21 @@ static bool symbols_reserve(hone_dims_t* dims) {
   return true;
 }
 
-static const hone_expr_t* find_symbol(const hone_dims_t* dims, const char* name) {
-  for (int i = 0; i < dims->n_symbols; i++)
-    if (strcmp(dims->symbols[i]->symbol.name, name) == 0) return dims->symbols[i];
-  return NULL;
+/* Of symbols that are called the same the first one is known by its name. */
+static bool keep_name(hone_dims_t* dims, const hone_expr_t* symbol) {
+  if (hone_map_get(&dims->names, symbol->symbol.name)) return true;
+  hone_status_t status = hone_map_put(&dims->names, symbol->symbol.name, (void*)(uintptr_t)symbol);
+  hone_status_free(status);
+  return !status;
+}
+
+bool hone_dims_has_name(const hone_dims_t* dims, const char* name) {
+  return hone_map_get(&dims->names, name) != NULL;
 }
 
 hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_origin_t origin,
                            int64_t min, int64_t max) {
-  const hone_expr_t* known = name ? find_symbol(dims, name) : NULL;
+  const hone_expr_t* known = name ? hone_map_get(&dims->names, name) : NULL;
   if (known) return (hone_dim_t){0, known};
   if (!symbols_reserve(dims)) return out_of_memory(dims);
   hone_expr_t* e = hone_arena_alloc(dims->arena, sizeof *e);
@@ -238,6 +253,7 @@ hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_orig
   e->size = 1;
   e->id = ++dims->n_exprs;
   e->hash = (uint64_t)e->id;
+  e->symbols = (uint64_t)1 << (dims->n_symbols % 64);
   e->min = min;
   e->max = max;
   char* label = name ? hone_arena_strdup(dims->arena, name)
@@ -245,9 +261,12 @@ hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_orig
   if (!label) return out_of_memory(dims);
   e->symbol = (hone_symbol_t){
       .id = dims->n_symbols, .name = label, .origin = origin, .min = min, .max = max};
+  if (!keep_name(dims, e)) return out_of_memory(dims);
   dims->symbols[dims->n_symbols++] = e;
   return (hone_dim_t){0, e};
 }
+
+uint64_t hone_dim_symbols(hone_dim_t d) { return d.expr ? d.expr->symbols : 0; }
 
 int hone_dims_symbol_count(const hone_dims_t* dims) { return dims->n_symbols; }
 

@@ -48,6 +48,7 @@ hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_orig
                            int64_t min, int64_t max);
 /* Whether memory ever ran out, which makes bad dimensions too. */
 bool hone_dims_out_of_memory(const hone_dims_t* dims);
+bool hone_dims_has_name(const hone_dims_t* dims, const char* name);
 int hone_dims_symbol_count(const hone_dims_t* dims);
 const hone_symbol_t* hone_dims_symbol(const hone_dims_t* dims, int id);
 /* The symbol that `d` is, or NULL when it is anything else. */
@@ -99,6 +100,8 @@ int64_t hone_dim_eval(hone_dim_t d, const int64_t* values);
 /* Calls visit for each symbol of `d`. */
 void hone_dim_visit_symbols(hone_dim_t d, void (*visit)(void*, const hone_symbol_t*), void* self);
 
+/* Bit i: there may be symbols whose ids are i modulo 64. */
+uint64_t hone_dim_symbols(hone_dim_t d);
 /* Whether the symbol occurs in `d`. */
 bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol);
 /* `d` with symbol i replaced by to[i], for i < n where is_mapped[i] (NULL:
@@ -107,6 +110,9 @@ bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol);
  * zero gives zero, as it does at run time. */
 hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_dim_t* to,
                             const bool* is_mapped);
+/* The same for one symbol; `d` is of `dims`. */
+hone_dim_t hone_dim_replace_symbol(hone_dims_t* dims, hone_dim_t d, hone_dim_t symbol,
+                                   hone_dim_t to);
 /* `d` with expressions other than sums, symbols and numbers replaced by what `rename` gives for
  * them; it is asked from the outside in, and gives `part` itself for what is to stay, into which
  * it is asked further. */

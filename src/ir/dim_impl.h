@@ -2,6 +2,7 @@
 #ifndef HONE_IR_DIM_IMPL_H
 #define HONE_IR_DIM_IMPL_H
 
+#include "base/map.h"
 #include "ir/dim.h"
 
 typedef enum hone_expr_kind {
@@ -27,6 +28,7 @@ struct hone_expr {
   int id;       /* order of making; sorts the terms of a sum */
   int64_t size; /* nodes when written out as a tree; bounds printing and evaluating */
   uint64_t hash;
+  uint64_t symbols;        /* bit i: there may be symbols whose ids are i modulo 64 */
   int64_t min, max;        /* range; INT64_MIN and INT64_MAX stand for unbounded */
   const hone_expr_t* next; /* in its bucket */
   hone_symbol_t symbol;    /* SYMBOL */
@@ -44,6 +46,7 @@ struct hone_dims {
   bool out_of_memory; /* some bad dimension comes from this */
   int n_symbols, symbols_room;
   const hone_expr_t** symbols;
+  hone_map_t names; /* of symbols, to these */
 };
 
 #endif

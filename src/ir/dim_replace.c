@@ -4,6 +4,7 @@
 bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol) {
   if (!d.expr || !symbol.expr) return false;
   if (d.expr == symbol.expr) return true;
+  if (!(d.expr->symbols & symbol.expr->symbols)) return false;
   for (int i = 0; i < d.expr->n_terms; i++)
     if (hone_dim_uses((hone_dim_t){0, d.expr->terms[i].atom}, symbol)) return true;
   for (int i = 0; i < 4; i++)
@@ -13,6 +14,7 @@ bool hone_dim_uses(hone_dim_t d, hone_dim_t symbol) {
 
 typedef struct replacing {
   hone_dims_t* dims;
+  const hone_expr_t* symbol; /* the only one that is replaced, by *to; NULL: those below are */
   int n;
   const hone_dim_t* to;
   const bool* is_mapped;
@@ -23,6 +25,7 @@ typedef struct replacing {
 static hone_dim_t replace(const replacing_t* by, hone_dim_t d);
 
 static hone_dim_t replace_symbol(const replacing_t* by, hone_dim_t d) {
+  if (by->symbol) return d.expr == by->symbol ? *by->to : d;
   int id = d.expr->symbol.id;
   bool mapped = id < by->n && (!by->is_mapped || by->is_mapped[id]);
   return mapped ? by->to[id] : d;
@@ -63,6 +66,7 @@ static hone_dim_t replace_atom(const replacing_t* by, const hone_expr_t* e) {
 
 static hone_dim_t replace(const replacing_t* by, hone_dim_t d) {
   if (!d.expr || hone_dim_is_bad(d)) return d;
+  if (by->symbol && !(d.expr->symbols & by->symbol->symbols)) return d;
   if (d.expr->kind == HONE_EXPR_SYMBOL) return replace_symbol(by, d);
   if (d.expr->kind == HONE_EXPR_LINEAR) return replace_linear(by, d.expr);
   if (by->rename) {
@@ -76,6 +80,11 @@ hone_dim_t hone_dim_replace(hone_dims_t* dims, hone_dim_t d, int n, const hone_d
                             const bool* is_mapped) {
   replacing_t by = {.dims = dims, .n = n, .to = to, .is_mapped = is_mapped};
   return replace(&by, d);
+}
+
+hone_dim_t hone_dim_replace_symbol(hone_dims_t* dims, hone_dim_t d, hone_dim_t symbol,
+                                   hone_dim_t to) {
+  return replace(&(replacing_t){.dims = dims, .symbol = symbol.expr, .to = &to}, d);
 }
 
 hone_dim_t hone_dim_rename(hone_dims_t* dims, hone_dim_t d,

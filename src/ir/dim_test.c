@@ -202,6 +202,23 @@ static void check_bounds(const pool_t* pool, int item) {
   }
 }
 
+/* A symbol may as well be the number that it stands for. */
+static void check_replaced(const pool_t* pool, int item) {
+  enum { STRIDE = 5 };
+  hone_dim_t d = pool->items[item];
+  for (int v = 0; v < N_VALUES; v += STRIDE)
+    for (int s = 0; s < N_SYMBOLS; s++) {
+      hone_dim_t number = hone_dim_int(pool->symbols[v][s]);
+      hone_dim_t now = hone_dim_replace_symbol(pool->dims, d, pool->items[s], number);
+      if (hone_dim_is_bad(now)) continue; /* more terms than a sum keeps */
+      if (!hone_dim_uses(now, pool->items[s]) &&
+          hone_dim_eval(now, pool->symbols[v]) == pool->values[item][v])
+        continue;
+      print_item(pool, item);
+      fail_msg("%c = %lld makes another value of it", 'a' + s, (long long)pool->symbols[v][s]);
+    }
+}
+
 static void for_random_pools(void (*check)(const pool_t*, int)) {
   static pool_t pool;
   for (uint64_t seed = 0; seed < N_CASES; seed++) {
@@ -215,6 +232,29 @@ static void for_random_pools(void (*check)(const pool_t*, int)) {
 
 static void expressions_have_the_values_of_their_formulas(void** state) {
   for_random_pools(check_values);
+}
+
+static void symbols_can_be_replaced(void** state) { for_random_pools(check_replaced); }
+
+/* More symbols than what an expression keeps of them can tell apart. */
+static void others_of_many_symbols_stay(void** state) {
+  enum { MANY = 130, ONE = 3, FAR = 64 };
+  hone_arena_t* arena;
+  hone_dims_t* dims;
+  hone_dim_t symbols[MANY];
+  assert_ok(hone_arena_create(NULL, &arena));
+  assert_ok(hone_dims_create(arena, &dims));
+  for (int i = 0; i < MANY; i++) symbols[i] = hone_dim_symbol(dims, NULL, HONE_SYMBOL_INPUT, 0, 9);
+  hone_dim_t sum = hone_dim_add(dims, symbols[ONE], symbols[ONE + FAR]);
+  hone_dim_t number = hone_dim_int(5);
+  assert_true(hone_dim_uses(sum, symbols[ONE + FAR]));
+  assert_false(hone_dim_uses(sum, symbols[ONE + 2 * FAR - 2]));
+  assert_false(hone_dim_uses(symbols[ONE], symbols[ONE + FAR]));
+  assert_true(hone_dim_same(hone_dim_replace_symbol(dims, sum, symbols[ONE], number),
+                            hone_dim_add(dims, number, symbols[ONE + FAR])));
+  assert_true(hone_dim_same(hone_dim_replace_symbol(dims, symbols[ONE], symbols[ONE + FAR], number),
+                            symbols[ONE]));
+  hone_arena_destroy(arena);
 }
 
 static void bounds_hold(void** state) {
@@ -359,6 +399,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(expressions_have_the_values_of_their_formulas),
       cmocka_unit_test(bounds_hold),
+      cmocka_unit_test(symbols_can_be_replaced),
+      cmocka_unit_test(others_of_many_symbols_stay),
       cmocka_unit_test(bounds_tell_parts_from_wholes),
       cmocka_unit_test(expressions_read_back_from_their_text),
       cmocka_unit_test(equal_expressions_are_the_same),

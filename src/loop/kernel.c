@@ -47,10 +47,7 @@ void hone_kernel_destroy(hone_kernel_t* kernel) {
 static bool is_taken(const hone_kernel_t* kernel, const char* name) {
   for (int i = 0; i < kernel->n_buffers; i++)
     if (strcmp(kernel->buffers[i]->name, name) == 0) return true;
-  int n = hone_dims_symbol_count(kernel->dims);
-  for (int i = 0; i < n; i++)
-    if (strcmp(hone_dims_symbol(kernel->dims, i)->name, name) == 0) return true;
-  return false;
+  return hone_dims_has_name(kernel->dims, name);
 }
 
 /* Without the number of an earlier collision: "acc" of "acc3", but "i.0" is whole. */

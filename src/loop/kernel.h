@@ -244,6 +244,7 @@ bool hone_term_is_true(const hone_term_t* term);
 bool hone_term_is_false(const hone_term_t* term);
 /* What to put in place of symbols and of accesses to buffers. */
 typedef struct hone_substitution {
+  hone_dim_t symbol;     /* the only thing that is replaced, by *to; without one all that follows */
   int n;                 /* symbols from n on stay */
   const hone_dim_t* to;  /* by symbol id */
   const bool* is_mapped; /* NULL: all are */

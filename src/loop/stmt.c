@@ -200,22 +200,7 @@ bool hone_stmt_replace(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_subs
 
 bool hone_stmt_replace_var(hone_kernel_t* kernel, hone_stmt_t* stmt, hone_dim_t var,
                            hone_dim_t to) {
-  int id = hone_dim_as_symbol(var)->id;
-  size_t n = (size_t)id + 1;
-  hone_dim_t* list = hone_alloc(kernel->allocator, n * sizeof *list);
-  bool* is_mapped = hone_alloc(kernel->allocator, n * sizeof *is_mapped);
-  bool ok = list && is_mapped;
-  if (ok) {
-    list[id] = to;
-    is_mapped[id] = true;
-    hone_substitution_t by = {.n = id + 1, .to = list, .is_mapped = is_mapped};
-    ok = hone_stmt_replace(kernel, stmt, &by);
-  } else {
-    kernel->out_of_memory = true;
-  }
-  hone_free(kernel->allocator, list, n * sizeof *list);
-  hone_free(kernel->allocator, is_mapped, n * sizeof *is_mapped);
-  return ok;
+  return hone_stmt_replace(kernel, stmt, &(hone_substitution_t){.symbol = var, .to = &to});
 }
 
 /* ---- copying ---- */

@@ -56,16 +56,10 @@ static void rehash(hone_kernel_t* kernel) {
   kernel->n_term_buckets = n;
 }
 
-static void add_symbol(void* self, const hone_symbol_t* symbol) {
-  *(uint64_t*)self |= (uint64_t)1 << (symbol->id % 64);
-}
-
 static uint64_t symbols_of(const hone_term_t* t) {
-  uint64_t symbols = 0;
+  uint64_t symbols = hone_dim_symbols(t->dim);
   for (int i = 0; i < t->n_args; i++) symbols |= t->args[i]->symbols;
-  hone_dim_visit_symbols(t->dim, add_symbol, &symbols);
-  for (int i = 0; t->buffer && i < t->buffer->rank; i++)
-    hone_dim_visit_symbols(t->index[i], add_symbol, &symbols);
+  for (int i = 0; t->buffer && i < t->buffer->rank; i++) symbols |= hone_dim_symbols(t->index[i]);
   return symbols;
 }
 
@@ -297,6 +291,7 @@ bool hone_term_uses(const hone_term_t* term, hone_dim_t symbol) {
 hone_dim_t hone_substitution_dim(hone_kernel_t* kernel, hone_dim_t d,
                                  const hone_substitution_t* by) {
   if (by->rename) return hone_dim_rename(kernel->dims, d, by->rename, by->self);
+  if (by->symbol.expr) return hone_dim_replace_symbol(kernel->dims, d, by->symbol, *by->to);
   return hone_dim_replace(kernel->dims, d, by->n, by->to, by->is_mapped);
 }
 
@@ -314,9 +309,15 @@ static const hone_buffer_t* replace_access(hone_kernel_t* kernel, const hone_buf
   return by->buffers && by->buffers[buffer->id] ? by->buffers[buffer->id] : buffer;
 }
 
+/* Whether nothing in the term can change. */
+static bool stays(const hone_term_t* term, const hone_substitution_t* by) {
+  return by->symbol.expr && !(term->symbols & hone_dim_symbols(by->symbol));
+}
+
 /* Results by id of the old term, so that shared ones are done once. */
 static const hone_term_t* replace(hone_kernel_t* kernel, const hone_term_t* term,
                                   const hone_substitution_t* by, hone_map_t* done) {
+  if (stays(term, by)) return term;
   const hone_term_t* known = hone_map_get_u64(done, (uint64_t)term->id);
   if (known) return known;
   const hone_term_t* args[3] = {0};
@@ -346,6 +347,7 @@ static const hone_term_t* replace(hone_kernel_t* kernel, const hone_term_t* term
 
 const hone_term_t* hone_term_replace(hone_kernel_t* kernel, const hone_term_t* term,
                                      const hone_substitution_t* by) {
+  if (stays(term, by)) return term;
   hone_map_t done;
   hone_map_init(&done, kernel->allocator);
   const hone_term_t* out = replace(kernel, term, by, &done);

@@ -16,30 +16,13 @@ typedef struct counter {
 
 /* ---- rounds ---- */
 
-static hone_dim_t with_var(const counter_t* c, hone_dim_t d, hone_dim_t var, hone_dim_t to) {
-  int n = hone_dims_symbol_count(c->dims), id = hone_dim_as_symbol(var)->id;
-  if (id >= n) return hone_dim_bad();
-  hone_dim_t* by = hone_alloc(c->kernel->allocator, (size_t)n * sizeof *by);
-  bool* is_mapped = hone_alloc(c->kernel->allocator, (size_t)n * sizeof *is_mapped);
-  hone_dim_t out = hone_dim_bad();
-  if (by && is_mapped) {
-    by[id] = to;
-    is_mapped[id] = true;
-    out = hone_dim_replace(c->dims, d, n, by, is_mapped);
-  } else {
-    c->kernel->out_of_memory = true;
-  }
-  hone_free(c->kernel->allocator, by, (size_t)n * sizeof *by);
-  hone_free(c->kernel->allocator, is_mapped, (size_t)n * sizeof *is_mapped);
-  return out;
-}
-
 /* The sum of `d` over the rounds of a loop. */
 static hone_dim_t over(const counter_t* c, const hone_stmt_t* loop, hone_dim_t d) {
   if (!hone_dim_uses(d, loop->var)) return hone_dim_mul(c->dims, loop->extent, d);
   hone_dim_t last = hone_dim_sub(c->dims, loop->extent, hone_dim_int(1));
-  hone_dim_t ends = hone_dim_add(c->dims, with_var(c, d, loop->var, hone_dim_int(0)),
-                                 with_var(c, d, loop->var, last));
+  hone_dim_t ends =
+      hone_dim_add(c->dims, hone_dim_replace_symbol(c->dims, d, loop->var, hone_dim_int(0)),
+                   hone_dim_replace_symbol(c->dims, d, loop->var, last));
   return hone_dim_floordiv(c->dims, hone_dim_mul(c->dims, loop->extent, ends), hone_dim_int(2));
 }
 

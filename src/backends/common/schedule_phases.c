@@ -8,16 +8,11 @@ enum { MOST_PHASES = 4 };
  * and `phase`. */
 static bool depends_within(hone_kernel_t* kernel, const hone_term_t* load, hone_dim_t var,
                            int64_t phases, int64_t phase) {
-  int id = hone_dim_as_symbol(var)->id;
-  hone_dim_t* to = hone_arena_array(kernel->arena, (size_t)id + 1, sizeof *to);
-  bool* is_mapped = hone_arena_array(kernel->arena, (size_t)id + 1, sizeof *is_mapped);
-  if (!to || !is_mapped) return true;
-  to[id] = hone_dim_add(kernel->dims, hone_dim_mul(kernel->dims, var, hone_dim_int(phases)),
-                        hone_dim_int(phase));
-  is_mapped[id] = true;
+  hone_dims_t* dims = kernel->dims;
+  hone_dim_t to =
+      hone_dim_add(dims, hone_dim_mul(dims, var, hone_dim_int(phases)), hone_dim_int(phase));
   for (int i = 0; i < load->buffer->rank; i++)
-    if (hone_dim_uses(hone_dim_replace(kernel->dims, load->index[i], id + 1, to, is_mapped), var))
-      return true;
+    if (hone_dim_uses(hone_dim_replace_symbol(dims, load->index[i], var, to), var)) return true;
   return false;
 }
 

@@ -24,17 +24,7 @@ static lane_pattern_t pattern_of(const hone_renderer_t* r, hone_dim_t offset, in
 /* The offset of the first lane. */
 static hone_dim_t first_lane(hone_renderer_t* r, hone_dim_t offset) {
   if (!r->vector) return offset;
-  int id = hone_dim_as_symbol(r->vector->var)->id;
-  hone_dim_t zero = hone_dim_int(0);
-  hone_dim_t* to = hone_arena_array(r->kernel->arena, (size_t)id + 1, sizeof *to);
-  bool* is_mapped = hone_arena_array(r->kernel->arena, (size_t)id + 1, sizeof *is_mapped);
-  if (!to || !is_mapped) {
-    r->kernel->out_of_memory = true;
-    return offset;
-  }
-  to[id] = zero;
-  is_mapped[id] = true;
-  return hone_dim_replace(r->kernel->dims, offset, id + 1, to, is_mapped);
+  return hone_dim_replace_symbol(r->kernel->dims, offset, r->vector->var, hone_dim_int(0));
 }
 
 /* Whether the vector loop around has fewer rounds than a vector has lanes. */

@@ -155,6 +155,7 @@ typedef struct search {
   const hone_fusion_t* f;
   const int* index_of; /* by value: its node */
   int* uses;           /* by value: readers, and outputs of the graph */
+  int* last_reader;    /* by value: the last node that reads it */
   int* seen;           /* by node: the number of the last search that came by */
   int number;
   int* tree; /* by node: how many nodes of its group are above it, each counted for every way */
@@ -328,11 +329,21 @@ static void join_forwards(hone_fusion_t* f, search_t* s, int index) {
 
 /* ---- backwards ---- */
 
+static int last_reader_of(const hone_fusion_t* f, const search_t* s, int group) {
+  int last = -1;
+  for (int i = f->groups[group].first; i <= f->groups[group].last; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    for (int k = 0; k < node->n_outputs && group_at(f, i) == group; k++)
+      if (s->last_reader[node->outputs[k]->id] > last) last = s->last_reader[node->outputs[k]->id];
+  }
+  return last;
+}
+
 /* Whether one reader alone reads the group, and which. */
 static int only_reader(const hone_fusion_t* f, const search_t* s, int group, bool* out_is_only) {
-  int reader = -1;
+  int reader = -1, last = last_reader_of(f, s, group);
   *out_is_only = true;
-  for (int i = f->groups[group].first; i < f->graph->n_nodes; i++) {
+  for (int i = f->groups[group].first; i <= last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
     int mine = group_at(f, i);
     if (mine == group) continue;
@@ -588,22 +599,24 @@ static void join_chains(hone_fusion_t* f, search_t* s) {
 
 /* ---- views at the end ---- */
 
-static bool is_read_by(const hone_fusion_t* f, const hone_value_t* value, int group, bool inside) {
-  const hone_graph_t* graph = f->graph;
+static bool is_read_by(const search_t* s, const hone_value_t* value, int group, bool inside) {
+  const hone_graph_t* graph = s->f->graph;
   for (int i = 0; i < graph->n_outputs; i++)
     if (!inside && graph->outputs[i] == value) return true;
-  for (int i = 0; i < graph->n_nodes; i++)
+  for (int i = s->index_of[value->id]; i <= s->last_reader[value->id]; i++)
     for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
-      if (graph->nodes[i]->inputs[k] == value && (group_at(f, i) == group) == inside) return true;
+      if (graph->nodes[i]->inputs[k] == value && (group_at(s->f, i) == group) == inside)
+        return true;
   return false;
 }
 
 /* Whether the group gives another value of that shape, which the same loops could store. */
-static bool gives_another(const hone_fusion_t* f, int group, const hone_value_t* like) {
+static bool gives_another(const search_t* s, int group, const hone_value_t* like) {
+  const hone_fusion_t* f = s->f;
   for (int i = f->groups[group].first; i <= f->groups[group].last; i++) {
     const hone_value_t* value = f->graph->nodes[i]->outputs[0];
     if (group_at(f, i) == group && value != like && hone_match_same_shape(value, like) &&
-        is_read_by(f, value, group, false))
+        is_read_by(s, value, group, false))
       return true;
   }
   return false;
@@ -617,9 +630,9 @@ static void leave_views_out(hone_fusion_t* f, const search_t* s) {
     int group = group_at(f, i);
     if (group < 0 || node->prim != HONE_PRIM_RESHAPE ||
         group_of_value(f, s->index_of, node->inputs[0]) != group ||
-        is_read_by(f, node->outputs[0], group, true))
+        is_read_by(s, node->outputs[0], group, true))
       continue;
-    if (gives_another(f, group, node->inputs[0])) f->group_of[i] = -1;
+    if (gives_another(s, group, node->inputs[0])) f->group_of[i] = -1;
   }
 }
 
@@ -650,7 +663,7 @@ static int find_turned(const search_t* s, int group, int last, int room, int* ou
     is_turned |= value->node->prim == HONE_PRIM_PERMUTE;
     value = operand_in(s, group, value->node);
     if (!value || kind_of(value->node) == KIND_WHOLE) return 0;
-    if (is_read_by(f, value, group, false)) return is_turned ? n : 0;
+    if (is_read_by(s, value, group, false)) return is_turned ? n : 0;
     if (s->uses[value->id] != 1) return 0;
   }
   return 0;
@@ -666,7 +679,7 @@ static void leave_turned_out(hone_fusion_t* f, const search_t* s) {
     int group = group_at(f, i);
     if (group < 0 ||
         (f->groups[group].kind != KIND_REDUCE && f->groups[group].kind != KIND_CONTRACT) ||
-        !is_read_by(f, value, group, false) || is_read_by(f, value, group, true))
+        !is_read_by(s, value, group, false) || is_read_by(s, value, group, true))
       continue;
     int n = find_turned(s, group, i, MOST, path);
     if (n == 0) continue;
@@ -777,17 +790,28 @@ static void number_groups(hone_fusion_t* f) {
   f->n_groups = next;
 }
 
-static void count_uses(const hone_graph_t* graph, int* uses) {
+static void find_readers(const search_t* s) {
+  const hone_graph_t* graph = s->f->graph;
+  for (int i = 0; i < graph->n_values; i++) s->last_reader[i] = -1;
   for (int i = 0; i < graph->n_nodes; i++)
-    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
-      if (graph->nodes[i]->inputs[k]) uses[graph->nodes[i]->inputs[k]->id]++;
-  for (int i = 0; i < graph->n_outputs; i++) uses[graph->outputs[i]->id]++;
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
+      if (!graph->nodes[i]->inputs[k]) continue;
+      s->uses[graph->nodes[i]->inputs[k]->id]++;
+      s->last_reader[graph->nodes[i]->inputs[k]->id] = i;
+    }
+  for (int i = 0; i < graph->n_outputs; i++) s->uses[graph->outputs[i]->id]++;
 }
 
-static hone_status_t plan(hone_fusion_t* f, int* index_of, int* uses, int* seen, int* tree) {
+static hone_status_t plan(hone_fusion_t* f, int* by_value, int* by_node) {
   const hone_graph_t* graph = f->graph;
-  search_t s = {.f = f, .index_of = index_of, .uses = uses, .seen = seen, .tree = tree};
-  count_uses(graph, uses);
+  int* index_of = by_value;
+  search_t s = {.f = f,
+                .index_of = index_of,
+                .uses = by_value + graph->n_values,
+                .last_reader = by_value + (ptrdiff_t)2 * graph->n_values,
+                .seen = by_node,
+                .tree = by_node + graph->n_nodes};
+  find_readers(&s);
   for (int i = 0; i < graph->n_nodes; i++) {
     f->group_of[i] = -1;
     for (int k = 0; k < graph->nodes[i]->n_outputs; k++)
@@ -816,16 +840,12 @@ hone_status_t hone_fusion_plan(const hone_graph_t* graph, int64_t longest_row,
   const hone_allocator_t* allocator = graph->allocator;
   out_fusion->group_of = hone_alloc(allocator, nodes * sizeof(int));
   out_fusion->groups = hone_alloc(allocator, MOST_GROUPS * nodes * sizeof *out_fusion->groups);
-  int* index_of = hone_alloc(allocator, values * sizeof *index_of);
-  int* uses = hone_alloc(allocator, values * sizeof *uses);
-  int* seen = hone_alloc(allocator, nodes * sizeof *seen);
-  int* tree = hone_alloc(allocator, nodes * sizeof *tree);
-  bool ok = out_fusion->group_of && out_fusion->groups && index_of && uses && seen && tree;
-  hone_status_t status = ok ? plan(out_fusion, index_of, uses, seen, tree) : hone_oom();
-  hone_free(allocator, uses, values * sizeof *uses);
-  hone_free(allocator, index_of, values * sizeof *index_of);
-  hone_free(allocator, seen, nodes * sizeof *seen);
-  hone_free(allocator, tree, nodes * sizeof *tree);
+  int* by_value = hone_alloc(allocator, 3 * values * sizeof *by_value);
+  int* by_node = hone_alloc(allocator, 2 * nodes * sizeof *by_node);
+  bool ok = out_fusion->group_of && out_fusion->groups && by_value && by_node;
+  hone_status_t status = ok ? plan(out_fusion, by_value, by_node) : hone_oom();
+  hone_free(allocator, by_value, 3 * values * sizeof *by_value);
+  hone_free(allocator, by_node, 2 * nodes * sizeof *by_node);
   if (status) hone_fusion_free(out_fusion);
   return status;
 }
