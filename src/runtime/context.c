@@ -32,6 +32,7 @@ static void close_frame(hone_context_t* context, hone_frame_t* frame) {
   if (!frame->routine) return;
   for (int v = 0; frame->slots && v < frame->routine->n_values; v++)
     hone_slot_drop(context, &frame->slots[v]);
+  hone_loop_free_room(context, frame);
   size_t bytes = (size_t)frame->routine->n_values * sizeof *frame->slots;
   hone_free(program->allocator, frame->slots, bytes);
   hone_frame_release(context, frame);

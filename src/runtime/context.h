@@ -44,6 +44,8 @@ typedef struct hone_frame {
   hone_instance_t* instance; /* of this run, or of the last one; a reference */
   hone_block_t arena;
   size_t arena_room; /* bytes */
+  void* room;        /* of a loop's body: what the loop needs (control.c); NULL: not yet */
+  size_t room_bytes;
 } hone_frame_t;
 
 typedef struct hone_context {
@@ -82,11 +84,41 @@ HONE_MUST_USE hone_status_t hone_context_synchronize(hone_context_t* context);
 
 /* ---- slots (slot.c) ---- */
 
+/* An empty slot of a type whose extents the caller sets. Here and below those that the rank does
+ * not count are left alone: they are most of a slot, and small kernels take no longer than they. */
+static inline void hone_slot_begin(hone_slot_t* slot, hone_dtype_t dtype, int rank, size_t bytes) {
+  slot->block = NULL;
+  slot->offset = 0;
+  slot->tensor = NULL;
+  slot->dtype = dtype;
+  slot->rank = rank;
+  slot->bytes = bytes;
+}
+
+/* `to` is as `from`, whose references go over to it. */
+static inline void hone_slot_copy(const hone_slot_t* from, hone_slot_t* to) {
+  hone_slot_begin(to, from->dtype, from->rank, from->bytes);
+  for (int i = 0; i < from->rank; i++) to->dims[i] = from->dims[i];
+  to->block = from->block;
+  to->offset = from->offset;
+  to->tensor = from->tensor;
+}
+
+/* The same, and `from` is empty. */
+static inline void hone_slot_move(hone_slot_t* from, hone_slot_t* to) {
+  hone_slot_copy(from, to);
+  from->block = NULL;
+  from->tensor = NULL;
+}
+
 /* Frees blocks that nobody uses; the stream must be done with them. Of the context's own, which
  * may serve again, up to `spare` bytes are kept. */
 void hone_context_free_garbage(hone_context_t* context, size_t spare);
 void hone_context_free_headers(hone_context_t* context);
-void hone_slot_drop(hone_context_t* context, hone_slot_t* slot);
+void hone_slot_drop_held(hone_context_t* context, hone_slot_t* slot);
+static inline void hone_slot_drop(hone_context_t* context, hone_slot_t* slot) {
+  if (slot->block || slot->tensor) hone_slot_drop_held(context, slot);
+}
 /* `to`, which is empty, becomes another reference to the same. */
 void hone_slot_share(const hone_slot_t* from, hone_slot_t* to);
 /* Takes over a reference of a host's tensor. */
@@ -155,6 +187,8 @@ HONE_MUST_USE hone_status_t hone_step_if(hone_context_t* context, hone_frame_t* 
                                          const hone_step_t* step);
 HONE_MUST_USE hone_status_t hone_step_loop(hone_context_t* context, hone_frame_t* frame,
                                            const hone_step_t* step);
+/* What the frame of a loop's body keeps between runs. */
+void hone_loop_free_room(hone_context_t* context, hone_frame_t* frame);
 
 /* Whether a launch alone makes the value, in memory of its own: where a loop stacks it, rounds may
  * write it where it belongs. */

@@ -24,28 +24,21 @@ static void drop_slots(hone_context_t* context, int count, hone_slot_t* slots) {
   for (int i = 0; i < count; i++) hone_slot_drop(context, &slots[i]);
 }
 
-/* Runs a body on slots of its caller, which keeps them. */
-static hone_status_t run_body(hone_context_t* context, hone_routine_t* body,
-                              hone_slot_t* const* inputs, hone_slot_t* outputs) {
-  hone_frame_t* frame = &context->frames[body->index];
-  for (int i = 0; i < body->n_inputs; i++)
-    hone_slot_share(inputs[i], &frame->slots[body->inputs[i]]);
-  return hone_routine_run(context, body, outputs);
-}
-
 /* ---- if ---- */
 
-static hone_status_t run_branch(hone_context_t* context, hone_frame_t* frame,
+/* What the body takes stays with its caller. */
+static hone_status_t run_branch(hone_context_t* context, const hone_frame_t* frame,
                                 const hone_step_t* step, hone_routine_t* body,
                                 const int* captures) {
-  size_t bytes =
-      (size_t)body->n_inputs * sizeof(hone_slot_t*) + (size_t)body->n_outputs * sizeof(hone_slot_t);
+  size_t bytes = (size_t)body->n_outputs * sizeof(hone_slot_t);
   hone_slot_t* results = hone_alloc(context->program->allocator, bytes);
   if (!results) return hone_oom();
-  hone_slot_t** inputs = (hone_slot_t**)(void*)(results + body->n_outputs);
-  for (int i = 0; i < body->n_inputs; i++) inputs[i] = &frame->slots[captures[i]];
-  hone_status_t status = run_body(context, body, inputs, results);
-  for (int i = 0; i < step->n_outputs; i++) frame->slots[step->outputs[i]] = results[i];
+  hone_slot_t* inputs = context->frames[body->index].slots;
+  for (int i = 0; i < body->n_inputs; i++)
+    hone_slot_share(&frame->slots[captures[i]], &inputs[body->inputs[i]]);
+  hone_status_t status = hone_routine_run(context, body, results);
+  for (int i = 0; i < step->n_outputs; i++)
+    hone_slot_move(&results[i], &frame->slots[step->outputs[i]]);
   hone_free(context->program->allocator, results, bytes);
   return status;
 }
@@ -76,14 +69,14 @@ typedef struct loop {
   const hone_step_t* step;
   hone_routine_t* body;
   int n_carried, n_stacked;
-  hone_slot_t* carried;    /* n_carried; owned */
-  hone_slot_t* results;    /* of a round: condition, carried, stacked */
-  hone_slot_t counters[2]; /* the first two parameters: the round and the condition */
-  hone_slot_t** inputs;
+  hone_slot_t* carried;  /* n_carried; owned */
+  hone_slot_t* results;  /* of a round: condition, carried, stacked */
+  hone_slot_t* counters; /* the first two parameters: the round and the condition */
   stack_t* stacks;
   int64_t limit;
   int64_t rounds; /* done */
   bool condition;
+  bool keeps_on; /* the condition is handed on from round to round */
 } loop_t;
 
 /* A table of the rounds from `from` on, where the device has it. */
@@ -102,23 +95,31 @@ static hone_status_t number_rounds(hone_context_t* context, int64_t from, size_t
   return hone_slot_to_device(context, &context->rounds, &unused);
 }
 
+/* The copy that the device has is not that of the number any more. */
+static void drop_copy(hone_context_t* context, hone_slot_t* slot) {
+  hone_slot_t copy = {.block = slot->block};
+  hone_slot_drop(context, &copy);
+  slot->block = NULL;
+}
+
 /* The number of the round, which the device finds in that table: taking it there in every round
  * would cost as much as a small kernel. */
 static hone_status_t set_round(loop_t* loop) {
   hone_context_t* context = loop->context;
-  hone_slot_t *slot = &loop->counters[0], table, old = {.block = slot->block};
+  hone_slot_t *slot = &loop->counters[0], table;
   const hone_device_properties_t* device = &context->program->properties;
   size_t stride = device->alignment > sizeof(int64_t) ? device->alignment : sizeof(int64_t);
   int64_t from = loop->rounds - loop->rounds % NUMBERED;
-  hone_slot_drop(context, &old);
-  slot->block = NULL;
-  HONE_TRY(hone_slot_set_number(context, HONE_I64, loop->rounds, slot));
-  if (device->guard || stride % sizeof(int64_t)) return NULL;
-  if (!context->rounds.block || context->first_round != from)
+  bool has_table = !device->guard && stride % sizeof(int64_t) == 0;
+  if (has_table && (!context->rounds.block || context->first_round != from))
     HONE_TRY(number_rounds(context, from, stride));
-  hone_slot_share(&context->rounds, &table);
-  hone_tensor_release(table.tensor);
-  slot->block = table.block;
+  if (!has_table || slot->block != context->rounds.block) drop_copy(context, slot);
+  HONE_TRY(hone_slot_set_number(context, HONE_I64, loop->rounds, slot));
+  if (!has_table) return NULL;
+  if (!slot->block) {
+    hone_slot_share(&(hone_slot_t){.block = context->rounds.block}, &table);
+    slot->block = table.block;
+  }
   slot->offset = (size_t)(loop->rounds - from) * stride;
   return NULL;
 }
@@ -152,13 +153,15 @@ static hone_status_t resize_stack(const loop_t* loop, stack_t* stack, int64_t ro
   return status;
 }
 
+static bool is_steady(const loop_t* loop) {
+  const hone_routine_t* body = loop->body;
+  return loop->keeps_on || body->values[body->outputs[0]].place == HONE_PLACE_WEIGHT;
+}
+
 /* How many rounds are likely: all, where the condition stays as it is. */
 static int64_t next_room(const loop_t* loop, const stack_t* stack) {
-  const hone_routine_t* body = loop->body;
-  bool steady = body->outputs[0] == body->inputs[1] ||
-                body->values[body->outputs[0]].place == HONE_PLACE_WEIGHT;
   int64_t room = stack->room ? 2 * stack->room : 16;
-  return steady || room > loop->limit ? loop->limit : room;
+  return is_steady(loop) || room > loop->limit ? loop->limit : room;
 }
 
 /* Where the next round goes. */
@@ -173,14 +176,34 @@ bool hone_value_is_launched(const hone_routine_t* body, int v) {
   return step->kind == HONE_STEP_LAUNCH && !step->n_guards;
 }
 
+static hone_status_t begin_stack(const hone_slot_t* part, stack_t* stack) {
+  HONE_TRY(hone_slot_shape_stack(part, 1, &stack->whole));
+  stack->is_on_device = true;
+  return NULL;
+}
+
+/* Before the first round: as the body's types have it, where they tell. What the round gives may
+ * be another shape yet, since sizes may be known only in the body; then that is begun anew. */
+static hone_status_t expect_stack(const loop_t* loop, int v, stack_t* stack) {
+  const hone_program_value_t* value = &loop->body->values[v];
+  hone_slot_t part;
+  if (!value->is_known || value->is_late) return NULL;
+  hone_status_t status = hone_slot_shape(loop->context, value, &part);
+  if (!status && part.bytes) return begin_stack(&part, stack);
+  hone_status_free(status);
+  return NULL;
+}
+
 /* Kernels of the next round write their part of the stack where it belongs. */
 static hone_status_t offer_room(const loop_t* loop, int which) {
   hone_context_t* context = loop->context;
   stack_t* stack = &loop->stacks[which];
   int v = loop->body->outputs[1 + loop->n_carried + which];
   hone_slot_t* slot = &context->frames[loop->body->index].slots[v];
-  if (!loop->rounds || !stack->is_on_device || context->program->properties.guard) return NULL;
-  if (slot->block || !hone_value_is_launched(loop->body, v)) return NULL;
+  if (context->program->properties.guard || slot->block) return NULL;
+  if (!hone_value_is_launched(loop->body, v)) return NULL;
+  if (!loop->rounds) HONE_TRY(expect_stack(loop, v, stack));
+  if (!stack->is_on_device) return NULL;
   if (loop->rounds == stack->room) HONE_TRY(resize_stack(loop, stack, next_room(loop, stack)));
   size_t part = stack->whole.bytes / (size_t)stack->room;
   hone_slot_share(&stack->whole, slot);
@@ -214,8 +237,10 @@ static hone_status_t push_on_host(const loop_t* loop, stack_t* stack, hone_slot_
 
 static hone_status_t push(const loop_t* loop, int which, hone_slot_t* slot) {
   stack_t* stack = &loop->stacks[which];
-  if (!loop->rounds) {
-    HONE_TRY(hone_slot_shape_stack(slot, 1, &stack->whole));
+  if (!loop->rounds && !has_shape(slot, stack)) {
+    hone_slot_drop(loop->context, &stack->whole);
+    *stack = (stack_t){0};
+    HONE_TRY(begin_stack(slot, stack));
     stack->is_on_device = slot->block && slot->bytes;
   }
   if (!has_shape(slot, stack))
@@ -279,8 +304,7 @@ static hone_status_t take_stack(const loop_t* loop, int which, hone_slot_t* out)
   if (!loop->rounds) return empty_stack(loop, which, out);
   if (!stack->is_on_device) return stack_on_host(loop, stack, out);
   if (stack->room != loop->rounds) HONE_TRY(resize_stack(loop, stack, loop->rounds));
-  *out = stack->whole;
-  stack->whole = (hone_slot_t){0};
+  hone_slot_move(&stack->whole, out);
   return NULL;
 }
 
@@ -289,30 +313,42 @@ static hone_status_t take_stack(const loop_t* loop, int which, hone_slot_t* out)
 static hone_status_t take_results(loop_t* loop) {
   hone_slot_t* results = loop->results + 1;
   for (int i = 0; i < loop->n_stacked; i++) HONE_TRY(push(loop, i, &results[loop->n_carried + i]));
-  for (int i = 0; i < loop->n_carried; i++) {
-    hone_slot_drop(loop->context, &loop->carried[i]);
-    loop->carried[i] = results[i];
-    results[i] = (hone_slot_t){0};
-  }
+  for (int i = 0; i < loop->n_carried; i++) hone_slot_move(&results[i], &loop->carried[i]);
   return NULL;
+}
+
+/* Whether the next is to be run. */
+static hone_status_t take_condition(loop_t* loop) {
+  int64_t condition;
+  HONE_TRY(read_scalar(loop->context, &loop->results[0], "loop: the condition", &condition));
+  loop->condition = condition != 0;
+  return hone_slot_set_number(loop->context, HONE_BOOL, condition, &loop->counters[1]);
+}
+
+/* The body's parameters: round, condition, carried values, captures. */
+static void give_inputs(const loop_t* loop) {
+  const int *inputs = loop->body->inputs, *captures = loop->step->inputs;
+  hone_slot_t* slots = loop->context->frames[loop->body->index].slots;
+  int first = 2 + loop->n_carried; /* capture */
+  for (int i = 0; i < 2; i++) hone_slot_share(&loop->counters[i], &slots[inputs[i]]);
+  for (int i = 2; i < first; i++) hone_slot_move(&loop->carried[i - 2], &slots[inputs[i]]);
+  for (int i = first; i < loop->body->n_inputs; i++)
+    hone_slot_share(&loop->frame->slots[captures[i]], &slots[inputs[i]]);
 }
 
 static hone_status_t run_round(loop_t* loop) {
   hone_context_t* context = loop->context;
   HONE_TRY(set_round(loop));
-  HONE_TRY(hone_slot_set_number(context, HONE_BOOL, loop->condition, &loop->counters[1]));
   for (int i = 0; i < loop->n_stacked; i++) HONE_TRY(offer_room(loop, i));
   uint64_t outer_key = context->round_key;
   context->round_key = hone_random_round_key(outer_key, loop->rounds);
-  hone_status_t status = run_body(context, loop->body, loop->inputs, loop->results);
+  give_inputs(loop);
+  hone_status_t status = hone_routine_run(context, loop->body, loop->results);
   context->round_key = outer_key;
-  int64_t condition = 0;
-  if (!status) status = read_scalar(context, &loop->results[0], "loop: the condition", &condition);
+  if (!status && !loop->keeps_on) status = take_condition(loop);
   if (!status) status = take_results(loop);
   drop_slots(context, loop->body->n_outputs, loop->results);
-  memset(loop->results, 0, (size_t)loop->body->n_outputs * sizeof *loop->results);
   if (status) return hone_status_annotate(status, "round %lld", (long long)loop->rounds);
-  loop->condition = condition != 0;
   loop->rounds++;
   return NULL;
 }
@@ -322,7 +358,7 @@ static hone_status_t run_round(loop_t* loop) {
 static hone_status_t finish(loop_t* loop) {
   hone_slot_t* slots = loop->frame->slots;
   for (int i = 0; i < loop->n_carried; i++)
-    hone_slot_share(&loop->carried[i], &slots[loop->step->outputs[i]]);
+    hone_slot_move(&loop->carried[i], &slots[loop->step->outputs[i]]);
   for (int i = 0; i < loop->n_stacked; i++) {
     hone_slot_t* out = &slots[loop->step->outputs[loop->n_carried + i]];
     HONE_TRY(take_stack(loop, i, out));
@@ -362,56 +398,65 @@ static hone_status_t run_rounds(loop_t* loop) {
   return finish(loop);
 }
 
-static void close_loop(loop_t* loop, void* block, size_t bytes) {
-  const hone_allocator_t* allocator = loop->context->program->allocator;
-  drop_slots(loop->context, loop->n_carried, loop->carried);
-  drop_slots(loop->context, 2, loop->counters);
-  for (int i = 0; i < loop->n_stacked; i++) {
-    stack_t* stack = &loop->stacks[i];
-    hone_slot_drop(loop->context, &stack->whole);
-    if (!stack->slots) continue;
-    drop_slots(loop->context, (int)stack->count, stack->slots);
-    hone_free(allocator, stack->slots, (size_t)stack->room * sizeof(hone_slot_t));
-  }
-  hone_free(allocator, block, bytes);
+static void close_stack(const loop_t* loop, stack_t* stack) {
+  hone_slot_drop(loop->context, &stack->whole);
+  if (!stack->slots) return;
+  drop_slots(loop->context, (int)stack->count, stack->slots);
+  hone_free(loop->context->program->allocator, stack->slots,
+            (size_t)stack->room * sizeof(hone_slot_t));
 }
 
-/* The parameters: round, condition, carried values, captures. */
-static hone_status_t open_loop(loop_t* loop) {
-  hone_slot_t* slots = loop->frame->slots;
-  const int* inputs = loop->step->inputs;
-  loop->inputs[0] = &loop->counters[0];
-  loop->inputs[1] = &loop->counters[1];
+/* The counters stay for the next run. */
+static void close_loop(const loop_t* loop) {
+  drop_slots(loop->context, loop->n_carried, loop->carried);
+  for (int i = 0; i < loop->n_stacked; i++) close_stack(loop, &loop->stacks[i]);
+}
+
+/* Memory for as many values as the body has, which its frame keeps from run to run. */
+static hone_status_t make_room(loop_t* loop) {
+  hone_frame_t* frame = &loop->context->frames[loop->body->index];
+  size_t n_slots = 2 + (size_t)loop->n_carried + (size_t)loop->body->n_outputs;
+  size_t bytes = n_slots * sizeof(hone_slot_t) + (size_t)loop->n_stacked * sizeof(stack_t);
+  if (!frame->room) frame->room = hone_alloc(loop->context->program->allocator, bytes);
+  if (!frame->room) return hone_oom();
+  frame->room_bytes = bytes;
+  loop->counters = frame->room;
+  loop->carried = loop->counters + 2;
+  loop->results = loop->carried + loop->n_carried;
+  loop->stacks = (stack_t*)(void*)(loop->results + loop->body->n_outputs);
+  memset(loop->stacks, 0, (size_t)loop->n_stacked * sizeof *loop->stacks);
+  return NULL;
+}
+
+void hone_loop_free_room(hone_context_t* context, hone_frame_t* frame) {
+  if (frame->room) drop_slots(context, 2, frame->room);
+  hone_free(context->program->allocator, frame->room, frame->room_bytes);
+}
+
+/* What the first round starts from. */
+static hone_status_t open_loop(const loop_t* loop) {
   for (int i = 0; i < loop->n_carried; i++) {
-    hone_slot_share(&slots[inputs[2 + i]], &loop->carried[i]);
-    loop->inputs[2 + i] = &loop->carried[i];
+    hone_slot_share(&loop->frame->slots[loop->step->inputs[2 + i]], &loop->carried[i]);
     HONE_TRY(hone_slot_keep(loop->context, &loop->carried[i]));
   }
-  for (int i = 2 + loop->n_carried; i < loop->body->n_inputs; i++)
-    loop->inputs[i] = &slots[inputs[i]];
-  return NULL;
+  return hone_slot_set_number(loop->context, HONE_BOOL, loop->condition, &loop->counters[1]);
 }
 
 hone_status_t hone_step_loop(hone_context_t* context, hone_frame_t* frame,
                              const hone_step_t* step) {
-  loop_t loop = {.context = context, .frame = frame, .step = step, .body = step->bodies[0]};
+  hone_routine_t* body = step->bodies[0];
+  loop_t loop = {.context = context, .frame = frame, .step = step, .body = body};
   loop.n_carried = step->n_carried;
   loop.n_stacked = step->n_outputs - step->n_carried;
+  loop.keeps_on = body->outputs[0] == body->inputs[1];
   int64_t condition;
   HONE_TRY(
       read_scalar(context, &frame->slots[step->inputs[0]], "loop: the trip count", &loop.limit));
   HONE_TRY(read_scalar(context, &frame->slots[step->inputs[1]], "loop: the condition", &condition));
   loop.condition = condition != 0;
-  size_t n_slots = (size_t)loop.n_carried + (size_t)loop.body->n_outputs;
-  size_t bytes = n_slots * sizeof(hone_slot_t) + (size_t)loop.n_stacked * sizeof(stack_t) +
-                 (size_t)loop.body->n_inputs * sizeof(hone_slot_t*);
-  loop.carried = hone_alloc(context->program->allocator, bytes);
-  if (!loop.carried) return hone_oom();
-  loop.results = loop.carried + loop.n_carried;
-  loop.stacks = (stack_t*)(void*)(loop.results + loop.body->n_outputs);
-  loop.inputs = (hone_slot_t**)(void*)(loop.stacks + loop.n_stacked);
+  HONE_TRY(make_room(&loop));
   hone_status_t status = open_loop(&loop);
   if (!status) status = run_rounds(&loop);
-  close_loop(&loop, loop.carried, bytes);
+  close_loop(&loop);
   return status;
 }

@@ -43,14 +43,36 @@ static bool is_new_output(const hone_routine_t* whole, int index) {
   return place != HONE_PLACE_INPUT && place != HONE_PLACE_WEIGHT && !is_output(whole, index, v);
 }
 
-/* The results of the whole count elsewhere, and those that rounds `at_once` write into a stack. */
-static bool counts_as_heap(const hone_routine_t* routine, int v, bool at_once) {
+/* The loop whose body it is; NULL: there is none. */
+static const hone_step_t* loop_of(const hone_program_t* program, const hone_routine_t* body,
+                                  const hone_routine_t** out_around) {
+  for (int r = 0; r < program->n_routines; r++)
+    for (int s = 0; s < program->routines[r]->n_steps; s++) {
+      const hone_step_t* step = &program->routines[r]->steps[s];
+      if (step->kind != HONE_STEP_LOOP || step->bodies[0] != body) continue;
+      *out_around = program->routines[r];
+      return step;
+    }
+  return NULL;
+}
+
+/* Whether rounds write it into a stack, where it does not count by itself. */
+static bool is_stacked(const hone_program_t* program, const hone_routine_t* routine, int v) {
+  const hone_routine_t* around;
+  const hone_step_t* loop = loop_of(program, routine, &around);
+  if (!loop || !hone_value_is_launched(routine, v)) return false;
+  for (int i = 1 + loop->n_carried; i < routine->n_outputs; i++)
+    if (base_of(routine, routine->outputs[i]) == base_of(routine, v)) return true;
+  return false;
+}
+
+/* The results of the whole count elsewhere. */
+static bool counts_as_heap(const hone_program_t* program, const hone_routine_t* routine, int v) {
   const hone_program_value_t* value = &routine->values[v];
-  if (at_once && hone_value_is_launched(routine, v) && is_output(routine, routine->n_outputs, v))
-    return false;
   bool on_heap = value->place == HONE_PLACE_HOST || value->place == HONE_PLACE_HEAP;
   return on_heap && value->is_known && !value->is_late && value->first >= 0 &&
-         !(routine->index == 0 && is_output(routine, routine->n_outputs, v));
+         !(routine->index == 0 && is_output(routine, routine->n_outputs, v)) &&
+         !is_stacked(program, routine, v);
 }
 
 static void add_entry(hone_plan_t* plan, int first, int last, size_t bytes) {
@@ -128,11 +150,11 @@ static hone_status_t list_steps(const hone_program_t* program, const hone_routin
 
 /* Values on the heap whose size is known; a plan of them says how much is alive
  * at once. */
-static hone_status_t list_heap(const hone_routine_t* routine, const int64_t* symbols, bool at_once,
-                               hone_plan_t* plan) {
+static hone_status_t list_heap(const hone_program_t* program, const hone_routine_t* routine,
+                               const int64_t* symbols, hone_plan_t* plan) {
   for (int v = 0; v < routine->n_values; v++) {
     const hone_program_value_t* value = &routine->values[v];
-    if (!counts_as_heap(routine, v, at_once)) continue;
+    if (!counts_as_heap(program, routine, v)) continue;
     size_t bytes;
     HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
     add_entry(plan, value->first, value->last, bytes);
@@ -162,11 +184,11 @@ static hone_status_t list_outputs(const hone_routine_t* whole, const int64_t* sy
 }
 
 static hone_status_t add_heap(const hone_program_t* program, const hone_routine_t* routine,
-                              const int64_t* symbols, bool at_once, hone_program_memory_t* memory) {
+                              const int64_t* symbols, hone_program_memory_t* memory) {
   size_t bytes = most_entries(routine) * sizeof(hone_plan_value_t);
   hone_plan_t plan = {.alignment = 1, .values = hone_alloc(program->allocator, bytes)};
   if (!plan.values) return hone_oom();
-  hone_status_t status = list_heap(routine, symbols, at_once, &plan);
+  hone_status_t status = list_heap(program, routine, symbols, &plan);
   if (!status) status = list_steps(program, routine, symbols, &plan, &memory->has_late);
   if (!status && routine->index == 0) status = list_outputs(routine, symbols, &plan);
   if (!status) status = hone_plan_make(&plan, program->allocator);
@@ -222,17 +244,14 @@ static void find_late(const hone_routine_t* routine, bool* has_late) {
  * of a loop, and the loop's own for what is left over. */
 static size_t contexts_of(const hone_program_t* program, const hone_routine_t* body,
                           const int64_t* symbols) {
-  for (int r = 0; r < program->n_routines; r++)
-    for (int s = 0; s < program->routines[r]->n_steps; s++) {
-      const hone_step_t* step = &program->routines[r]->steps[s];
-      if (step->kind != HONE_STEP_LOOP || step->bodies[0] != body || !step->n_outputs) continue;
-      const hone_program_value_t* out = &program->routines[r]->values[step->outputs[0]];
-      if (!out->is_known || out->is_late || out->rank < 1) return 1;
-      int64_t rounds = hone_dim_eval(out->dims[0], symbols);
-      int64_t at_once = hone_loop_count_at_once(program, step, symbols, rounds);
-      return at_once ? (size_t)program->properties.compute_units + (at_once < rounds) : 1;
-    }
-  return 1;
+  const hone_routine_t* around;
+  const hone_step_t* step = loop_of(program, body, &around);
+  if (!step || !step->n_outputs) return 1;
+  const hone_program_value_t* out = &around->values[step->outputs[0]];
+  if (!out->is_known || out->is_late || out->rank < 1) return 1;
+  int64_t rounds = hone_dim_eval(out->dims[0], symbols);
+  int64_t at_once = hone_loop_count_at_once(program, step, symbols, rounds);
+  return at_once ? (size_t)program->properties.compute_units + (at_once < rounds) : 1;
 }
 
 /* Contexts that a run uses. */
@@ -249,7 +268,7 @@ static hone_status_t add_routine(hone_program_t* program, const hone_routine_t* 
   hone_program_memory_t one = {.outputs = memory->outputs};
   HONE_TRY(with_plan(program, routine, symbols, add_plan, &one));
   size_t contexts = contexts_of(program, routine, symbols);
-  HONE_TRY(add_heap(program, routine, symbols, contexts > 1, &one));
+  HONE_TRY(add_heap(program, routine, symbols, &one));
   find_late(routine, &one.has_late);
   memory->least += contexts * one.least;
   memory->planned += contexts * one.planned;
@@ -370,8 +389,8 @@ hone_status_t hone_program_visit_unknown(const hone_program_t* program, const in
 /* ---- value by value ---- */
 
 typedef struct visiting {
+  const hone_program_t* program;
   const hone_routine_t* routine;
-  bool at_once; /* it is the body of a loop whose rounds are */
   void (*visit)(void* self, const hone_program_placed_t* placed);
   void* self;
 } visiting_t;
@@ -396,7 +415,7 @@ static void visit_plan(void* self, hone_plan_t* plan, const int* which) {
 static hone_status_t visit_heap(const visiting_t* v, const int64_t* symbols) {
   for (int i = 0; i < v->routine->n_values; i++) {
     const hone_program_value_t* value = &v->routine->values[i];
-    if (!counts_as_heap(v->routine, i, v->at_once)) continue;
+    if (!counts_as_heap(v->program, v->routine, i)) continue;
     hone_program_placed_t placed = {.routine = v->routine->index,
                                     .value = i,
                                     .first = value->first,
@@ -414,7 +433,7 @@ hone_status_t hone_program_visit_values(const hone_program_t* program, const int
                                         void* self) {
   for (int i = 0; i < program->n_routines; i++) {
     const hone_routine_t* routine = program->routines[i];
-    visiting_t v = {routine, contexts_of(program, routine, symbols) > 1, visit, self};
+    visiting_t v = {program, routine, visit, self};
     HONE_TRY(with_plan(program, v.routine, symbols, visit_plan, &v));
     HONE_TRY(visit_heap(&v, symbols));
   }

@@ -193,6 +193,37 @@ static void loops_carry_and_stack(void** state) {
   drop(&f);
 }
 
+/* Only in the body is it known how many there are in a round. */
+static const char inner_sizes[] =
+    "  %0 \"a0\" <0 dim 0> = input : f32[k]\n"
+    "  %1 \"n\" = input : i64[]\n"
+    "  %2 = constant {1} : bool[]\n"
+    "  %3 \"a\" %4 \"s\" <1 dim 0> = loop %1 %2 %0 carried=1 : f32[k], f32[_2, k] "
+    "@ \"rounds (Loop)\"\n"
+    "    region \"body\" {\n"
+    "      %0 = input : i64[]\n"
+    "      %1 = input : bool[]\n"
+    "      %2 <2 dim 0> = input : f32[_3]\n"
+    "      %3 = tanh %2 : f32[_3]\n"
+    "      %4 = mul %3 %3 : f32[_3]\n"
+    "      return %1 %3 %4\n"
+    "    }\n"
+    "  return %3 \"a\" %4 \"s\"\n";
+
+static void stacks_take_the_shape_of_the_first_round(void** state) {
+  (void)state;
+  fixture_t f;
+  compile_text(&f,
+               "symbol \"k\" input 0 2147483647\nsymbol \"_2\" result 0 2147483647\n"
+               "symbol \"_3\" result 0 2147483647\n",
+               inner_sizes);
+  for (int64_t k = 1; k < 40; k += 7) {
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 1, &k, 3), scalar(HONE_I64, (double)(k % 5))};
+    assert_int_equal(run_both(&f, 2, inputs), HONE_OK);
+  }
+  drop(&f);
+}
+
 /* A recurrent layer: of what it carries one half stays; weights fill a vector's lanes. */
 static const char recurrent[] =
     "  %%0 \"x\" <0 dim 0> = input : f32[k, 16]\n"
@@ -836,6 +867,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_program_serves_many_sizes),
       cmocka_unit_test(loops_carry_and_stack),
+      cmocka_unit_test(stacks_take_the_shape_of_the_first_round),
       cmocka_unit_test(stacks_grow_while_kernels_write_into_them),
       cmocka_unit_test(small_loops_are_one_kernel),
       cmocka_unit_test(checks_of_small_loops_name_their_node),

@@ -67,8 +67,7 @@ static hone_status_t shape_slot(const hone_context_t* context, const hone_frame_
                                 const hone_program_value_t* value, hone_slot_t* slot) {
   const int64_t* numbers = frame->instance->numbers + value->shape;
   if (value->shape < 0 || *numbers < 0) return hone_slot_shape(context, value, slot);
-  *slot = (hone_slot_t){.dtype = value->dtype, .rank = value->rank};
-  slot->bytes = (size_t)*numbers++;
+  hone_slot_begin(slot, value->dtype, value->rank, (size_t)*numbers++);
   for (int i = 0; i < value->rank; i++) slot->dims[i] = numbers[i];
   return NULL;
 }
@@ -300,27 +299,37 @@ static hone_status_t find_instance(const hone_context_t* context, hone_routine_t
   return hone_instance_find(context->program, routine, context->symbols, &frame->instance);
 }
 
+/* Moves it out of the frame. Weights stay, and what is an output twice is with the first. */
+static hone_status_t take_output(hone_context_t* context, const hone_frame_t* frame, int index,
+                                 hone_slot_t* outputs) {
+  const hone_routine_t* routine = frame->routine;
+  int v = routine->outputs[index], first = 0;
+  hone_slot_t *slot = &frame->slots[v], *output = &outputs[index];
+  bool is_there = slot->block || slot->tensor;
+  while (!is_there && routine->outputs[first] != v) first++;
+  if (is_there && routine->values[v].place != HONE_PLACE_WEIGHT) {
+    hone_slot_move(slot, output);
+  } else {
+    hone_slot_share(is_there ? slot : &outputs[first], output);
+  }
+  return hone_slot_keep(context, output);
+}
+
 static hone_status_t run_steps(hone_context_t* context, hone_routine_t* routine,
                                hone_frame_t* frame, hone_slot_t* outputs) {
   HONE_TRY(bind_first(context, frame));
   HONE_TRY(find_instance(context, routine, frame));
   HONE_TRY(hone_frame_reserve(context, frame));
   for (int s = 0; s < routine->n_steps; s++) HONE_TRY(run_step(context, frame, s));
-  for (int i = 0; i < routine->n_outputs; i++) {
-    hone_slot_share(&frame->slots[routine->outputs[i]], &outputs[i]);
-    HONE_TRY(hone_slot_keep(context, &outputs[i]));
-  }
+  for (int i = 0; i < routine->n_outputs; i++) HONE_TRY(take_output(context, frame, i, outputs));
   return NULL;
 }
 
-/* What steps made and read last is gone when all have run. */
-static void drop_ends(hone_context_t* context, const hone_frame_t* frame) {
+/* What steps made and read last is gone when all have run, and outputs were taken. */
+static void drop_inputs(hone_context_t* context, const hone_frame_t* frame) {
   const hone_routine_t* routine = frame->routine;
   for (int i = 0; i < routine->n_inputs; i++)
     hone_slot_drop(context, &frame->slots[routine->inputs[i]]);
-  for (int i = 0; i < routine->n_outputs; i++)
-    if (routine->values[routine->outputs[i]].place != HONE_PLACE_WEIGHT)
-      hone_slot_drop(context, &frame->slots[routine->outputs[i]]);
 }
 
 static void drop_all(hone_context_t* context, const hone_frame_t* frame, hone_slot_t* outputs) {
@@ -339,7 +348,7 @@ hone_status_t hone_routine_run(hone_context_t* context, hone_routine_t* routine,
   if (status)
     drop_all(context, frame, outputs);
   else
-    drop_ends(context, frame);
+    drop_inputs(context, frame);
   return status;
 }
 

@@ -201,7 +201,7 @@ hone_status_t hone_frame_reserve(const hone_context_t* context, hone_frame_t* fr
 
 /* ---- slots ---- */
 
-void hone_slot_drop(hone_context_t* context, hone_slot_t* slot) {
+void hone_slot_drop_held(hone_context_t* context, hone_slot_t* slot) {
   drop_block(context, slot->block);
   hone_tensor_release(slot->tensor);
   slot->block = NULL;
@@ -213,15 +213,15 @@ static void retain_block(hone_block_t* block) {
 }
 
 void hone_slot_share(const hone_slot_t* from, hone_slot_t* to) {
-  *to = *from;
+  hone_slot_copy(from, to);
   retain_block(to->block);
   if (to->tensor) hone_tensor_retain(to->tensor);
 }
 
 void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned) {
-  *slot = (hone_slot_t){.tensor = owned, .dtype = owned->dtype, .rank = owned->rank};
-  memcpy(slot->dims, owned->dims, sizeof slot->dims);
-  slot->bytes = owned->bytes;
+  hone_slot_begin(slot, owned->dtype, owned->rank, owned->bytes);
+  for (int i = 0; i < owned->rank; i++) slot->dims[i] = owned->dims[i];
+  slot->tensor = owned;
 }
 
 /* The block's tensor, which nobody else has, becomes that of the slot. */
@@ -326,12 +326,10 @@ hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot) {
 hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from, hone_dtype_t dtype,
                              int rank, const int64_t* dims, hone_slot_t* to) {
   (void)context;
-  *to = (hone_slot_t){.block = from->block,
-                      .offset = from->offset,
-                      .dtype = dtype,
-                      .rank = rank,
-                      .bytes = from->bytes};
-  if (rank) memcpy(to->dims, dims, (size_t)rank * sizeof *dims);
+  hone_slot_begin(to, dtype, rank, from->bytes);
+  to->block = from->block;
+  to->offset = from->offset;
+  for (int i = 0; i < rank; i++) to->dims[i] = dims[i];
   retain_block(to->block);
   if (!from->tensor) return NULL;
   return view_tensor(from->tensor, 0, dtype, rank, dims, &to->tensor);
@@ -353,7 +351,7 @@ hone_status_t hone_slot_set_number(hone_context_t* context, hone_dtype_t dtype, 
 
 hone_status_t hone_slot_shape(const hone_context_t* context, const hone_program_value_t* value,
                               hone_slot_t* out) {
-  *out = (hone_slot_t){.dtype = value->dtype, .rank = value->rank};
+  hone_slot_begin(out, value->dtype, value->rank, 0);
   for (int i = 0; i < value->rank; i++)
     out->dims[i] = hone_dim_eval(value->dims[i], context->symbols);
   return hone_program_value_bytes(value, context->symbols, &out->bytes);
@@ -362,8 +360,9 @@ hone_status_t hone_slot_shape(const hone_context_t* context, const hone_program_
 hone_status_t hone_slot_shape_stack(const hone_slot_t* part, int64_t count, hone_slot_t* out) {
   if (part->rank >= HONE_MAX_RANK)
     return hone_status_make(HONE_UNSUPPORTED, "loop: a stacked output has too many axes");
-  *out = (hone_slot_t){.dtype = part->dtype, .rank = part->rank + 1, .dims = {count}};
-  memcpy(out->dims + 1, part->dims, (size_t)part->rank * sizeof *out->dims);
+  hone_slot_begin(out, part->dtype, part->rank + 1, 0);
+  out->dims[0] = count;
+  for (int i = 0; i < part->rank; i++) out->dims[i + 1] = part->dims[i];
   return hone_size_mul(part->bytes, (size_t)count, &out->bytes) ? NULL : hone_oom();
 }
 
