@@ -193,20 +193,31 @@ static void loops_carry_and_stack(void** state) {
   drop(&f);
 }
 
-/* Only in the body is it known how many there are in a round. */
-static const char inner_sizes[] =
+/* The inner loop begins its stack anew in each round of the outer one, which doubles what it
+ * carries: at the start of a round its sizes are still those of the round before. */
+static const char doubling[] =
     "  %0 \"a0\" <0 dim 0> = input : f32[k]\n"
     "  %1 \"n\" = input : i64[]\n"
     "  %2 = constant {1} : bool[]\n"
-    "  %3 \"a\" %4 \"s\" <1 dim 0> = loop %1 %2 %0 carried=1 : f32[k], f32[_2, k] "
-    "@ \"rounds (Loop)\"\n"
-    "    region \"body\" {\n"
+    "  %3 \"a\" <1 dim 0> %4 \"s\" <2 dim 0> = loop %1 %2 %0 %1 carried=1 : f32[_2], f32[_3] "
+    "@ \"outer (Loop)\"\n"
+    "    region \"outer\" {\n"
     "      %0 = input : i64[]\n"
     "      %1 = input : bool[]\n"
-    "      %2 <2 dim 0> = input : f32[_3]\n"
-    "      %3 = tanh %2 : f32[_3]\n"
-    "      %4 = mul %3 %3 : f32[_3]\n"
-    "      return %1 %3 %4\n"
+    "      %2 <3 dim 0> = input : f32[_4]\n"
+    "      %3 = input : i64[]\n"
+    "      %4 %5 <4 dim 0> = loop %3 %1 %2 carried=1 : f32[_4], f32[_5, _4] @ \"inner (Loop)\"\n"
+    "        region \"inner\" {\n"
+    "          %0 = input : i64[]\n"
+    "          %1 = input : bool[]\n"
+    "          %2 <5 dim 0> = input : f32[_6]\n"
+    "          %3 = tanh %2 : f32[_6]\n"
+    "          %4 = mul %3 %3 : f32[_6]\n"
+    "          return %1 %3 %4\n"
+    "        }\n"
+    "      %6 = reduce %5 combine=add axes=[0, 1] : f32[]\n"
+    "      %7 = concat %4 %2 axes=[0] : f32[(_4+_4)]\n"
+    "      return %1 %7 %6\n"
     "    }\n"
     "  return %3 \"a\" %4 \"s\"\n";
 
@@ -215,8 +226,9 @@ static void stacks_take_the_shape_of_the_first_round(void** state) {
   fixture_t f;
   compile_text(&f,
                "symbol \"k\" input 0 2147483647\nsymbol \"_2\" result 0 2147483647\n"
-               "symbol \"_3\" result 0 2147483647\n",
-               inner_sizes);
+               "symbol \"_3\" result 0 2147483647\nsymbol \"_4\" result 0 2147483647\n"
+               "symbol \"_5\" result 0 2147483647\nsymbol \"_6\" result 0 2147483647\n",
+               doubling);
   for (int64_t k = 1; k < 40; k += 7) {
     hone_tensor_t* inputs[] = {numbers(HONE_F32, 1, &k, 3), scalar(HONE_I64, (double)(k % 5))};
     assert_int_equal(run_both(&f, 2, inputs), HONE_OK);
