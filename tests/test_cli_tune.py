@@ -62,7 +62,7 @@ def test_json(filled):
 
 def test_export_is_json_lines_that_import(filled, tmp_path):
     lines = [json.loads(line) for line in tune("export", "--db", filled).splitlines()]
-    assert lines[0] == {"format": "hone-tune", "version": 1}
+    assert lines[0] == {"format": "hone-tune", "version": 2}
     assert lines[1] == record("k1", "vec=4", 1e-3)
     assert len(lines) == 5
     assert tune("export", tmp_path / "best", "--best", "--db", filled).startswith("2 records")

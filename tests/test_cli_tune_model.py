@@ -73,6 +73,21 @@ def test_the_table_names_kernels_and_fits_the_page(model, tmp_path):
     assert max(map(len, lines[:-1])) <= 100
 
 
+def test_whole_runs_decide(model, tmp_path):
+    """What is not confirmed is not in use, and all that was offered has a verdict."""
+    report = tune(model, tmp_path / "t.db", "--strategy", "random", "--trials", 8,
+                  "--log", tmp_path / "log.jsonl")
+    whole = report["whole"]
+    assert whole["error"] == "" and whole["untested"] == 0
+    logged = [json.loads(line).get("verdict") for line in
+              (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert logged.count("confirmed") == whole["confirmed"]
+    assert logged.count("refused") == whole["refused"]
+    gains = [k for k in report["kernels"] if k["best_seconds"] < k["default_seconds"]]
+    assert len(gains) <= whole["confirmed"]
+    assert (whole["gain"] is None) == (whole["confirmed"] + whole["refused"] == 0)
+
+
 def test_a_later_tuning_goes_on(model, tmp_path):
     first = tune(model, tmp_path / "t.db")
     again = tune(model, tmp_path / "t.db", "--budget", "0")
@@ -95,6 +110,7 @@ def test_compiling_uses_the_fastest(model, tmp_path):
     records = [json.loads(line) for line in lines[1:]]
     for record in records:
         tactic = record["parameters"].split()[0].removeprefix("tactic=")
+        record["verdict"] = "confirmed"
         if f" {tactic}.parallel=0" in record["parameters"]:  # on one thread
             record["seconds"] = 1e-9
     (tmp_path / "forged.jsonl").write_text("\n".join([lines[0], *map(json.dumps, records)]) + "\n")
@@ -207,6 +223,7 @@ def tuned_for(library, model, folder):
     if not trials:
         pytest.skip(f"{library} is not installed, or is none that hone knows")
     assert trials[0]["outcome"] == "ok", trials[0]
+    trials[0]["verdict"] = "confirmed"
     log.write_text("".join(json.dumps(line) + "\n" for line in [head, trials[0]]))
     hone("tune", "import", log, "--db", folder / "only.db")
     hone("compile", model, "--db", folder / "only.db", "--out", folder / "net.hone")

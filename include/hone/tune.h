@@ -4,8 +4,9 @@
  * What was found is kept in a database that compiling asks from then on: the
  * next session or engine of the model is faster, and so are those of other
  * models with the same kernels. Tuning may be stopped or killed at any time;
- * another one goes on where it was. What compiling chooses by itself is always
- * among what is tried, so nothing gets slower by tuning.
+ * another one goes on where it was. At its end whole runs of the model, with and
+ * without what was found, decide what compiling may use: nothing gets slower by
+ * tuning.
  *
  * Thread-safety: one tuning of a machine at a time measures right. */
 #ifndef HONE_TUNE_H
@@ -20,7 +21,9 @@ extern "C" {
 
 typedef struct hone_tuning hone_tuning_t; /* what came of it */
 
-/* Told after each trial. */
+/* Told after each trial, and after each group of candidates that whole runs decided over:
+ * `kernel` is then "whole runs", `outcome` "confirmed" or "refused", `message` the gain, and
+ * `parameters` "". */
 typedef struct hone_tuning_progress {
   const char* kernel;     /* "conv_relu_3" */
   const char* parameters; /* what was tried: "tactic=contract contract.rows=4 …" */
@@ -89,6 +92,11 @@ typedef struct hone_tuning_report {
   const char* stop;                     /* why it ended: "the budget is spent" */
   const char* database;                 /* its path */
   const char* database_error;           /* "" unless it failed; what was found is then not kept */
+  /* Of what is faster alone by enough to be tried in whole runs, candidates that these
+   * confirmed and refused, and those for which there was no time: a later tuning tries them. */
+  int n_confirmed, n_refused, n_untested;
+  double whole_gain;       /* how many times as fast a run became, measured; 0: there was none */
+  const char* whole_error; /* "" unless whole runs failed: then nothing new is used */
 } hone_tuning_report_t;
 
 /* Tunes a model's kernels for a device. `options` may be NULL. What the

@@ -16,10 +16,16 @@ struct hone_chooser {
   hone_device_properties_t properties;
   const hone_tactic_t* tactic; /* the only one; NULL: those of the backend */
   hone_tune_db_t* database;    /* NULL: none, or it failed */
+  bool is_borrowed;            /* the database */
   hone_map_t choices;          /* digest to hone_choice_t */
 };
 
 /* ---- the database ---- */
+
+static void close_database(hone_chooser_t* c) {
+  if (!c->is_borrowed) hone_tune_db_close(c->database);
+  c->database = NULL;
+}
 
 /* Warns, and goes on without. */
 static hone_status_t lose_database(hone_chooser_t* c, hone_status_t status) {
@@ -27,13 +33,16 @@ static hone_status_t lose_database(hone_chooser_t* c, hone_status_t status) {
   hone_log_write(HONE_LOG_WARNING, "compiling goes on without what was tuned: %s",
                  hone_status_message(status));
   hone_status_free(status);
-  hone_tune_db_close(c->database);
-  c->database = NULL;
+  close_database(c);
   return NULL;
 }
 
-static hone_status_t open_database(hone_chooser_t* c, const char* named) {
+static hone_status_t open_database(hone_chooser_t* c, const hone_chooser_options_t* options) {
+  const char* named = options->database;
   char* path = NULL;
+  c->is_borrowed = options->opened != NULL;
+  c->database = options->opened;
+  if (c->is_borrowed) return NULL;
   if (named) {
     hone_status_t status = hone_tune_db_open(c->allocator, named, HONE_TUNE_DB_READ, &c->database);
     return hone_status_code(status) == HONE_NOT_FOUND ? status : lose_database(c, status);
@@ -66,7 +75,7 @@ hone_status_t hone_chooser_create(const hone_allocator_t* allocator, const hone_
   backend->properties(device, &c->properties);
   hone_status_t status = hone_arena_create(allocator, &c->arena);
   bool has_tactics = c->tactic || backend->tactic;
-  if (!status && has_tactics && !options->no_tuned) status = open_database(c, options->database);
+  if (!status && has_tactics && !options->no_tuned) status = open_database(c, options);
   if (!status) status = identify(c);
   if (status)
     hone_chooser_destroy(c);
@@ -81,7 +90,7 @@ void hone_chooser_destroy(hone_chooser_t* c) {
   for (hone_map_entry_t* e; (e = hone_map_next(&c->choices, &cursor));)
     hone_tactic_set_destroy(((hone_choice_t*)e->value)->set);
   hone_map_free(&c->choices);
-  hone_tune_db_close(c->database);
+  close_database(c);
   hone_arena_destroy(c->arena);
   hone_free(c->allocator, c, sizeof *c);
 }
@@ -90,6 +99,10 @@ void hone_chooser_destroy(hone_chooser_t* c) {
 
 static const char* say_tuned(const hone_chooser_t* c, const hone_choice_t* choice,
                              const hone_tuned_t* tuned) {
+  if (!choice->is_tuned && tuned->refused)
+    return hone_arena_format(c->arena,
+                             "tuned: the default is best of %d trials; whole runs refused %d",
+                             tuned->trials, tuned->refused);
   if (!choice->is_tuned)
     return hone_arena_format(c->arena, "tuned: the default is best of %d trials", tuned->trials);
   if (tuned->default_seconds > 0)

@@ -26,6 +26,7 @@ typedef struct hone_choice {
 typedef struct hone_chooser_options {
   bool no_tuned;               /* only the model of cost decides */
   const char* database;        /* NULL: the usual file, if there is one */
+  hone_tune_db_t* opened;      /* asked in place of a file, and outlives the chooser; NULL: none */
   const hone_tactic_t* tactic; /* the only one; NULL: those of the backend */
 } hone_chooser_options_t;
 

@@ -423,7 +423,8 @@ static hone_status_t make_kernels(driver_t* d, const hone_graph_t* graph) {
 
 static hone_status_t make_all_kernels(driver_t* d) {
   const hone_chooser_options_t options = {.no_tuned = d->settings.no_tuned,
-                                          .database = d->settings.tuned_database};
+                                          .database = d->settings.tuned_database,
+                                          .opened = d->settings.tuned};
   HONE_TRY(
       hone_chooser_create(d->settings.allocator, d->backend, d->device, &options, &d->chooser));
   return make_kernels(d, d->graph);

@@ -34,6 +34,7 @@ typedef struct hone_compile_settings {
   bool may_be_foreign;
   bool no_tuned;              /* kernels are built without asking what was tuned */
   const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
+  struct hone_tune_db* tuned; /* asked in place of a file; borrowed, and may be NULL */
   bool plan_only;             /* nothing is built: the program has no module, and cannot run */
   /* Called with each kernel as it was lowered, its digest (runtime/chooser.h),
    * and the program's kernel that it became; may be NULL. */

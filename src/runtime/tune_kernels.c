@@ -39,19 +39,27 @@ static hone_status_t watch(void* self, const hone_kernel_t* lowered, const char*
   return hone_map_get(&t->by_digest, digest) ? NULL : hone_tuning_add(t, lowered, digest, entry);
 }
 
-static hone_status_t plan(hone_tuning_t* t, const hone_model_t* model) {
+hone_status_t hone_tuning_compile(const hone_tuning_t* t, const hone_model_t* model,
+                                  const hone_compile_settings_t* settings, hone_graph_t** out_graph,
+                                  hone_program_t** out_program) {
   const hone_lower_options_t lowering = {.n_dims = t->options.n_dims, .dims = t->options.dims};
   hone_dtype_t precision;
   HONE_TRY(hone_precision_parse(t->options.precision, model, &precision));
   const hone_pass_options_t passes = {.precision = precision, .exact = t->options.exact};
-  const hone_compile_settings_t settings = {.allocator = t->allocator,
-                                            .passes = &passes,
-                                            .no_tuned = true,
-                                            .plan_only = true,
-                                            .watch = watch,
-                                            .watch_self = t};
-  HONE_TRY(hone_lower_model(model, &lowering, t->allocator, &t->graph));
-  return hone_compile(t->graph, t->backend, t->device, &settings, NULL, &t->program);
+  hone_compile_settings_t own = *settings;
+  own.allocator = t->allocator;
+  own.passes = &passes;
+  HONE_TRY(hone_lower_model(model, &lowering, t->allocator, out_graph));
+  return hone_compile(*out_graph, t->backend, t->device, &own, NULL, out_program);
+}
+
+static hone_status_t plan(hone_tuning_t* t) {
+  const hone_compile_settings_t settings = {
+      .no_tuned = true, .plan_only = true, .watch = watch, .watch_self = t};
+  double start = hone_clock_now(NULL);
+  HONE_TRY(hone_tuning_compile(t, t->model, &settings, &t->graph, &t->program));
+  t->plan_seconds = hone_clock_now(NULL) - start;
+  return NULL;
 }
 
 /* ---- sizes ---- */
@@ -191,12 +199,14 @@ static hone_status_t want_tactics(const hone_tuning_t* t) {
 
 hone_status_t hone_tuning_collect_model(hone_tuning_t* t, const void* model) {
   HONE_TRY(want_tactics(t));
-  HONE_TRY(plan(t, model));
+  t->model = model;
+  t->whole = hone_tuning_whole(t);
+  HONE_TRY(plan(t));
   int count = hone_dims_symbol_count(t->program->dims);
-  int64_t* symbols = hone_arena_array(t->arena, (size_t)count, sizeof *symbols);
-  if (!symbols) return hone_oom();
-  choose_symbols(t, symbols);
-  for (int i = 0; i < t->n_kernels; i++) HONE_TRY(equip(t, t->kernels[i], symbols));
+  t->symbols = hone_arena_array(t->arena, (size_t)count, sizeof *t->symbols);
+  if (!t->symbols) return hone_oom();
+  choose_symbols(t, t->symbols);
+  for (int i = 0; i < t->n_kernels; i++) HONE_TRY(equip(t, t->kernels[i], t->symbols));
   order(t);
   if (t->backend->limit_build) build_ahead(t);
   return NULL;

@@ -32,7 +32,8 @@ static hone_status_t open_device(hone_tuning_t* t) {
   return t->backend->identify ? t->backend->identify(t->device, &t->properties) : NULL;
 }
 
-/* A database that cannot be opened is said to be so, and done without. */
+/* A database that cannot be opened is said to be so, and done without: what is found is then
+ * kept in memory, as long as the tuning. */
 static hone_status_t open_database(hone_tuning_t* t) {
   char* path = NULL;
   t->report.database = t->options.database;
@@ -49,10 +50,11 @@ static hone_status_t open_database(hone_tuning_t* t) {
   if (!status || hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
   if (!is_none) t->report.database_error = hone_arena_strdup(t->arena, hone_status_message(status));
   hone_status_free(status);
-  return t->report.database_error ? NULL : hone_oom();
+  if (!t->report.database_error) return hone_oom();
+  return hone_tune_db_open(t->allocator, NULL, HONE_TUNE_DB_WRITE, &t->database);
 }
 
-static hone_status_t write_log(hone_tuning_t* t, const hone_tune_record_t* record) {
+hone_status_t hone_tuning_log(hone_tuning_t* t, const hone_tune_record_t* record) {
   hone_str_t line;
   hone_str_init(&line, t->allocator);
   if (record)
@@ -70,7 +72,7 @@ static hone_status_t open_log(hone_tuning_t* t) {
   t->log = fopen(t->options.log, "ae");
   if (!t->log)
     return hone_status_make(HONE_IO, "cannot write to %s: %s", t->options.log, strerror(errno));
-  return write_log(t, NULL);
+  return hone_tuning_log(t, NULL);
 }
 
 /* ---- progress ---- */
@@ -111,7 +113,7 @@ static hone_status_t note(listener_t* l, const hone_tune_progress_t* p, const ch
                                      .spread = p->measurement->spread,
                                      .message = p->measurement->message,
                                      .when = (int64_t)time(NULL)};
-  return write_log(l->tuning, &record);
+  return hone_tuning_log(l->tuning, &record);
 }
 
 static bool hear(void* context, const hone_tune_progress_t* p) {
@@ -146,27 +148,39 @@ static double predict(void* context, const hone_space_t* space, const hone_candi
   return hone_tactic_set_cost(context, candidate);
 }
 
+hone_tune_key_t hone_tuning_key(hone_tuned_kernel_t* kernel) {
+  hone_tune_key_t key = hone_tactic_set_key(kernel->set, kernel->digest, kernel->device);
+  return hone_tune_key_complete(&key);
+}
+
 static int fill_tasks(hone_tuning_t* t, hone_tune_task_t* tasks, hone_tuned_kernel_t** of_task) {
   int count = 0;
   for (int i = 0; i < t->n_kernels; i++) {
     hone_tuned_kernel_t* kernel = t->kernels[i];
     if (!kernel->rig) continue;
-    tasks[count] =
-        (hone_tune_task_t){.label = kernel->lowered->name,
-                           .key = hone_tactic_set_key(kernel->set, kernel->digest, kernel->device),
-                           .space = kernel->set->space,
-                           .measurer = hone_rig_measurer(kernel->rig),
-                           .weight = kernel->count,
-                           .predict = predict,
-                           .features_context = kernel->set};
+    tasks[count] = (hone_tune_task_t){.label = kernel->lowered->name,
+                                      .key = hone_tuning_key(kernel),
+                                      .space = kernel->set->space,
+                                      .measurer = hone_rig_measurer(kernel->rig),
+                                      .weight = kernel->count,
+                                      .predict = predict,
+                                      .features_context = kernel->set};
     of_task[count++] = kernel;
   }
   return count;
 }
 
+/* Of the seconds left, those for runs of the whole: a fifth, or what a few wholes take. */
+static double reserve(const hone_tuning_t* t, double left) {
+  enum { SHARE = 5, WHOLES = 6 };
+  if (!t->whole.open || !isfinite(left)) return 0;
+  return fmin(fmax(left / SHARE, WHOLES * t->plan_seconds), left / 2);
+}
+
 static hone_tune_options_t tuner_options(const hone_tuning_t* t, listener_t* listener) {
   const hone_tuning_options_t* o = &t->options;
   double left = o->budget_seconds - (hone_clock_now(NULL) - t->start);
+  left -= reserve(t, left);
   return (hone_tune_options_t){.budget_seconds = left > 0 ? left : 0,
                                .trials = o->trials,
                                .early_stopping = o->early_stopping,
@@ -188,18 +202,11 @@ static hone_tune_options_t tuner_options(const hone_tuning_t* t, listener_t* lis
 /* What compiling will make of it: the same rule, on the same records. */
 static hone_status_t conclude(const hone_tuning_t* t, hone_tuned_kernel_t* kernel,
                               const hone_tune_task_t* task, const hone_tune_result_t* result) {
-  hone_tuned_t tuned = {.candidate = result->best,
-                        .found = result->found,
-                        .seconds = result->seconds,
-                        .default_seconds = kernel->default_seconds};
-  hone_status_t status = NULL;
-  if (t->database) {
-    hone_tune_key_t key = hone_tune_key_complete(&task->key);
-    status = hone_tactic_set_tuned(kernel->set, t->database, &key, &tuned);
-    if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
-    hone_status_free(status);
-  } else
-    hone_tactic_set_prefer(kernel->set, &tuned);
+  hone_tuned_t tuned;
+  hone_tune_key_t key = hone_tune_key_complete(&task->key);
+  hone_status_t status = hone_tactic_set_tuned(kernel->set, t->database, &key, &tuned);
+  if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
+  hone_status_free(status);
   hone_str_t text;
   hone_str_init(&text, t->allocator);
   hone_candidate_print(kernel->set->space, &tuned.candidate, &text);
@@ -236,6 +243,14 @@ static hone_status_t report(hone_tuning_t* t) {
   return NULL;
 }
 
+/* Of a run of the whole, as far as its kernels were measured. */
+static double run_seconds(const hone_tuning_t* t) {
+  double sum = 0;
+  for (int i = 0; i < t->n_kernels; i++)
+    sum += t->kernels[i]->count * t->kernels[i]->default_seconds;
+  return sum;
+}
+
 static hone_status_t run_tasks(hone_tuning_t* t, listener_t* l, hone_tune_task_t* tasks,
                                hone_tune_result_t* results) {
   hone_tune_report_t told;
@@ -251,6 +266,8 @@ static hone_status_t run_tasks(hone_tuning_t* t, listener_t* l, hone_tune_task_t
   if (told.database_error[0])
     t->report.database_error = hone_arena_strdup(t->arena, told.database_error);
   if (!t->report.database_error) return hone_oom();
+  bool is_wanted = t->options.budget_seconds > 0 && told.stop != HONE_TUNE_STOP_ASKED;
+  if (is_wanted) HONE_TRY(hone_tuning_confirm(t, run_seconds(t)));
   for (int i = 0; i < l->n_tasks; i++) HONE_TRY(conclude(t, l->of_task[i], &tasks[i], &results[i]));
   return report(t);
 }
@@ -280,12 +297,14 @@ static void let_go(hone_tuning_t* t) {
     t->kernels[i]->rig = NULL;
     t->kernels[i]->set = NULL;
   }
+  for (int i = 0; i < t->n_inputs; i++) hone_tensor_release(t->inputs[i]);
   hone_program_destroy(t->program);
   hone_graph_destroy(t->graph);
   if (t->shared.stream) t->backend->stream_destroy(t->shared.stream);
   if (t->device) t->backend->close(t->device);
   hone_tune_db_close(t->database);
   if (t->log) fclose(t->log);
+  t->n_inputs = 0;
   t->program = NULL;
   t->graph = NULL;
   t->shared.stream = NULL;
@@ -337,7 +356,7 @@ hone_status_t hone_tuning_run(const hone_tuning_options_t* options, hone_tuning_
   t->allocator = allocator;
   t->options = *options;
   t->start = hone_clock_now(NULL);
-  t->report.database_error = t->report.stop = "";
+  t->report.database_error = t->report.stop = t->report.whole_error = "";
   hone_map_init(&t->by_digest, allocator);
   hone_status_t status = hone_arena_create(allocator, &t->arena);
   if (!status) status = run(t, collect, subject);

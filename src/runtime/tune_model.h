@@ -8,6 +8,7 @@
 #include "hone/tune.h"
 #include "runtime/compile.h"
 #include "runtime/trial_rig.h"
+#include "tune/confirm.h"
 #include "tune/kernel_key.h"
 #include "tune/tuner.h"
 
@@ -24,6 +25,12 @@ typedef struct hone_tuned_kernel {
   hone_tuning_kernel_t told;
 } hone_tuned_kernel_t;
 
+/* What may make a whole run faster: a candidate of a kernel. */
+typedef struct hone_tuning_item {
+  hone_tuned_kernel_t* kernel;
+  hone_offer_t offer;
+} hone_tuning_item_t;
+
 struct hone_tuning {
   const hone_allocator_t* allocator;
   hone_tuning_options_t options;
@@ -37,7 +44,15 @@ struct hone_tuning {
   hone_map_t by_digest;
   int n_kernels, room;
   hone_tuned_kernel_t** kernels; /* those that are expected to take longest first */
-  hone_tune_db_t* database;      /* NULL: none */
+  hone_tune_db_t* database;      /* in memory where the file cannot be had */
+  const hone_model_t* model;     /* NULL: there is one kernel, and no whole */
+  hone_confirm_driver_t whole;   /* runs of the model, with `items`; all NULL without one */
+  int n_items;
+  hone_tuning_item_t* items;
+  int n_inputs;
+  hone_tensor_t** inputs; /* of runs of the whole, made up */
+  int64_t* symbols;       /* the sizes that all is tried with */
+  double plan_seconds;    /* that planning the model took */
   FILE* log;
   double start;
   hone_tuning_report_t report;
@@ -47,6 +62,23 @@ struct hone_tuning {
 typedef hone_status_t (*hone_tuning_collect_t)(hone_tuning_t* tuning, const void* subject);
 /* Of a hone_model_t (tune_kernels.c). */
 HONE_MUST_USE hone_status_t hone_tuning_collect_model(hone_tuning_t* tuning, const void* model);
+/* Compiles the model, planned or to be run; `settings` but for allocator and passes.
+ * Errors: as hone_compile. */
+HONE_MUST_USE hone_status_t hone_tuning_compile(const hone_tuning_t* tuning,
+                                                const hone_model_t* model,
+                                                const hone_compile_settings_t* settings,
+                                                hone_graph_t** out_graph,
+                                                hone_program_t** out_program);
+/* How runs of the whole are made (tune_whole.c). */
+hone_confirm_driver_t hone_tuning_whole(hone_tuning_t* tuning);
+/* Has wholes decide over what the database offers, with `run_seconds` that one is thought to
+ * take, and reports it, failures too (tune_confirm.c). Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_tuning_confirm(hone_tuning_t* tuning, double run_seconds);
+/* Appends to the log; NULL: its first line. Errors: IO. */
+HONE_MUST_USE hone_status_t hone_tuning_log(hone_tuning_t* tuning,
+                                            const hone_tune_record_t* record);
+/* The key of the kernel's records; texts are the kernel's. */
+hone_tune_key_t hone_tuning_key(hone_tuned_kernel_t* kernel);
 /* Opens the device, collects, tunes. Errors as hone_model_tune. */
 HONE_MUST_USE hone_status_t hone_tuning_run(const hone_tuning_options_t* options,
                                             hone_tuning_collect_t collect, const void* subject,

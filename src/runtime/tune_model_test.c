@@ -2,8 +2,11 @@
 #include "runtime/tune_model.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -158,6 +161,7 @@ static int count_why(const hone_engine_t* engine, const char* beginning) {
 static hone_status_t praise(void* context, const hone_tune_record_t* record) {
   hone_tune_db_t* praised = context;
   hone_tune_record_t other = *record;
+  other.verdict = HONE_VERDICT_CONFIRMED;
   if (strncmp(record->parameters, "tactic=plain", 12) == 0) other.seconds = 1e-9;
   return hone_tune_db_put(praised, &other, NULL);
 }
@@ -280,6 +284,171 @@ static void a_log_can_be_imported(void** state) {
   assert_code(hone_model_tune(f->model, &options, &tuning), HONE_IO);
 }
 
+/* ---- whole runs, with times that the test makes up ---- */
+
+static double slowness; /* of a run with something tuned; 1 without */
+static bool is_killed;  /* once a group was decided */
+
+static hone_status_t open_doctored(void* context, const bool* on, void** out_whole) {
+  static double seconds[2] = {1, 1};
+  const hone_tuning_t* t = context;
+  bool any = false;
+  for (int i = 0; i < t->n_items; i++) any = any || on[i];
+  seconds[1] = slowness;
+  *out_whole = &seconds[any];
+  return NULL;
+}
+
+static hone_status_t run_doctored(void* context, void* whole, double* out_seconds) {
+  *out_seconds = *(const double*)whole;
+  return *out_seconds > 0 ? NULL : hone_status_make(HONE_UNSUPPORTED, "nothing runs today");
+}
+
+static hone_status_t open_nothing(void* context, const bool* on, void** out_whole) {
+  return hone_status_make(HONE_UNSUPPORTED, "nothing runs today");
+}
+
+static void close_doctored(void* context, void* whole) {}
+
+static hone_status_t collect_doctored(hone_tuning_t* t, const void* model) {
+  HONE_TRY(hone_tuning_collect_model(t, model));
+  t->whole = (hone_confirm_driver_t){t, slowness > 0 ? open_doctored : open_nothing, run_doctored,
+                                     close_doctored};
+  return NULL;
+}
+
+static bool kill_once_decided(void* self, const hone_tuning_progress_t* p) {
+  if (is_killed && strcmp(p->kernel, "whole runs") == 0) raise(SIGKILL);
+  return true;
+}
+
+static hone_tuning_report_t tune_doctored(const fixture_t* f, hone_tuning_options_t options,
+                                          double slow, hone_tuning_t** out_tuning) {
+  slowness = slow;
+  options.progress = kill_once_decided;
+  assert_ok(hone_tuning_run(&options, collect_doctored, f->model, out_tuning));
+  return *hone_tuning_report(*out_tuning);
+}
+
+/* Whatever `plain` builds is fastest, alone, and no whole was run with it. */
+static hone_status_t praise_alone(void* context, const hone_tune_record_t* record) {
+  hone_tune_record_t other = *record;
+  if (strncmp(record->parameters, "tactic=plain", 12) == 0) other.seconds = 1e-9;
+  return hone_tune_db_put(context, &other, NULL);
+}
+
+static hone_tuning_options_t options_praised(const fixture_t* f, char praised[PATH_MAX]) {
+  hone_tuning_options_t options = options_of(f);
+  hone_tuning_t* tuning;
+  hone_tune_db_t *from, *to;
+  options.trials = 24;
+  options.strategy = "random";
+  hone_tuning_report_t report = tune_doctored(f, options, 0, &tuning);
+  assert_int_equal(report.n_confirmed + report.n_refused, 0);
+  hone_tuning_destroy(tuning);
+  snprintf(praised, PATH_MAX, "%s", test_folder_file(&f->folder, "praised.db"));
+  assert_ok(hone_tune_db_open(NULL, f->database, HONE_TUNE_DB_READ, &from));
+  assert_ok(hone_tune_db_open(NULL, praised, HONE_TUNE_DB_WRITE, &to));
+  assert_ok(hone_tune_db_each(from, NULL, false, praise_alone, to));
+  hone_tune_db_close(from);
+  hone_tune_db_close(to);
+  options.trials = 1;
+  options.database = praised;
+  return options;
+}
+
+/* Kernels that compiling builds as praised. */
+static int count_praised(const fixture_t* f, const char* database) {
+  hone_engine_t* engine = compile(f, database, false);
+  int count = 0;
+  for (int i = 0; i < engine->program->n_kernels; i++)
+    count += engine->program->kernels[i].predicted_seconds == 1e-9;
+  hone_engine_destroy(engine);
+  return count;
+}
+
+static hone_status_t add_refused(void* context, const hone_tune_record_t* record) {
+  *(int*)context += record->verdict == HONE_VERDICT_REFUSED;
+  return NULL;
+}
+
+static int count_refused_records(const char* path) {
+  hone_tune_db_t* db;
+  int count = 0;
+  assert_ok(hone_tune_db_open(NULL, path, HONE_TUNE_DB_READ, &db));
+  assert_ok(hone_tune_db_each(db, NULL, false, add_refused, &count));
+  hone_tune_db_close(db);
+  return count;
+}
+
+static void what_no_whole_has_run_is_not_used(void** state) {
+  const fixture_t* f = *state;
+  char praised[PATH_MAX];
+  hone_tuning_t* tuning;
+  const hone_tuning_options_t options = options_praised(f, praised);
+  const hone_tuning_report_t report = tune_doctored(f, options, 0, &tuning);
+  assert_true(report.n_untested > 0 && report.n_confirmed == 0 && report.n_refused == 0);
+  assert_string_equal(report.whole_error, "nothing runs today");
+  hone_tuning_destroy(tuning);
+  assert_int_equal(count_praised(f, praised), 0);
+}
+
+static void a_gain_of_the_whole_is_used(void** state) {
+  const fixture_t* f = *state;
+  char praised[PATH_MAX];
+  hone_tuning_t* tuning;
+  const hone_tuning_options_t options = options_praised(f, praised);
+  const hone_tuning_report_t report = tune_doctored(f, options, 0.8, &tuning);
+  assert_true(report.n_confirmed > 0 && report.n_refused == 0 && report.n_untested == 0);
+  assert_float_equal(report.whole_gain, 1.25, 1e-6);
+  assert_true(report.best_seconds < report.default_seconds);
+  hone_tuning_destroy(tuning);
+  assert_true(count_praised(f, praised) > 0);
+}
+
+static void a_loss_of_the_whole_is_refused_for_good(void** state) {
+  const fixture_t* f = *state;
+  char praised[PATH_MAX];
+  hone_tuning_t* tuning;
+  hone_tuning_options_t options = options_praised(f, praised);
+  const hone_tuning_report_t report = tune_doctored(f, options, 1.2, &tuning);
+  assert_true(report.n_refused > 0 && report.n_confirmed == 0 && report.n_untested == 0);
+  assert_true(report.best_seconds == report.default_seconds);
+  hone_tuning_destroy(tuning);
+  assert_int_equal(count_praised(f, praised), 0);
+  /* What was refused stays so, even were it a gain now. */
+  const int refused = count_refused_records(praised);
+  assert_int_equal(refused, report.n_refused);
+  options.trials = 2;
+  tune_doctored(f, options, 0.8, &tuning);
+  hone_tuning_destroy(tuning);
+  assert_int_equal(count_refused_records(praised), refused);
+}
+
+static void a_kill_between_verdicts_leaves_it_usable(void** state) {
+  const fixture_t* f = *state;
+  char praised[PATH_MAX];
+  hone_tuning_t* tuning;
+  const hone_tuning_options_t options = options_praised(f, praised);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    is_killed = true;
+    tune_doctored(f, options, 0.8, &tuning);
+    _exit(1);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  hone_tune_db_t* db;
+  assert_ok(hone_tune_db_open(NULL, praised, HONE_TUNE_DB_READ, &db));
+  assert_ok(hone_tune_db_check(db));
+  hone_tune_db_close(db);
+  assert_true(count_praised(f, praised) > 0);
+  tune_doctored(f, options, 0.8, &tuning);
+  hone_tuning_destroy(tuning);
+}
+
 /* ---- what is refused ---- */
 
 static void senseless_options_are_refused(void** state) {
@@ -311,6 +480,10 @@ int main(void) {
       TEST(a_named_database_must_be_there),
       TEST(a_damaged_database_is_done_without),
       TEST(a_log_can_be_imported),
+      TEST(what_no_whole_has_run_is_not_used),
+      TEST(a_gain_of_the_whole_is_used),
+      TEST(a_loss_of_the_whole_is_refused_for_good),
+      TEST(a_kill_between_verdicts_leaves_it_usable),
       TEST(senseless_options_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

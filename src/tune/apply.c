@@ -25,7 +25,8 @@ static hone_status_t look(void* context, const hone_tune_record_t* record) {
   sought_t* sought = context;
   bool fits;
   hone_candidate_t candidate;
-  if (sought->found || record->outcome != HONE_OUTCOME_OK) return NULL;
+  bool is_usable = record->outcome == HONE_OUTCOME_OK && record->verdict != HONE_VERDICT_REFUSED;
+  if (sought->found || !is_usable) return NULL;
   HONE_TRY(hone_tune_record_candidate(record, sought->space, &fits, &candidate));
   if (!fits) return NULL;
   sought->found = true;

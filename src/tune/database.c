@@ -21,6 +21,12 @@ enum {
 };
 
 /* `best` is for people who look into the file. */
+#define BEST_VIEW                                                                      \
+  "CREATE VIEW best AS"                                                                \
+  "  SELECT label, kernel, tactic, device, min(seconds) AS seconds, parameters"        \
+  "  FROM measurement JOIN task ON task.id = task WHERE outcome = 'ok' AND verdict !=" \
+  "  'refused' GROUP BY task;"
+
 static const char schema[] =
     "CREATE TABLE task("
     "  id INTEGER PRIMARY KEY, kernel TEXT NOT NULL, tactic TEXT NOT NULL, device TEXT NOT NULL,"
@@ -29,10 +35,16 @@ static const char schema[] =
     "CREATE TABLE measurement("
     "  task INTEGER NOT NULL REFERENCES task(id), parameters TEXT NOT NULL,"
     "  outcome TEXT NOT NULL, seconds REAL, spread REAL, message TEXT NOT NULL,"
-    "  at INTEGER NOT NULL, PRIMARY KEY(task, parameters)) WITHOUT ROWID;"
-    "CREATE VIEW best AS"
-    "  SELECT label, kernel, tactic, device, min(seconds) AS seconds, parameters"
-    "  FROM measurement JOIN task ON task.id = task WHERE outcome = 'ok' GROUP BY task;";
+    "  at INTEGER NOT NULL, verdict TEXT NOT NULL DEFAULT '',"
+    "  PRIMARY KEY(task, parameters)) WITHOUT ROWID;" BEST_VIEW;
+
+/* Version 1 had no verdicts: files that are written get the column, those that are only read
+ * look as if they had it. */
+static const char add_verdicts[] =
+    "ALTER TABLE measurement ADD COLUMN verdict TEXT NOT NULL DEFAULT '';"
+    "DROP VIEW IF EXISTS best;" BEST_VIEW;
+static const char pretend_verdicts[] =
+    "CREATE TEMP VIEW measurement AS SELECT *, '' AS verdict FROM main.measurement";
 
 /* ---- statuses ---- */
 
@@ -96,14 +108,14 @@ static hone_status_t ask_number(hone_tune_db_t* db, const char* sql, int64_t* ou
   return status;
 }
 
-/* Whether the file holds nothing yet; errors when it holds something else. */
-static hone_status_t check_schema(hone_tune_db_t* db, bool* out_empty) {
+/* The version of what the file holds, 0: nothing yet; errors when it holds something else. */
+static hone_status_t check_schema(hone_tune_db_t* db, int64_t* out_version) {
   int64_t application, version, tables;
   HONE_TRY(ask_number(db, "PRAGMA application_id", &application));
   HONE_TRY(ask_number(db, "PRAGMA user_version", &version));
   HONE_TRY(ask_number(db, "SELECT count(*) FROM sqlite_master", &tables));
-  *out_empty = application == 0 && version == 0 && tables == 0;
-  if (*out_empty) return NULL;
+  *out_version = version;
+  if (application == 0 && version == 0 && tables == 0) return NULL;
   if (application != APPLICATION || version < 1)
     return hone_status_make(HONE_INVALID_DATA,
                             "%s: an SQLite database, but not one of tuning; name another with --db",
@@ -118,28 +130,28 @@ static hone_status_t check_schema(hone_tune_db_t* db, bool* out_empty) {
 
 /* The same in one transaction: what is asked one after the other belongs
  * together, while another process may be making the schema. */
-static hone_status_t look_at_schema(hone_tune_db_t* db, bool* out_empty) {
+static hone_status_t look_at_schema(hone_tune_db_t* db, int64_t* out_version) {
   HONE_TRY(hone_tune_db_run(db, "BEGIN", "read"));
-  hone_status_t status = check_schema(db, out_empty);
+  hone_status_t status = check_schema(db, out_version);
   if (!status) return hone_tune_db_commit(db);
   hone_tune_db_rollback(db);
   return status;
 }
 
-static hone_status_t write_schema(hone_tune_db_t* db) {
+static hone_status_t write_schema(hone_tune_db_t* db, int64_t version) {
   char pragmas[80];
   snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d;PRAGMA user_version=%d", APPLICATION,
            HONE_TUNE_DB_VERSION);
-  HONE_TRY(hone_tune_db_run(db, schema, "write"));
+  HONE_TRY(hone_tune_db_run(db, version ? add_verdicts : schema, "write"));
   return hone_tune_db_run(db, pragmas, "write");
 }
 
-/* Makes the schema of an empty file, unless another process is quicker. */
+/* Makes the schema of an empty or older file, unless another process is quicker. */
 static hone_status_t make_schema(hone_tune_db_t* db) {
-  bool is_empty;
+  int64_t version;
   HONE_TRY(hone_tune_db_begin(db));
-  hone_status_t status = check_schema(db, &is_empty);
-  if (!status && is_empty) status = write_schema(db);
+  hone_status_t status = check_schema(db, &version);
+  if (!status && version < HONE_TUNE_DB_VERSION) status = write_schema(db, version);
   if (!status) return hone_tune_db_commit(db);
   hone_tune_db_rollback(db);
   return status;
@@ -180,12 +192,13 @@ static hone_status_t open_file(hone_tune_db_t* db, bool in_memory, hone_tune_db_
   int code = sqlite3_open_v2(in_memory ? ":memory:" : db->path, &db->handle, flags, NULL);
   if (code != SQLITE_OK) return hone_tune_db_error(db, code, "open");
   HONE_TRY(set_up(db));
-  bool is_empty;
-  HONE_TRY(look_at_schema(db, &is_empty));
+  int64_t version;
+  HONE_TRY(look_at_schema(db, &version));
   if ((flags & SQLITE_OPEN_READWRITE) && sqlite3_db_readonly(db->handle, "main") == 1)
     return hone_status_make(HONE_IO, "%s: the tuning database is read-only", db->path);
-  if (!is_empty) return NULL;
+  if (version == HONE_TUNE_DB_VERSION) return NULL;
   if (flags & SQLITE_OPEN_READWRITE) return make_schema(db);
+  if (version) return hone_tune_db_run(db, pretend_verdicts, "read");
   return hone_status_make(HONE_INVALID_DATA, "%s: an empty file is no tuning database", db->path);
 }
 

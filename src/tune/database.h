@@ -6,7 +6,8 @@
  * candidate. There is one record for each: where two meet, a wrong result
  * stays (a kernel once seen to compute something else is not to come back
  * because it is fast), a success beats other failures, the faster success
- * wins, and of two failures the later one.
+ * wins, and of two failures the later one. The verdict of whole runs on the
+ * candidate stays with it, however often it is measured.
  *
  * Writes are transactions with a rollback journal, one file that can be copied
  * and that network file systems bear: killing a process at any moment leaves
@@ -22,7 +23,7 @@
 #include "base/str.h"
 #include "tune/outcome.h"
 
-enum { HONE_TUNE_DB_VERSION = 1 /* of the schema and of exports */ };
+enum { HONE_TUNE_DB_VERSION = 2 /* of the schema and of exports */ };
 
 typedef struct hone_tune_db hone_tune_db_t;
 
@@ -45,8 +46,9 @@ typedef struct hone_tune_record {
   const char* label;      /* of the kernel, for people */
   const char* parameters; /* text of the candidate */
   hone_outcome_t outcome;
-  double seconds;      /* of one run; positive when the outcome is ok, else 0 */
-  double spread;       /* median absolute deviation, seconds */
+  double seconds; /* of one run; positive when the outcome is ok, else 0 */
+  double spread;  /* median absolute deviation, seconds */
+  hone_verdict_t verdict;
   const char* message; /* why it failed; "" */
   int64_t when;        /* seconds since 1970, UTC */
 } hone_tune_record_t;
@@ -95,20 +97,24 @@ HONE_MUST_USE hone_status_t hone_tune_db_put(hone_tune_db_t* db, const hone_tune
 HONE_MUST_USE hone_status_t hone_tune_db_begin(hone_tune_db_t* db);
 HONE_MUST_USE hone_status_t hone_tune_db_commit(hone_tune_db_t* db);
 void hone_tune_db_rollback(hone_tune_db_t* db);
+/* Puts down what whole runs said of a candidate, in place of what stood there. One that
+ * is not in the database stays so. Errors: IO, INVALID_DATA. */
+HONE_MUST_USE hone_status_t hone_tune_db_rule(hone_tune_db_t* db, const hone_tune_key_t* key,
+                                              const char* parameters, hone_verdict_t verdict);
 
 /* ---- asking ---- */
 
-/* The fastest record of the key whose outcome is ok; its text goes into
- * `arena`. `out_found` false: there is none, and the record is zeroed. */
+/* The best record of the key: the fastest that was confirmed, else the fastest
+ * whose outcome is ok and that was not refused; its text goes into `arena`. `out_found` false:
+ * there is none, and the record is zeroed. */
 HONE_MUST_USE hone_status_t hone_tune_db_best(hone_tune_db_t* db, const hone_tune_key_t* key,
                                               hone_arena_t* arena, bool* out_found,
                                               hone_tune_record_t* out_record);
 /* Takes one record, valid for the call only. A status ends the walk, and is its result. */
 typedef hone_status_t (*hone_tune_visit_t)(void* context, const hone_tune_record_t* record);
 /* Visits the records that match `key` (NULL: all), ordered by key and, of one
- * key, successes first, fastest first. `only_best`: the fastest success of
- * each key. Records that make no sense are passed over. The visit must not
- * write to `db`. */
+ * key, successes first, fastest first. `only_best`: the best of each key, as above. Records that
+ * make no sense are passed over. The visit must not write to `db`. */
 HONE_MUST_USE hone_status_t hone_tune_db_each(hone_tune_db_t* db, const hone_tune_key_t* key,
                                               bool only_best, hone_tune_visit_t visit,
                                               void* context);

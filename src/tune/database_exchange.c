@@ -1,7 +1,7 @@
 /* Exchange of tuning records: JSON lines, which people and other programs can
  * read, and merging of another database.
  *
- *     {"format": "hone-tune", "version": 1}
+ *     {"format": "hone-tune", "version": 2}
  *     {"kernel": "…", "tactic": "…", …, "parameters": "…", "outcome": "ok", "seconds": 1e-3, …}
  *
  * The first line may come again, so that files can be joined. Lines are read
@@ -52,6 +52,7 @@ void hone_tune_print_record(const hone_tune_record_t* record, hone_str_t* str) {
     hone_str_append(str, ", ");
   }
   if (record->message[0]) print_text(str, "message", record->message);
+  if (record->verdict) print_text(str, "verdict", hone_verdict_name(record->verdict));
   hone_str_appendf(str, "\"when\": %" PRId64 "}\n", record->when);
 }
 
@@ -114,7 +115,7 @@ static hone_status_t read_number(const json_t* line, const char* name, double* o
 
 static hone_status_t read_record(const json_t* line, hone_tune_record_t* out_record) {
   hone_tune_record_t record = {0};
-  const char* outcome;
+  const char *outcome, *verdict;
   for (int i = 0; i < HONE_TUNE_KEY_PARTS; i++) {
     const char* text;
     HONE_TRY(read_text(line, hone_tune_key_names[i], true, &text));
@@ -124,8 +125,11 @@ static hone_status_t read_record(const json_t* line, hone_tune_record_t* out_rec
   HONE_TRY(read_text(line, "parameters", true, &record.parameters));
   HONE_TRY(read_text(line, "outcome", true, &outcome));
   HONE_TRY(read_text(line, "message", false, &record.message));
+  HONE_TRY(read_text(line, "verdict", false, &verdict));
   if (!hone_outcome_parse(outcome, &record.outcome))
     return hone_status_make(HONE_INVALID_DATA, "there is no outcome \"%.40s\"", outcome);
+  if (!hone_verdict_parse(verdict, &record.verdict))
+    return hone_status_make(HONE_INVALID_DATA, "there is no verdict \"%.40s\"", verdict);
   if (record.outcome == HONE_OUTCOME_OK) {
     HONE_TRY(read_number(line, "seconds", &record.seconds));
     HONE_TRY(read_number(line, "spread", &record.spread));

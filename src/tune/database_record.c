@@ -92,14 +92,18 @@ static hone_status_t open_kept(hone_tune_db_t* db, int index, query_t* out_query
           "INSERT INTO task(kernel, tactic, device, driver, compiler, hone, label)"
           " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
       [HONE_TUNE_FIND_SQL] =
-          "SELECT outcome, seconds, at FROM measurement JOIN task ON task.id = task"
+          "SELECT outcome, seconds, at, verdict FROM measurement JOIN task ON task.id = task"
           " WHERE kernel = ?1 AND tactic = ?2 AND device = ?3 AND driver = ?4 AND compiler = ?5"
           " AND hone = ?6 AND parameters = ?7",
       [HONE_TUNE_WRITE_SQL] =
           "INSERT OR REPLACE INTO"
-          " measurement(task, parameters, outcome, seconds, spread, message, at)"
-          " SELECT id, ?7, ?8, ?9, ?10, ?11, ?12 FROM task WHERE kernel = ?1 AND tactic = ?2"
+          " measurement(task, parameters, outcome, seconds, spread, message, at, verdict)"
+          " SELECT id, ?7, ?8, ?9, ?10, ?11, ?12, ?13 FROM task WHERE kernel = ?1 AND tactic = ?2"
           " AND device = ?3 AND driver = ?4 AND compiler = ?5 AND hone = ?6",
+      [HONE_TUNE_RULE_SQL] =
+          "UPDATE measurement SET verdict = ?8 WHERE parameters = ?7 AND task ="
+          " (SELECT id FROM task WHERE kernel = ?1 AND tactic = ?2 AND device = ?3"
+          " AND driver = ?4 AND compiler = ?5 AND hone = ?6)",
   };
   *out_query = (query_t){.db = db, .is_kept = true};
   if (!db->kept[index]) HONE_TRY(hone_tune_db_prepare(db, sql[index], &db->kept[index]));
@@ -145,7 +149,18 @@ static hone_status_t put_task(hone_tune_db_t* db, const hone_tune_record_t* reco
   return close_query(&query, "write to");
 }
 
-/* What there is of the same key and parameters: outcome, seconds, when. */
+static const char* column(sqlite3_stmt* statement, int at) {
+  return or_empty((const char*)sqlite3_column_text(statement, at));
+}
+
+/* What cannot be understood is none. */
+static hone_verdict_t read_verdict(sqlite3_stmt* statement, int at) {
+  hone_verdict_t verdict = HONE_VERDICT_NONE;
+  hone_verdict_parse(column(statement, at), &verdict);
+  return verdict;
+}
+
+/* What there is of the same key and parameters: outcome, seconds, when, verdict. */
 static hone_status_t find_record(hone_tune_db_t* db, const hone_tune_record_t* record,
                                  bool* out_found, hone_tune_record_t* out_old) {
   query_t query;
@@ -159,11 +174,12 @@ static hone_status_t find_record(hone_tune_db_t* db, const hone_tune_record_t* r
     *out_found = outcome && hone_outcome_parse(outcome, &out_old->outcome);
     out_old->seconds = sqlite3_column_double(query.statement, 1);
     out_old->when = sqlite3_column_int64(query.statement, 2);
+    out_old->verdict = read_verdict(query.statement, 3);
   }
   return close_query(&query, "read");
 }
 
-static void give_result(query_t* query, const hone_tune_record_t* record) {
+static void give_result(query_t* query, const hone_tune_record_t* record, hone_verdict_t verdict) {
   give_text(query, 7, record->parameters);
   give_text(query, 8, hone_outcome_name(record->outcome));
   if (record->outcome == HONE_OUTCOME_OK) {
@@ -175,13 +191,26 @@ static void give_result(query_t* query, const hone_tune_record_t* record) {
   hone_utf8_repair(message, strlen(message), false);
   give_text(query, 11, message);
   sqlite3_bind_int64(query->statement, 12, record->when);
+  give_text(query, 13, hone_verdict_name(verdict));
 }
 
-static hone_status_t write_record(hone_tune_db_t* db, const hone_tune_record_t* record) {
+static hone_status_t write_record(hone_tune_db_t* db, const hone_tune_record_t* record,
+                                  hone_verdict_t verdict) {
   query_t query;
   HONE_TRY(open_kept(db, HONE_TUNE_WRITE_SQL, &query));
   give_key(&query, &record->key);
-  give_result(&query, record);
+  give_result(&query, record, verdict);
+  step(&query);
+  return close_query(&query, "write to");
+}
+
+hone_status_t hone_tune_db_rule(hone_tune_db_t* db, const hone_tune_key_t* key,
+                                const char* parameters, hone_verdict_t verdict) {
+  query_t query;
+  HONE_TRY(open_kept(db, HONE_TUNE_RULE_SQL, &query));
+  give_key(&query, key);
+  give_text(&query, 7, parameters);
+  give_text(&query, 8, hone_verdict_name(verdict));
   step(&query);
   return close_query(&query, "write to");
 }
@@ -210,9 +239,14 @@ static hone_status_t put_in_transaction(hone_tune_db_t* db, const hone_tune_reco
   hone_tune_record_t old;
   HONE_TRY(find_record(db, record, &found, &old));
   *out_put = found ? judge(&old, record) : HONE_TUNE_PUT_ADDED;
-  if (*out_put == HONE_TUNE_PUT_SAME || *out_put == HONE_TUNE_PUT_KEPT) return NULL;
+  hone_verdict_t verdict = old.verdict > record->verdict ? old.verdict : record->verdict;
+  if (*out_put == HONE_TUNE_PUT_SAME || *out_put == HONE_TUNE_PUT_KEPT) {
+    if (verdict == old.verdict) return NULL;
+    *out_put = HONE_TUNE_PUT_REPLACED;
+    return hone_tune_db_rule(db, &record->key, record->parameters, verdict);
+  }
   HONE_TRY(put_task(db, record));
-  return write_record(db, record);
+  return write_record(db, record, verdict);
 }
 
 hone_status_t hone_tune_db_put(hone_tune_db_t* db, const hone_tune_record_t* record,
@@ -235,25 +269,29 @@ hone_status_t hone_tune_db_put(hone_tune_db_t* db, const hone_tune_record_t* rec
  * is asked for is found by the index, whatever the size of the database. */
 #define COLUMNS                                                                        \
   "SELECT kernel, tactic, device, driver, compiler, hone, label, parameters, outcome," \
-  "  seconds, spread, message, at FROM measurement JOIN task ON task.id = task WHERE "
+  "  seconds, spread, message, at, verdict FROM measurement JOIN task ON task.id = task WHERE "
 #define OTHER_PARTS                                                    \
   " AND (?2 IS NULL OR tactic = ?2) AND (?3 IS NULL OR device = ?3)"   \
   " AND (?4 IS NULL OR driver = ?4) AND (?5 IS NULL OR compiler = ?5)" \
   " AND (?6 IS NULL OR hone = ?6)"
-#define ORDER_BY_KEY                                           \
-  " ORDER BY kernel, tactic, device, driver, compiler, hone, " \
-  "outcome != 'ok', seconds, parameters"
-#define ORDER_BY_SECONDS " AND outcome = 'ok' ORDER BY seconds, parameters"
+#define USABLE " AND outcome = 'ok' AND verdict != 'refused'"
+#define ORDER_BY_KEY " ORDER BY kernel, tactic, device, driver, compiler, hone, "
+#define BY_SECONDS "outcome != 'ok', seconds, parameters"
+#define BEST_FIRST "verdict != 'confirmed', seconds, parameters"
 
 /* The same question for all kernels and for one. */
 typedef struct question {
   const char *all, *one;
 } question_t;
 
-static const question_t each_question = {COLUMNS "?1 IS NULL" OTHER_PARTS ORDER_BY_KEY,
-                                         COLUMNS "kernel = ?1" OTHER_PARTS ORDER_BY_KEY};
-static const question_t best_question = {COLUMNS "?1 IS NULL" OTHER_PARTS ORDER_BY_SECONDS,
-                                         COLUMNS "kernel = ?1" OTHER_PARTS ORDER_BY_SECONDS};
+static const question_t each_question = {COLUMNS "?1 IS NULL" OTHER_PARTS ORDER_BY_KEY BY_SECONDS,
+                                         COLUMNS "kernel = ?1" OTHER_PARTS ORDER_BY_KEY BY_SECONDS};
+static const question_t usable_question = {
+    COLUMNS "?1 IS NULL" OTHER_PARTS USABLE ORDER_BY_KEY BEST_FIRST,
+    COLUMNS "kernel = ?1" OTHER_PARTS USABLE ORDER_BY_KEY BEST_FIRST};
+static const question_t best_question = {
+    COLUMNS "?1 IS NULL" OTHER_PARTS USABLE " ORDER BY " BEST_FIRST,
+    COLUMNS "kernel = ?1" OTHER_PARTS USABLE " ORDER BY " BEST_FIRST};
 
 static hone_status_t open_records(hone_tune_db_t* db, const question_t* question,
                                   const hone_tune_key_t* key, query_t* out_query) {
@@ -263,10 +301,6 @@ static hone_status_t open_records(hone_tune_db_t* db, const question_t* question
     if (part) give_text(out_query, i + 1, part);
   }
   return NULL;
-}
-
-static const char* column(sqlite3_stmt* statement, int at) {
-  return or_empty((const char*)sqlite3_column_text(statement, at));
 }
 
 /* False when the row makes no sense. Its text lives until the next step. */
@@ -280,6 +314,7 @@ static bool read_row(sqlite3_stmt* statement, hone_tune_record_t* out_record) {
   record.spread = sqlite3_column_double(statement, 10);
   record.message = column(statement, 11);
   record.when = sqlite3_column_int64(statement, 12);
+  record.verdict = read_verdict(statement, 13);
   *out_record = record;
   if (!hone_outcome_parse(column(statement, 8), &out_record->outcome)) return false;
   if (out_record->outcome != HONE_OUTCOME_OK)
@@ -342,7 +377,6 @@ typedef struct walk {
 
 static hone_status_t visit_row(walk_t* walk, const hone_tune_record_t* record) {
   if (!walk->only_best) return walk->visit(walk->context, record);
-  if (record->outcome != HONE_OUTCOME_OK) return NULL;
   if (walk->last.key.kernel && is_same_key(&walk->last.key, &record->key)) return NULL;
   walk->last = *record;
   HONE_TRY(keep_record(walk->arena, &walk->last));
@@ -352,7 +386,7 @@ static hone_status_t visit_row(walk_t* walk, const hone_tune_record_t* record) {
 static hone_status_t walk_rows(hone_tune_db_t* db, const hone_tune_key_t* key, walk_t* walk) {
   query_t query;
   hone_status_t visited = NULL;
-  HONE_TRY(open_records(db, &each_question, key, &query));
+  HONE_TRY(open_records(db, walk->only_best ? &usable_question : &each_question, key, &query));
   while (!visited && step(&query) == SQLITE_ROW) {
     hone_tune_record_t record;
     if (read_row(query.statement, &record)) visited = visit_row(walk, &record);

@@ -172,6 +172,100 @@ static void of_two_records_the_better_stays(void** state) {
   }
 }
 
+static void run_sql(const char* path, const char* sql) {
+  sqlite3* handle;
+  assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
+  sqlite3_close(handle);
+}
+
+/* ---- verdicts ---- */
+
+static hone_tune_record_t ruled(const char* parameters, double seconds, hone_verdict_t verdict) {
+  hone_tune_record_t made = record("k", parameters, seconds);
+  made.verdict = verdict;
+  return made;
+}
+
+/* "a:confirmed b: " in the order of a walk. */
+static hone_status_t append_verdict(void* context, const hone_tune_record_t* found) {
+  hone_str_appendf(context, "%s:%s ", found->parameters, hone_verdict_name(found->verdict));
+  return NULL;
+}
+
+static void assert_verdicts(hone_tune_db_t* db, bool only_best, const char* expected) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  assert_ok(hone_tune_db_each(db, NULL, only_best, append_verdict, &text));
+  assert_string_equal(hone_str_text(&text), expected);
+  hone_str_free(&text);
+}
+
+static void verdicts_say_what_is_best(void** state) {
+  hone_tune_db_t* db = open_db(at("a.db"));
+  put(db, record("k", "a", 1));
+  put(db, record("k", "b", 2));
+  put(db, record("k", "c", 3));
+  const hone_tune_key_t key = record("k", "a", 1).key;
+  assert_ok(hone_tune_db_rule(db, &key, "a", HONE_VERDICT_REFUSED));
+  assert_verdicts(db, true, "b: ");
+  assert_ok(hone_tune_db_rule(db, &key, "c", HONE_VERDICT_CONFIRMED));
+  assert_ok(hone_tune_db_rule(db, &key, "none such", HONE_VERDICT_CONFIRMED));
+  assert_verdicts(db, true, "c:confirmed ");
+  assert_verdicts(db, false, "a:refused b: c:confirmed ");
+  assert_ok(hone_tune_db_rule(db, &key, "a", HONE_VERDICT_CONFIRMED));
+  hone_tune_db_close(db);
+  assert_ok(hone_tune_db_open(NULL, at("a.db"), HONE_TUNE_DB_READ, &db));
+  assert_verdicts(db, true, "a:confirmed ");
+  hone_tune_db_close(db);
+}
+
+static void verdicts_stay_when_records_meet(void** state) {
+  static const hone_verdict_t none = HONE_VERDICT_NONE, good = HONE_VERDICT_CONFIRMED,
+                              bad = HONE_VERDICT_REFUSED;
+  hone_tune_db_t* db = open_db(NULL);
+  put(db, ruled("faster", 2, good));
+  assert_int_equal(put(db, ruled("faster", 1, none)), HONE_TUNE_PUT_REPLACED);
+  put(db, ruled("ruled", 3, good));
+  assert_int_equal(put(db, ruled("ruled", 3, bad)), HONE_TUNE_PUT_REPLACED);
+  put(db, ruled("stays", 4, bad));
+  assert_int_equal(put(db, ruled("stays", 4, good)), HONE_TUNE_PUT_SAME);
+  assert_int_equal(put(db, ruled("stays", 5, good)), HONE_TUNE_PUT_KEPT);
+  assert_verdicts(db, false, "faster:confirmed ruled:refused stays:refused ");
+  int64_t exported;
+  hone_tune_merge_t merge;
+  assert_ok(hone_tune_db_export(db, NULL, false, at("all.jsonl"), &exported));
+  hone_tune_db_close(db);
+  db = open_db(NULL);
+  assert_ok(hone_tune_db_import(db, at("all.jsonl"), &merge));
+  assert_verdicts(db, false, "faster:confirmed ruled:refused stays:refused ");
+  hone_tune_db_close(db);
+}
+
+/* As version 1 made it, which knew no verdicts. */
+static void make_old_file(const char* path) {
+  hone_tune_db_t* db = open_db(path);
+  put(db, record("k", "a", 1));
+  hone_tune_db_close(db);
+  run_sql(path,
+          "DROP VIEW best; ALTER TABLE measurement DROP COLUMN verdict; PRAGMA user_version = 1");
+}
+
+static void older_files_have_no_verdicts_until_they_are_written(void** state) {
+  hone_tune_db_t* db;
+  make_old_file(at("old.db"));
+  assert_ok(hone_tune_db_open(NULL, at("old.db"), HONE_TUNE_DB_READ, &db));
+  assert_verdicts(db, true, "a: ");
+  hone_tune_db_close(db);
+  db = open_db(at("old.db"));
+  const hone_tune_key_t key = record("k", "a", 1).key;
+  assert_ok(hone_tune_db_rule(db, &key, "a", HONE_VERDICT_CONFIRMED));
+  assert_verdicts(db, true, "a:confirmed ");
+  assert_ok(hone_tune_db_check(db));
+  hone_tune_db_close(db);
+  run_sql(at("old.db"), "SELECT * FROM best");
+}
+
 static void senseless_records_are_refused(void** state) {
   hone_tune_db_t* db = open_db(NULL);
   char* large = calloc(1, (1 << 16) + 2);
@@ -256,19 +350,12 @@ static void what_is_no_database_is_refused_and_left_alone(void** state) {
 }
 
 /* Runs SQL on a file, past hone. */
-static void run_sql(const char* path, const char* sql) {
-  sqlite3* handle;
-  assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
-  assert_int_equal(sqlite3_exec(handle, sql, NULL, NULL, NULL), SQLITE_OK);
-  sqlite3_close(handle);
-}
-
 static void other_databases_and_versions_are_refused(void** state) {
   hone_tune_db_t* db;
   run_sql(at("other.db"), "CREATE TABLE mine(a)");
   assert_code(hone_tune_db_open(NULL, at("other.db"), HONE_TUNE_DB_WRITE, &db), HONE_INVALID_DATA);
   hone_tune_db_close(open_db(at("newer.db")));
-  run_sql(at("newer.db"), "PRAGMA user_version = 2");
+  run_sql(at("newer.db"), "PRAGMA user_version = 3");
   assert_code(hone_tune_db_open(NULL, at("newer.db"), HONE_TUNE_DB_WRITE, &db), HONE_UNSUPPORTED);
   hone_tune_db_close(open_db(at("gutted.db")));
   run_sql(at("gutted.db"), "DROP VIEW best; DROP TABLE measurement");
@@ -286,7 +373,8 @@ static void foreign_rows_are_passed_over(void** state) {
   hone_tune_db_close(db);
   run_sql(
       at("a.db"),
-      "INSERT INTO measurement VALUES(1, 'x1', 'magic', 1, 1, '', 1), (1, 'x2', 'ok', -1, 1, "
+      "INSERT INTO measurement(task, parameters, outcome, seconds, spread, message, at) VALUES(1, "
+      "'x1', 'magic', 1, 1, '', 1), (1, 'x2', 'ok', -1, 1, "
       "'', 1), (1, 'x3', 'ok', NULL, 1, '', 1), (1, 'x4', 'ok', 'text', 1, '', 1), (7, 'x5', "
       "'ok', 1, 1, '', 1), (1, 'x6', 'ok', 9e999, 1, '', 1), (1, x'00ff', 'ok', 3, 'a', '', 1)");
   db = open_db(at("a.db"));
@@ -555,7 +643,7 @@ static void databases_merge(void** state) {
   hone_tune_db_close(db);
 }
 
-#define HEAD "{\"format\": \"hone-tune\", \"version\": 1}\n"
+#define HEAD "{\"format\": \"hone-tune\", \"version\": 2}\n"
 #define KEY                                                                                \
   "\"kernel\":\"k\",\"tactic\":\"t\",\"device\":\"d\",\"driver\":\"\",\"compiler\":\"c\"," \
   "\"hone\":\"1\""
@@ -570,7 +658,7 @@ static void bad_lines_import_nothing(void** state) {
   } cases[] = {
       {"", HONE_INVALID_DATA, "there is nothing in it"},
       {GOOD, HONE_INVALID_DATA, "line 1: this is no export"},
-      {"{\"format\": \"hone-tune\", \"version\": 2}\n", HONE_UNSUPPORTED, "newer hone"},
+      {"{\"format\": \"hone-tune\", \"version\": 3}\n", HONE_UNSUPPORTED, "newer hone"},
       {HEAD GOOD "\n{", HONE_INVALID_DATA, "line 4: no JSON"},
       {HEAD GOOD "[]", HONE_INVALID_DATA, "line 3: not an object"},
       {HEAD GOOD "{\"kernel\": \"k\"}", HONE_INVALID_DATA, "line 3: \"tactic\" is missing"},
@@ -665,6 +753,9 @@ int main(void) {
       IN_FOLDER(folders_are_made),
       cmocka_unit_test(the_default_path_is_in_the_cache),
       IN_FOLDER(what_is_no_database_is_refused_and_left_alone),
+      IN_FOLDER(verdicts_say_what_is_best),
+      IN_FOLDER(verdicts_stay_when_records_meet),
+      IN_FOLDER(older_files_have_no_verdicts_until_they_are_written),
       IN_FOLDER(other_databases_and_versions_are_refused),
       IN_FOLDER(foreign_rows_are_passed_over),
       IN_FOLDER(damaged_files_are_told_and_set_aside),

@@ -227,42 +227,102 @@ hone_tune_key_t hone_tactic_set_key(const hone_tactic_set_t* set, const char* di
   return hone_tune_key_complete(&key);
 }
 
+/* Whether it is faster than what took `before` (0: not known) by more than measurements stray. */
+static bool is_faster(double seconds, double before) {
+  return before <= 0 || seconds < worthwhile * before;
+}
+
+static bool is_default(const hone_tactic_set_t* set, const hone_candidate_t* candidate) {
+  hone_candidate_t first = hone_space_default(set->space);
+  return memcmp(candidate, &first, sizeof first) == 0;
+}
+
+/* The candidate of a record that was measured well; false: it is none of the set. */
+static hone_status_t read_candidate(const hone_tactic_set_t* set, const hone_tune_record_t* record,
+                                    bool* out_fits, hone_candidate_t* out_candidate) {
+  *out_fits = false;
+  if (record->outcome != HONE_OUTCOME_OK) return NULL;
+  return hone_tune_record_candidate(record, set->space, out_fits, out_candidate);
+}
+
 typedef struct look {
   const hone_tactic_set_t* set;
   hone_tuned_t* tuned;
+  bool has_candidate;
 } look_t;
 
+/* The fastest come first. */
 static hone_status_t take(void* context, const hone_tune_record_t* record) {
-  const look_t* look = context;
+  look_t* look = context;
   hone_tuned_t* tuned = look->tuned;
-  hone_candidate_t candidate, first = hone_space_default(look->set->space);
+  hone_candidate_t candidate;
   bool fits;
-  if (record->outcome != HONE_OUTCOME_OK) return NULL;
-  HONE_TRY(hone_tune_record_candidate(record, look->set->space, &fits, &candidate));
+  HONE_TRY(read_candidate(look->set, record, &fits, &candidate));
   if (!fits) return NULL;
-  if (memcmp(&candidate, &first, sizeof first) == 0) tuned->default_seconds = record->seconds;
-  if (!tuned->trials++) { /* the fastest comes first */
-    tuned->candidate = candidate;
-    tuned->seconds = record->seconds;
-  }
+  bool is_first = is_default(look->set, &candidate);
+  if (is_first) tuned->default_seconds = record->seconds;
+  tuned->trials++;
+  tuned->refused += record->verdict == HONE_VERDICT_REFUSED;
+  if (look->has_candidate || (!is_first && record->verdict != HONE_VERDICT_CONFIRMED)) return NULL;
+  look->has_candidate = true;
+  tuned->candidate = candidate;
+  tuned->seconds = record->seconds;
   return NULL;
-}
-
-void hone_tactic_set_prefer(const hone_tactic_set_t* set, hone_tuned_t* tuned) {
-  bool is_better =
-      tuned->default_seconds <= 0 || tuned->seconds < worthwhile * tuned->default_seconds;
-  if (tuned->found && is_better) return;
-  tuned->candidate = hone_space_default(set->space);
-  tuned->seconds = tuned->default_seconds;
 }
 
 hone_status_t hone_tactic_set_tuned(const hone_tactic_set_t* set, hone_tune_db_t* db,
                                     const hone_tune_key_t* key, hone_tuned_t* out_tuned) {
-  look_t look = {set, out_tuned};
+  look_t look = {.set = set, .tuned = out_tuned};
   hone_candidate_t first = hone_space_default(set->space);
   *out_tuned = (hone_tuned_t){.candidate = first};
   HONE_TRY(hone_tune_db_each(db, key, false, take, &look));
   out_tuned->found = out_tuned->trials > 0;
-  hone_tactic_set_prefer(set, out_tuned);
+  if (look.has_candidate && is_faster(out_tuned->seconds, out_tuned->default_seconds)) return NULL;
+  out_tuned->candidate = first;
+  out_tuned->seconds = out_tuned->default_seconds;
+  return NULL;
+}
+
+/* ---- what may be worth it ---- */
+
+typedef struct seek {
+  const hone_tactic_set_t* set;
+  hone_arena_t* arena;
+  bool retry;
+  hone_offers_t* offers;
+} seek_t;
+
+static hone_status_t note_offer(void* context, const hone_tune_record_t* record) {
+  const seek_t* seek = context;
+  hone_offers_t* offers = seek->offers;
+  hone_candidate_t candidate;
+  bool fits;
+  HONE_TRY(read_candidate(seek->set, record, &fits, &candidate));
+  if (!fits) return NULL;
+  if (is_default(seek->set, &candidate)) {
+    offers->default_seconds = record->seconds;
+    return NULL;
+  }
+  if (record->verdict == HONE_VERDICT_REFUSED && !seek->retry) return NULL;
+  bool is_confirmed = record->verdict == HONE_VERDICT_CONFIRMED;
+  hone_offer_t* offer = is_confirmed ? &offers->confirmed : &offers->untested;
+  if (offer->parameters) return NULL;
+  offer->seconds = record->seconds;
+  offer->parameters = hone_arena_strdup(seek->arena, record->parameters);
+  return offer->parameters ? NULL : hone_oom();
+}
+
+hone_status_t hone_tactic_set_offers(const hone_tactic_set_t* set, hone_tune_db_t* db,
+                                     const hone_tune_key_t* key, bool retry, hone_arena_t* arena,
+                                     hone_offers_t* out_offers) {
+  static const hone_offer_t none = {0};
+  seek_t seek = {set, arena, retry, out_offers};
+  *out_offers = (hone_offers_t){0};
+  HONE_TRY(hone_tune_db_each(db, key, false, note_offer, &seek));
+  if (!is_faster(out_offers->confirmed.seconds, out_offers->default_seconds))
+    out_offers->confirmed = none;
+  double now = out_offers->confirmed.parameters ? out_offers->confirmed.seconds
+                                                : out_offers->default_seconds;
+  if (!is_faster(out_offers->untested.seconds, now)) out_offers->untested = none;
   return NULL;
 }

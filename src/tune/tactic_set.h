@@ -55,20 +55,38 @@ double hone_tactic_set_cost(const hone_tactic_set_t* set, const hone_candidate_t
 
 /* What a database says of a kernel. */
 typedef struct hone_tuned {
-  bool found; /* the candidate is one to use; else it is the set's default */
+  bool found; /* it knows the kernel */
   hone_candidate_t candidate;
   double seconds, default_seconds; /* 0: not known */
   int trials;                      /* that were measured well */
+  int refused;                     /* of them, by whole runs */
 } hone_tuned_t;
 
-/* The fastest candidate of the key that the set still has, if it is faster than
- * the default by more than measurements stray. `key` has kernel, device and so
- * on; the tactic is the set's name. Errors: those of reading the database. */
+/* The fastest candidate of the key that the set still has and that whole runs
+ * confirmed, if it is faster than the default by more than measurements stray;
+ * else the default. `key` has kernel, device and so on; the tactic is the set's
+ * name. Errors: those of reading the database. */
 HONE_MUST_USE hone_status_t hone_tactic_set_tuned(const hone_tactic_set_t* set, hone_tune_db_t* db,
                                                   const hone_tune_key_t* key,
                                                   hone_tuned_t* out_tuned);
-/* The last part of it: the default in place of what is not faster by that much. */
-void hone_tactic_set_prefer(const hone_tactic_set_t* set, hone_tuned_t* tuned);
+
+/* A candidate that is worth a try in a whole. */
+typedef struct hone_offer {
+  const char* parameters; /* as the database has them; NULL: there is none */
+  double seconds;
+} hone_offer_t;
+
+/* What a database offers for a kernel. */
+typedef struct hone_offers {
+  hone_offer_t confirmed; /* that is in use */
+  hone_offer_t untested;  /* faster than that by more than measurements stray */
+  double default_seconds; /* 0: not known */
+} hone_offers_t;
+
+/* Texts go into `arena`. `retry`: those that were refused are untested again. Errors as above. */
+HONE_MUST_USE hone_status_t hone_tactic_set_offers(const hone_tactic_set_t* set, hone_tune_db_t* db,
+                                                   const hone_tune_key_t* key, bool retry,
+                                                   hone_arena_t* arena, hone_offers_t* out_offers);
 /* The key of a kernel on a device; texts are those of the arguments and of
  * `out_device`, which has room for all. */
 enum { HONE_TUNE_DEVICE_SIZE = 2 * HONE_DEVICE_TEXT_SIZE + 32 };

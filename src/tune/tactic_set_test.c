@@ -210,15 +210,21 @@ static void no_tactic_is_said_so(void** state) {
 
 /* ---- what was tuned ---- */
 
-static void put(hone_tune_db_t* db, const hone_tune_key_t* key, const char* parameters,
-                double seconds) {
+static void put_ruled(hone_tune_db_t* db, const hone_tune_key_t* key, const char* parameters,
+                      double seconds, hone_verdict_t verdict) {
   const hone_tune_record_t record = {.key = *key,
                                      .label = "softmax",
                                      .parameters = parameters,
                                      .outcome = HONE_OUTCOME_OK,
+                                     .verdict = verdict,
                                      .seconds = seconds,
                                      .message = ""};
   assert_ok(hone_tune_db_put(db, &record, NULL));
+}
+
+static void put(hone_tune_db_t* db, const hone_tune_key_t* key, const char* parameters,
+                double seconds) {
+  put_ruled(db, key, parameters, seconds, HONE_VERDICT_CONFIRMED);
 }
 
 static hone_tuned_t ask(const fixture_t* f, hone_tune_db_t* db, const hone_tune_key_t* key) {
@@ -247,6 +253,60 @@ static void the_database_decides(void** state) {
   hone_tune_key_t other = hone_tactic_set_key(f.set, "d2", device);
   assert_false(ask(&f, db, &other).found);
   hone_tune_db_close(db);
+  close_set(&f);
+}
+
+#define FIRST "tactic=a a.speed=1 a.size=1 b.speed=1 b.size=1"
+#define B2 "tactic=b a.speed=1 a.size=1 b.speed=4 b.size=2"
+#define B4 "tactic=b a.speed=1 a.size=1 b.speed=4 b.size=4"
+
+static void only_what_was_confirmed_is_used(void** state) {
+  fixture_t f = open_set(1, 1);
+  char device[HONE_TUNE_DEVICE_SIZE];
+  hone_tune_db_t* db;
+  hone_tune_key_t key = hone_tactic_set_key(f.set, "d1", device);
+  hone_candidate_t first = hone_space_default(f.set->space);
+  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &db));
+  put_ruled(db, &key, FIRST, 1e-3, HONE_VERDICT_NONE);
+  put_ruled(db, &key, B2, 1e-4, HONE_VERDICT_REFUSED);
+  put_ruled(db, &key, B4, 2e-4, HONE_VERDICT_NONE);
+  hone_tuned_t tuned = ask(&f, db, &key);
+  assert_true(tuned.found && tuned.trials == 3 && tuned.refused == 1 && tuned.seconds == 1e-3);
+  assert_memory_equal(&tuned.candidate, &first, sizeof first);
+  assert_ok(hone_tune_db_rule(db, &key, B4, HONE_VERDICT_CONFIRMED));
+  assert_true(ask(&f, db, &key).seconds == 2e-4);
+  hone_tune_db_close(db);
+  close_set(&f);
+}
+
+static void what_may_be_worth_it_is_offered(void** state) {
+  fixture_t f = open_set(1, 1);
+  char device[HONE_TUNE_DEVICE_SIZE];
+  hone_tune_db_t* db;
+  hone_arena_t* arena;
+  hone_offers_t offers;
+  hone_tune_key_t key = hone_tactic_set_key(f.set, "d1", device);
+  assert_ok(hone_arena_create(NULL, &arena));
+  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &db));
+  put_ruled(db, &key, FIRST, 1e-3, HONE_VERDICT_CONFIRMED);
+  put_ruled(db, &key, B2, 5e-4, HONE_VERDICT_NONE);
+  put_ruled(db, &key, B4, 4.95e-4, HONE_VERDICT_NONE);
+  assert_ok(hone_tactic_set_offers(f.set, db, &key, false, arena, &offers));
+  assert_null(offers.confirmed.parameters);
+  assert_string_equal(offers.untested.parameters, B4);
+  assert_true(offers.untested.seconds == 4.95e-4 && offers.default_seconds == 1e-3);
+  assert_ok(hone_tune_db_rule(db, &key, B2, HONE_VERDICT_CONFIRMED));
+  assert_ok(hone_tactic_set_offers(f.set, db, &key, false, arena, &offers));
+  assert_string_equal(offers.confirmed.parameters, B2);
+  assert_null(offers.untested.parameters); /* hardly faster than what is in use */
+  assert_ok(hone_tune_db_rule(db, &key, B2, HONE_VERDICT_REFUSED));
+  assert_ok(hone_tune_db_rule(db, &key, B4, HONE_VERDICT_REFUSED));
+  assert_ok(hone_tactic_set_offers(f.set, db, &key, false, arena, &offers));
+  assert_null(offers.untested.parameters);
+  assert_ok(hone_tactic_set_offers(f.set, db, &key, true, arena, &offers));
+  assert_string_equal(offers.untested.parameters, B4);
+  hone_tune_db_close(db);
+  hone_arena_destroy(arena);
   close_set(&f);
 }
 
@@ -315,6 +375,8 @@ int main(void) {
       cmocka_unit_test(the_first_in_order_wins_unless_another_promises_much_more),
       cmocka_unit_test(no_tactic_is_said_so),
       cmocka_unit_test(the_database_decides),
+      cmocka_unit_test(only_what_was_confirmed_is_used),
+      cmocka_unit_test(what_may_be_worth_it_is_offered),
       cmocka_unit_test(the_default_stays_where_little_is_gained),
       cmocka_unit_test(digests_leave_out_names),
       cmocka_unit_test(running_out_of_memory_is_an_error),

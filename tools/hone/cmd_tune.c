@@ -366,8 +366,9 @@ const hone_command_t hone_command_tune = {
     .description =
         "With models: tries ways to build their kernels on the device until the budget is spent, "
         "and keeps what each took in a database, which compiling asks from then on. It may be "
-        "stopped at any time, killed too; another tuning goes on where it was. The default of "
-        "each kernel is always among what is tried, so nothing gets slower.\n\n"
+        "stopped at any time, killed too; another tuning goes on where it was. At the end the "
+        "model is run with and without what was found, and only what makes these runs faster "
+        "is used.\n\n"
         "Else ACTION is one of: list (each kernel that was tuned, how many of its candidates could "
         "be measured, and the best time), best (the parameters of the fastest), export (all "
         "measurements as JSON lines, to FILE or standard output), import (merges files written by "

@@ -107,7 +107,9 @@ static bool draw(void* self, const hone_tuning_progress_t* p) {
   hone_str_append(&line, "\r[");
   for (int i = 0; i < BAR; i++) hone_str_append(&line, i < full ? "#" : " ");
   hone_str_appendf(&line, "] %.0f s left, %lld trials, ", p->left, (long long)p->trials);
-  if (p->whole > 0 && p->untuned > 0) {
+  if (!p->parameters[0]) {
+    hone_str_appendf(&line, "whole runs %s %s", p->outcome, p->message);
+  } else if (p->whole > 0 && p->untuned > 0) {
     hone_str_append(&line, "best so far ");
     append_time(&line, p->whole);
     hone_str_appendf(&line, ", %.2f of the default's speed", p->untuned / p->whole);
@@ -161,6 +163,11 @@ static json_t* report_json(const char* model, const hone_tuning_report_t* report
   json_object_set_new(object, "trials", json_integer(report->trials));
   json_object_set_new(object, "default_seconds", number_or_null(report->default_seconds));
   json_object_set_new(object, "best_seconds", number_or_null(report->best_seconds));
+  json_object_set_new(
+      object, "whole",
+      json_pack("{s:o, s:i, s:i, s:i, s:o}", "gain", number_or_null(report->whole_gain),
+                "confirmed", report->n_confirmed, "refused", report->n_refused, "untested",
+                report->n_untested, "error", hone_json_string(report->whole_error)));
   json_object_set_new(object, "kernels", kernels);
   return object;
 }
@@ -198,6 +205,20 @@ static hone_status_t print_whole(hone_str_t* line, const hone_tuning_report_t* r
   return hone_line_flush(line);
 }
 
+/* "whole runs: 1.03 times as fast, kept 7 of 9 (1 refused, 1 left for another tuning)" */
+static hone_status_t print_confirmed(hone_str_t* line, const hone_tuning_report_t* report) {
+  int refused = report->n_refused, untested = report->n_untested;
+  if (report->n_confirmed + refused + untested == 0) return NULL;
+  hone_str_append(line, "whole runs: ");
+  if (report->whole_error[0]) hone_str_appendf(line, "failed (%s), ", report->whole_error);
+  if (report->whole_gain > 0) hone_str_appendf(line, "%.3f times as fast, ", report->whole_gain);
+  hone_str_appendf(line, "kept %d of %d", report->n_confirmed,
+                   report->n_confirmed + refused + untested);
+  if (refused || untested)
+    hone_str_appendf(line, " (%d refused, %d left for another tuning)", refused, untested);
+  return hone_line_flush(line);
+}
+
 static hone_status_t print_report(const hone_tuning_report_t* report) {
   hone_str_t line;
   hone_str_init(&line, NULL);
@@ -208,6 +229,7 @@ static hone_status_t print_report(const hone_tuning_report_t* report) {
   for (int i = 0; i < report->n_kernels && !status; i++)
     status = print_row(&line, &report->kernels[i]);
   if (!status) status = print_whole(&line, report);
+  if (!status) status = print_confirmed(&line, report);
   hone_str_free(&line);
   if (status) return status;
   printf("%lld trials in %.1f s: %s\n", (long long)report->trials, report->seconds, report->stop);

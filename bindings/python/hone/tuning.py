@@ -32,14 +32,19 @@ class Tuning(NamedTuple):
     stop: str  # why it ended
     database: str
     database_error: str  # "" unless it failed; what was found is then not kept
+    confirmed: int  # candidates that runs of the whole model confirmed,
+    refused: int  # refused,
+    untested: int  # and those that there was no time for
+    whole_gain: float  # how many times as fast a run became; 0: not measured
+    whole_error: str  # "" unless whole runs failed: then nothing new is used
 
 
 class Trial(NamedTuple):
-    """What a progress function is told."""
+    """What a progress function is told; of verdicts of whole runs the kernel is "whole runs"."""
 
     kernel: str
     parameters: str
-    outcome: str  # "ok", "build failed", "run failed", "wrong result", "timeout"
+    outcome: str  # "ok", "build failed", "run failed", "wrong result", "timeout"; a verdict
     seconds: float  # 0: it failed
     is_gain: bool
     trials: int
@@ -68,7 +73,8 @@ def _report(pointer):
                for k in report.kernels[0:report.n_kernels]]
     return Tuning(kernels, report.trials, report.seconds, report.default_seconds,
                   report.best_seconds, _text(report.stop), _text(report.database),
-                  _text(report.database_error))
+                  _text(report.database_error), report.n_confirmed, report.n_refused,
+                  report.n_untested, report.whole_gain, _text(report.whole_error))
 
 
 def tune(model, budget=60.0, device="cpu", dims=None, precision="fp32", threads=0,
@@ -77,8 +83,8 @@ def tune(model, budget=60.0, device="cpu", dims=None, precision="fp32", threads=
          exact=False):
     """Tunes the kernels of a model (a Model, or what Model takes) for `budget` seconds.
 
-    What is found goes to `database` (a path; None for the usual one), which compiling asks from
-    then on. `trials` of each kernel, at most; `early_stopping`: after so many without a gain;
+    What is found goes to `database` (a path; None for the usual one); compiling uses from then on
+    what runs of the whole model confirmed. `trials` of each kernel, at most; `early_stopping`: after so many without a gain;
     `strategy`: "learned", "evolve", "grid" or "random". `progress` is called with a Trial after
     each, and ends the tuning by returning False. A zero is the default."""
     loaded = model if isinstance(model, Model) else Model(model)
