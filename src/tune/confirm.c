@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 
 enum {
@@ -61,6 +62,7 @@ typedef struct confirming {
   int n_items;
   int* order;      /* indices of items, in the order of trial */
   bool *on, *with; /* by item: confirmed so far, and the same with the group at hand */
+  void* base;      /* a whole with `on`, of the last comparison; NULL: none is open */
   hone_verdict_t* verdicts;
   double open_seconds, run_seconds; /* that the last one took */
   double seconds;                   /* of a run without the group at hand */
@@ -91,7 +93,7 @@ static hone_status_t run_whole(confirming_t* c, void* whole, double* out_seconds
 
 /* The two wholes of a comparison. */
 typedef struct rivals {
-  void *without, *with;
+  void* with; /* the one without is the base */
   bool with_failed;
   bool seek_harm; /* whether the one without is faster is asked, not the one with */
 } rivals_t;
@@ -104,22 +106,24 @@ static hone_status_t blame(rivals_t* rivals, hone_status_t status) {
   return NULL;
 }
 
-static hone_status_t open_rivals(confirming_t* c, rivals_t* rivals, bool with_first) {
-  if (with_first) HONE_TRY(blame(rivals, open_whole(c, c->with, &rivals->with)));
-  HONE_TRY(open_whole(c, c->on, &rivals->without));
-  return with_first ? NULL : blame(rivals, open_whole(c, c->with, &rivals->with));
+static void close_whole(const confirming_t* c, void** whole) {
+  if (*whole) c->driver->close(c->driver->context, *whole);
+  *whole = NULL;
 }
 
-static void close_rivals(const confirming_t* c, const rivals_t* rivals) {
-  if (rivals->with) c->driver->close(c->driver->context, rivals->with);
-  if (rivals->without) c->driver->close(c->driver->context, rivals->without);
+/* The base of the comparison before serves again, but not in a lot that is to be made anew. */
+static hone_status_t open_rivals(confirming_t* c, rivals_t* rivals, bool anew) {
+  if (anew) close_whole(c, &c->base);
+  if (anew) HONE_TRY(blame(rivals, open_whole(c, c->with, &rivals->with)));
+  if (!c->base) HONE_TRY(open_whole(c, c->on, &c->base));
+  return anew ? NULL : blame(rivals, open_whole(c, c->with, &rivals->with));
 }
 
 static hone_status_t run_pair(confirming_t* c, rivals_t* rivals, bool with_first,
                               double* out_speed) {
   double with = 0, without = 0;
   if (with_first) HONE_TRY(blame(rivals, run_whole(c, rivals->with, &with)));
-  HONE_TRY(run_whole(c, rivals->without, &without));
+  HONE_TRY(run_whole(c, c->base, &without));
   if (!with_first) HONE_TRY(blame(rivals, run_whole(c, rivals->with, &with)));
   *out_speed = with > 0 ? without / with : 1;
   c->seconds = without;
@@ -150,10 +154,10 @@ static hone_status_t compare_lot(confirming_t* c, int lot, bool seek_harm, hone_
   rivals_t rivals = {.seek_harm = seek_harm};
   *out = HONE_COMPARED_UNDECIDED;
   if (!is_time_for(c, 2 * c->open_seconds + 2 * looks[0] * c->run_seconds)) return NULL;
-  hone_status_t status = open_rivals(c, &rivals, lot % 2);
+  hone_status_t status = open_rivals(c, &rivals, lot > 0);
   if (!status && !rivals.with_failed) status = run_pairs(c, &rivals, out);
+  close_whole(c, &rivals.with);
   if (rivals.with_failed) *out = seek_harm ? HONE_COMPARED_FASTER : HONE_COMPARED_NOT_FASTER;
-  close_rivals(c, &rivals);
   return status;
 }
 
@@ -168,10 +172,12 @@ static hone_status_t compare(confirming_t* c, const group_t* group, hone_compare
   do HONE_TRY(compare_lot(c, lots, group->trusted, out));
   while (++lots < LOTS && *out == HONE_COMPARED_FASTER);
   c->gain = pow(c->gain, 1.0 / lots);
+  hone_log_write(HONE_LOG_INFO, "whole runs with %d more of what was found: %.3f times as fast%s",
+                 group->count, c->gain, *out == HONE_COMPARED_UNDECIDED ? " so far" : "");
   return NULL;
 }
 
-static hone_status_t decide(const confirming_t* c, const group_t* group, hone_verdict_t verdict,
+static hone_status_t decide(confirming_t* c, const group_t* group, hone_verdict_t verdict,
                             bool* out_more) {
   bool is_confirmed = verdict == HONE_VERDICT_CONFIRMED;
   const hone_confirm_decision_t decision = {
@@ -181,6 +187,7 @@ static hone_status_t decide(const confirming_t* c, const group_t* group, hone_ve
     c->verdicts[item] = verdict;
     c->on[item] = is_confirmed;
   }
+  if (is_confirmed) close_whole(c, &c->base);
   if (is_confirmed) c->report->gain *= c->gain;
   return c->options->decided(c->options->decided_context, &decision, out_more);
 }
@@ -261,6 +268,7 @@ hone_status_t hone_confirm(const hone_allocator_t* allocator, int n_items,
                     .run_seconds = options->run_seconds,
                     .report = out_report};
   hone_status_t status = decide_all(&c, put_in_order(&c));
+  close_whole(&c, &c.base);
   hone_free(allocator, order, bytes);
   return status;
 }
