@@ -104,15 +104,18 @@ static bool tell(const hone_tuning_t* t, const hone_confirm_decision_t* decision
   return t->options.progress(t->options.progress_self, &told);
 }
 
-static hone_status_t decided(void* context, const hone_confirm_decision_t* decision,
-                             bool* out_more) {
-  hone_tuning_t* t = context;
+static hone_status_t put_down(hone_tuning_t* t, const hone_confirm_decision_t* decision) {
   for (int i = 0; i < decision->count && t->log; i++) {
     const hone_tune_record_t record = record_of(&t->items[decision->items[i]], decision->verdict);
     HONE_TRY(hone_tuning_log(t, &record));
   }
-  HONE_TRY(keep(t, decision));
-  *out_more = tell(t, decision);
+  return keep(t, decision);
+}
+
+static hone_status_t decided(void* context, const hone_confirm_decision_t* decision,
+                             bool* out_more) {
+  HONE_TRY(put_down(context, decision));
+  *out_more = tell(context, decision);
   return NULL;
 }
 
@@ -120,9 +123,8 @@ static hone_status_t decided(void* context, const hone_confirm_decision_t* decis
 
 /* Without a whole the kernel is all there is: its own time decides. */
 static hone_status_t confirm_all(hone_tuning_t* t) {
-  bool more;
   for (int i = 0; i < t->n_items; i++)
-    HONE_TRY(decided(t, &(hone_confirm_decision_t){1, &i, HONE_VERDICT_CONFIRMED, 0}, &more));
+    HONE_TRY(put_down(t, &(hone_confirm_decision_t){1, &i, HONE_VERDICT_CONFIRMED, 0}));
   t->report.n_confirmed = t->n_items;
   return NULL;
 }
