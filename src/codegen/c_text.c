@@ -70,13 +70,34 @@ static void put_call(hone_str_t* out, const hone_dim_t* args, const char* functi
   hone_str_append_char(out, ')');
 }
 
+/* x / c where x is a sum with a number 0 < j < c at its end, as rows of a tile have: from the
+ * quotient and remainder of the rest, which all of them share. False: it is not so. */
+static bool put_stepped(hone_str_t* out, const hone_dim_t* args, bool is_quotient) {
+  int64_t c = args[1].k;
+  if (args[1].expr || !args[0].expr || args[0].expr->kind != HONE_EXPR_LINEAR || (c & (c - 1)) == 0)
+    return false;
+  hone_expr_t rest = *args[0].expr;
+  int64_t j = rest.constant;
+  if (j <= 0 || j >= c || hone_dim_min_value(args[0]) < j) return false;
+  rest.constant = 0;
+  hone_str_append_char(out, '(');
+  put_sum(out, &rest);
+  hone_str_appendf(out, " %c %" PRId64 " %s (", is_quotient ? '/' : '%', c,
+                   is_quotient ? "+" : "-");
+  put_sum(out, &rest);
+  hone_str_appendf(out, " %% %" PRId64 " >= %" PRId64 ")", c, c - j);
+  if (!is_quotient) hone_str_appendf(out, " * %" PRId64 " + %" PRId64, c, j);
+  hone_str_append_char(out, ')');
+  return true;
+}
+
 /* C's / and % are those of dimensions where nothing is negative. */
 static void put_quotient(hone_str_t* out, const hone_dim_t* args, const char* op,
                          const char* function) {
-  if (hone_dim_min_value(args[0]) >= 0 && hone_dim_min_value(args[1]) > 0)
-    put_infix(out, args, op);
-  else
+  if (hone_dim_min_value(args[0]) < 0 || hone_dim_min_value(args[1]) <= 0)
     put_call(out, args, function);
+  else if (!put_stepped(out, args, op[1] == '/'))
+    put_infix(out, args, op);
 }
 
 static void put_choice(hone_str_t* out, const hone_dim_t* args, const char* op) {

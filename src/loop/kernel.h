@@ -90,6 +90,8 @@ typedef struct hone_buffer {
   /* Of f32: what quantizations read from it was tried (loop/quantized.h): they need not divide. Of
    * integers: what is looked up by them is there, and would be if all were zero; nothing checks. */
   bool is_proven;
+  /* Of f32: whole numbers of what is computed with it and quantized fit an i32. */
+  bool is_bounded;
   const hone_packing_t* packing; /* NULL: as the model has it */
 } hone_buffer_t;
 

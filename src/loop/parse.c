@@ -478,6 +478,7 @@ static void read_buffer(parser_t* p, hone_buffer_space_t space, hone_role_t role
   }
   buffer->is_constant = hone_text_take_word(&p->in, "constant");
   buffer->is_proven = buffer->is_constant && hone_text_take_word(&p->in, "proven");
+  buffer->is_bounded = buffer->is_constant && hone_text_take_word(&p->in, "bounded");
   if (hone_text_take_word(&p->in, "from")) read_packing(p, buffer);
 }
 

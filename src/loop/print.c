@@ -330,8 +330,9 @@ static void put_buffer(hone_str_t* out, const hone_buffer_t* buffer) {
   put_dims(out, buffer->rank, buffer->dims);
   if (buffer->role == HONE_ROLE_INPUT || buffer->role == HONE_ROLE_OUTPUT)
     hone_str_appendf(out, " = %d", buffer->value);
-  if (buffer->is_constant)
-    hone_str_append(out, buffer->is_proven ? " constant proven" : " constant");
+  if (buffer->is_constant) hone_str_append(out, " constant");
+  if (buffer->is_constant && buffer->is_proven) hone_str_append(out, " proven");
+  if (buffer->is_constant && buffer->is_bounded) hone_str_append(out, " bounded");
   if (buffer->packing) put_packing(out, buffer->packing, buffer->rank);
   hone_str_append_char(out, '\n');
 }

@@ -5,6 +5,8 @@
 #include "base/float_convert.h"
 #include "base/memory.h"
 
+static const double REACH = 0x1p30; /* of whole numbers: far enough from where i32s end */
+
 /* ---- recognising ---- */
 
 static bool is_prim(const hone_term_t* term, hone_prim_t prim) {
@@ -115,8 +117,10 @@ typedef struct prover {
   hone_kernel_t* kernel;
   hone_contents_fn contents;
   void* self;
-  bool* seen;               /* by term id */
-  bool *is_read, *is_wrong; /* by buffer id: by quantizations; one that cannot be proven */
+  bool* seen;                /* by term id */
+  bool *is_read, *is_wrong;  /* by buffer id: by quantizations; one that cannot be proven */
+  bool *is_factor, *is_wide; /* the same of what is quantized, which may be far from zero */
+  double reach;              /* of the quantization that is looked at */
 } prover_t;
 
 static bool value_of(const prover_t* p, const hone_term_t* term, double* out) {
@@ -140,12 +144,34 @@ static bool is_right(const prover_t* p, const hone_quantized_t* q) {
          hone_divisor_make((float)scale, q->low - zero, q->high - zero, &by);
 }
 
+static const void* contents_of(void* self, const hone_buffer_t* buffer) {
+  const prover_t* p = self;
+  return p->contents(p->self, buffer);
+}
+
+static void note_factor(void* self, const hone_buffer_t* constant) {
+  prover_t* p = self;
+  p->is_factor[constant->id] = true;
+  p->is_wide[constant->id] |= !(p->reach < REACH);
+}
+
+/* Once to find out how far from zero it can be, and again to note of what it is made. */
+static void look_at_reach(prover_t* p, const hone_quantized_t* q) {
+  double scale = 1;
+  hone_reaching_t r = {.kernel = p->kernel, .contents = contents_of, .self = p};
+  p->reach = q->scale && !value_of(p, q->scale, &scale) ? INFINITY : 0;
+  p->reach += hone_quantized_reach(&r, q->dividend ? q->dividend : q->x) / fabs(scale);
+  r.found = note_factor;
+  hone_quantized_reach(&r, q->dividend ? q->dividend : q->x);
+}
+
 static void look_at(prover_t* p, const hone_term_t* term) {
   hone_quantized_t q;
   if (p->seen[term->id]) return;
   p->seen[term->id] = true;
   for (int i = 0; i < term->n_args; i++) look_at(p, term->args[i]);
   if (!hone_quantized_match(term, &q)) return;
+  look_at_reach(p, &q);
   const hone_term_t* numbers[] = {q.scale, q.zero};
   for (int i = 0; i < 2; i++) {
     if (!numbers[i] || numbers[i]->kind != HONE_TERM_LOAD) continue;
@@ -165,8 +191,22 @@ hone_status_t hone_quantized_prove(hone_kernel_t* kernel, hone_contents_fn conte
   p.seen = hone_arena_array(kernel->arena, (size_t)kernel->n_terms + 1, sizeof *p.seen);
   p.is_read = hone_arena_array(kernel->arena, n, sizeof *p.is_read);
   p.is_wrong = hone_arena_array(kernel->arena, n, sizeof *p.is_wrong);
-  if (!p.seen || !p.is_read || !p.is_wrong) return hone_oom();
+  p.is_factor = hone_arena_array(kernel->arena, n, sizeof *p.is_factor);
+  p.is_wide = hone_arena_array(kernel->arena, n, sizeof *p.is_wide);
+  if (!p.seen || !p.is_read || !p.is_wrong || !p.is_factor || !p.is_wide) return hone_oom();
   hone_stmt_walk(kernel->root, look_at_statement, &p);
-  for (size_t i = 0; i < n; i++) kernel->buffers[i]->is_proven |= p.is_read[i] && !p.is_wrong[i];
+  for (size_t i = 0; i < n; i++) {
+    kernel->buffers[i]->is_proven |= p.is_read[i] && !p.is_wrong[i];
+    kernel->buffers[i]->is_bounded |= p.is_factor[i] && !p.is_wide[i];
+  }
   return NULL;
+}
+
+static void count_constant(void* self, const hone_buffer_t* constant) { ++*(int*)self; }
+
+bool hone_quantized_is_bounded(hone_kernel_t* kernel, const hone_quantized_t* q) {
+  int constants = 0;
+  hone_reaching_t r = {.kernel = kernel, .self = &constants, .found = count_constant};
+  double reach = hone_quantized_reach(&r, q->dividend ? q->dividend : q->x);
+  return constants > 0 && isfinite(reach);
 }

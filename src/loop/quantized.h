@@ -38,8 +38,25 @@ bool hone_term_is_read_once(const hone_term_t* term);
 /* Elements of a constant that is a parameter; NULL: they are not known. */
 typedef const void* (*hone_contents_fn)(void* self, const hone_buffer_t* buffer);
 /* Sets is_proven of the constants that quantizations read numbers from, where all of them may be
- * computed without dividing, and add bytes. Errors: OUT_OF_MEMORY. */
+ * computed without dividing, and add bytes; and is_bounded of those that what is quantized is
+ * computed with. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_quantized_prove(hone_kernel_t* kernel, hone_contents_fn contents,
                                                  void* self);
+
+/* Sums of bytes times constants, as layers of quantized models have them, are so near to zero that
+ * the whole number of each, its zero point included, fits an i32. It need not be held below the
+ * greatest byte, which takes a comparison and a register, before it is converted: what packs i32s
+ * to bytes does that. */
+typedef struct hone_reaching {
+  hone_kernel_t* kernel;
+  hone_contents_fn contents; /* NULL: of constants only is_bounded is known */
+  void* self;
+  void (*found)(void* self, const hone_buffer_t* constant); /* told of each that is read; or NULL */
+  int depth;                                                /* 0 */
+} hone_reaching_t;
+/* The most that the term's magnitude can be; INFINITY: not known. */
+double hone_quantized_reach(hone_reaching_t* r, const hone_term_t* term);
+/* Whether what is quantized fits an i32, by what was proven of the constants in it. */
+bool hone_quantized_is_bounded(hone_kernel_t* kernel, const hone_quantized_t* q);
 
 #endif

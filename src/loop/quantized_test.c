@@ -1,6 +1,7 @@
 /* Which quantizations are found, and which numbers that they read may do without dividing. */
 #include "loop/quantized.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/testing/test.h"
@@ -64,8 +65,69 @@ static void parts_are_found(void** state) {
   hone_kernel_destroy(kernel);
 }
 
+/* A sum of two products of bytes times a number a channel; another that another one is added to,
+ * whose numbers are in a list with a zero point; and one of floats. */
+static const char SUMS_TEXT[] =
+    "kernel sums {\n"
+    "  input x: u8[8, 2] = 0\n  input w: f32[2] = 1 constant\n  input a: f32[8] = 2 constant\n"
+    "  input n: f32[3] = 3 constant\n  input z: i32[1] = 4 constant\n  input f: f32[8] = 5\n"
+    "  input c: f32[8] = 6 constant\n"
+    "  output y: u8[8] = 0\n  output b: u8[8] = 1\n  output g: u8[8] = 2\n"
+    "  local acc: f32[]\n"
+    "  for i in 8 {\n    acc[] = f32(0)\n"
+    "    for k in 2 reduction {\n      acc[] += mul(cast.f32(x[i, k]), w[k])\n    }\n"
+    "    y[i] = cast.u8(min(max(round(div(mul(acc[], a[i]), f32(0.5))), f32(0)), f32(255)))\n"
+    "    b[i] = cast.u8(min(max(add(round(div(mul(cast.f32(sub(cast.i32(x[i, 0]), z[0])), n[0]), "
+    "n[1])), n[2]), f32(0)), f32(255)))\n"
+    "    g[i] = cast.u8(min(max(round(div(mul(f[i], c[i]), f32(0.5))), f32(0)), f32(255)))\n"
+    "  }\n}\n";
+
+typedef struct lists {
+  float w[2], a[8], n[3];
+  int32_t z;
+  float c[8];
+} lists_t;
+
+static const void* give_list(void* self, const hone_buffer_t* buffer) {
+  const lists_t* lists = self;
+  const void* all[] = {NULL, lists->w, lists->a, lists->n, &lists->z, NULL, lists->c};
+  return all[buffer->value];
+}
+
+/* Whether w, a, n, c are found to leave whole numbers within an i32. */
+static void check_bounded(lists_t lists, bool w, bool a, bool n) {
+  hone_kernel_t* kernel = parse(SUMS_TEXT);
+  assert_ok(hone_quantized_prove(kernel, give_list, &lists));
+  const bool want[] = {false, w, a, n, false, false, false};
+  for (int i = 0; i < 7; i++)
+    if (kernel->buffers[i]->is_bounded != want[i])
+      fail_msg("%s is%s bounded", kernel->buffers[i]->name, want[i] ? " not" : "");
+  const hone_stmt_t* loop = kernel->root->body[0];
+  for (int i = 0; i < 3; i++) {
+    hone_quantized_t q;
+    assert_true(hone_quantized_match(loop->body[loop->n_body - 3 + i]->value, &q));
+    assert_int_equal(hone_quantized_is_bounded(kernel, &q), i == 0 ? w && a : i == 1 && n);
+  }
+  hone_kernel_destroy(kernel);
+}
+
+static void sums_are_bounded(void** state) {
+  lists_t lists = {{-127, 127}, {1, 2, 3, -4}, {0.1f, 0.25f, 128}, 120, {1}};
+  check_bounded(lists, true, true, true);
+  lists.a[3] = 1e4f; /* 2 * 255 * 127 * 1e4 / 0.5 is more than 2^30 */
+  check_bounded(lists, false, false, true);
+  lists.a[3] = NAN;
+  lists.z = INT32_MIN;
+  lists.n[0] = 1;
+  check_bounded(lists, false, false, false);
+  lists.a[3] = INFINITY;
+  lists.z = 0;
+  check_bounded(lists, false, false, true);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_are_tried),
-                                     cmocka_unit_test(parts_are_found)};
+                                     cmocka_unit_test(parts_are_found),
+                                     cmocka_unit_test(sums_are_bounded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,6 +317,7 @@ static bool clone_buffers(const hone_kernel_t* from, hone_kernel_t* to,
     copy->value = b->value;
     copy->is_constant = b->is_constant;
     copy->is_proven = b->is_proven;
+    copy->is_bounded = b->is_bounded;
     copy->name = hone_arena_strdup(to->arena, b->name);
     if (!copy->name || (b->packing && !hone_packing_clone(to, copy, b->packing))) return false;
     map[i] = copy;

@@ -19,7 +19,7 @@
  *   }
  *
  * Buffers: how they are used, name, type, and for a parameter which input or
- * output of the graph's node it is; "proven": see is_proven of kernel.h, where
+ * output of the graph's node it is; "proven", "bounded": see kernel.h, where
  * "from [768, 8] by 0*24 1*1 0*1", packed, is explained too. Terms: f32(1.5) and f32(x"0000c07f")
  * are constants, index(i + 1) a dimension as an i64, the rest loads and primitives;
  * cast.f16.saturate(…) has its type and flags in the name. A term that is used several times or

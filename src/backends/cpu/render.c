@@ -167,8 +167,13 @@ static int render_stores(hone_renderer_t* r, const hone_stmt_t* stmt, int first)
   hone_map_t done;
   int n = 0;
   hone_map_init(&done, r->kernel->allocator);
-  while (first + n < stmt->n_body && hone_render_may_follow(stores, n, stores[n]))
-    hone_render_store(r, stores[n++], &done);
+  while (first + n < stmt->n_body && hone_render_may_follow(stores, n, stores[n])) {
+    bool is_pair = first + n + 1 < stmt->n_body &&
+                   hone_render_may_follow(stores, n + 1, stores[n + 1]) &&
+                   hone_render_store_pair(r, stores[n], stores[n + 1], &done);
+    if (!is_pair) hone_render_store(r, stores[n], &done);
+    n += is_pair ? 2 : 1;
+  }
   hone_map_free(&done);
   return n;
 }

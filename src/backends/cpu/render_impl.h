@@ -59,6 +59,9 @@ void hone_render_close_head(hone_renderer_t* r, const hone_renderer_t* head);
  * point; false: the term is not. */
 bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out);
+/* The same of a byte as the i32 that byte_u8 of prelude/cpu_quantize.inc makes it of. */
+bool hone_render_quantized_whole(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
+                                 hone_operand_t* out);
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */
 void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_t dtype,
                          bool as_vector);
@@ -66,6 +69,10 @@ void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_
 hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
                                 const hone_dim_t* index);
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done);
+/* Two stores of quantized bytes whose vectors lie side by side, in one; false: they are not such.
+ */
+bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second,
+                            hone_map_t* done);
 /* Stores a value that is computed already, whatever the statement's own is. */
 void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t value);
 /* "x_0 + (i * 4 + 2)" */

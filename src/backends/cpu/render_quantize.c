@@ -2,8 +2,8 @@
  * converting: the bits are those of the operations one by one.
  *
  * x is held between the numbers that become the least and the greatest byte, before all else; from
- * below only where what narrows it does not do so. A NaN becomes the least one, 0, as casts make
- * it; so bytes have no sign here.
+ * below only where what narrows it does not do so, and so from above where it fits an i32. A NaN
+ * becomes the least one, 0, as casts make it; so bytes have no sign here.
  *
  * What depends on the scale and the zero point alone is written as numbers where these are, and is
  * computed at the head of the function, once, where the kernel reads them. */
@@ -142,14 +142,19 @@ static void put_number(hone_renderer_t* r, number_t number, bool is_vector) {
   if (is_vector) hone_str_append(r->out, ")");
 }
 
-/* The byte as an i32; `saturates`: below 0 it may be anything. */
+/* The byte as an i32 that becomes a number of the type, u8 and i16 being packed with what is
+ * below 0 taken for 0, and for u8 what is above 255 for 255. */
 static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, const numbers_t* n,
-                                bool saturates, hone_map_t* done) {
-  static const char* const names[2][2] = {{"between", "below"}, {"quantize", "quantize_below"}};
+                                hone_dtype_t to_dtype, hone_map_t* done) {
+  static const char* const names[2][3] = {{"between", "below", "bounded"},
+                                          {"quantize", "quantize_below", "quantize_bounded"}};
+  bool is_bounded =
+      to_dtype == HONE_U8 && q->high == UINT8_MAX && hone_quantized_is_bounded(r->kernel, q);
+  int how = to_dtype == HONE_I32 ? 0 : is_bounded ? 2 : 1;
   hone_operand_t x = hone_render_term(r, n->divides ? q->dividend : q->x, done);
   hone_operand_t to = hone_render_fresh(r, HONE_I32, x.is_vector);
-  hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", names[n->divides][saturates],
-                   x.is_vector ? "v" : "", x.temporary);
+  hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", names[n->divides][how], x.is_vector ? "v" : "",
+                   x.temporary);
   put_number(r, n->least, x.is_vector);
   put_number(r, n->greatest, x.is_vector);
   if (n->divides) {
@@ -181,18 +186,33 @@ static const hone_term_t* find_byte(const hone_term_t* term, const hone_term_t**
   return is_wide ? term->args[0] : term;
 }
 
+/* What computes the byte that the term is, as such or as a wider number. */
+static bool find_quantized(hone_renderer_t* r, const hone_term_t* term, hone_quantized_t* q,
+                           numbers_t* numbers) {
+  const hone_term_t *less, *byte = find_byte(term, &less);
+  if (!hone_quantized_match(byte, q) || (less && !hone_quantized_is_zero(q, less)) ||
+      !find_numbers(r, q, numbers))
+    return false;
+  if (less) numbers->zero = literal(0);
+  return true;
+}
+
+bool hone_render_quantized_whole(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
+                                 hone_operand_t* out) {
+  hone_quantized_t q;
+  numbers_t numbers;
+  if (!find_quantized(r, term, &q, &numbers)) return false;
+  *out = put_whole(r, &q, &numbers, term->dtype, done);
+  return true;
+}
+
 bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
   hone_quantized_t q;
   numbers_t numbers;
-  const hone_term_t *less, *byte = find_byte(term, &less);
-  if (!hone_quantized_match(byte, &q) || (less && !hone_quantized_is_zero(&q, less)) ||
-      !find_numbers(r, &q, &numbers))
-    return false;
-  if (less) numbers.zero = literal(0);
-  bool is_wide = term->dtype == HONE_I32;
-  *out = put_whole(r, &q, &numbers, !is_wide, done);
-  if (is_wide) return true;
+  if (!find_quantized(r, term, &q, &numbers)) return false;
+  *out = put_whole(r, &q, &numbers, term->dtype, done);
+  if (term->dtype == HONE_I32) return true;
   hone_operand_t whole = *out;
   *out = hone_render_fresh(r, term->dtype, whole.is_vector);
   hone_str_appendf(r->out, " = hone_byte_%s%s(t%d);\n", hone_dtype_name(term->dtype),

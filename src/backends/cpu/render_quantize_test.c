@@ -116,7 +116,96 @@ static void bytes_are_those_of_division(void** state) {
     check(scales[i / 2], zeros[i / 2 % (sizeof zeros / sizeof *zeros)], i % 2);
 }
 
+/* ---- sums times a factor a channel ---- */
+
+enum { ROWS = 112, CHANNELS = 16, SUMS = ROWS * CHANNELS };
+
+/* Rows of four go to places that lie in sevens, the two vectors of one side by side. */
+static const char SUMS_TEXT[] =
+    "kernel sums {\n"
+    "  input s: i32[112, 16] = 0\n  input a: f32[16] = 1 constant\n"
+    "  input b: f32[16] = 2 constant\n  output bytes: u8[7, 16, 16] = 0\n"
+    "  for i.o in 28 {\n    for i.i in 4 unroll {\n      for j.o in 2 unroll {\n"
+    "        for j.i in 8 vector {\n"
+    "          bytes[((4*i.o + i.i)%%7), ((4*i.o + i.i)/7), (8*j.o + j.i)] = "
+    "cast.u8(min(max(add(round(div(add(mul(cast.f32(s[(4*i.o + i.i), (8*j.o + j.i)]), "
+    "a[(8*j.o + j.i)]), b[(8*j.o + j.i)]), f32(%.9g))), f32(%d)), f32(0)), f32(255)))\n"
+    "        }\n      }\n    }\n  }\n}\n";
+
+typedef struct factors {
+  float a[CHANNELS], b[CHANNELS];
+} factors_t;
+
+static const void* give_factors(void* self, const hone_buffer_t* buffer) {
+  const factors_t* factors = self;
+  return buffer->value == 1 ? factors->a : factors->b;
+}
+
+/* Sums next to a step from one byte to the next, of bytes and far beyond, and the farthest. */
+static void fill_sums(const factors_t* by, float scale, int zero, int32_t* sums) {
+  for (int i = 0; i < SUMS; i++) {
+    int channel = i % CHANNELS;
+    double byte = hone_random_u32(3, (uint64_t)i) % 400 - 70.0;
+    double near = ((byte - zero + 0.5) * scale - by->b[channel]) / by->a[channel];
+    sums[i] = (int32_t)floor(fmin(fmax(near, INT32_MIN), INT32_MAX - 1.0)) + i / CHANNELS % 2;
+  }
+  for (int i = 0; i < 2 * CHANNELS; i++) sums[i] = i < CHANNELS ? INT32_MIN : INT32_MAX;
+}
+
+static void check_sums(float factor, float scale, int zero, bool is_bounded) {
+  char text[TEXT];
+  static const hone_dtype_t dtypes[] = {HONE_I32, HONE_F32, HONE_F32, HONE_U8};
+  enum { N = sizeof dtypes / sizeof *dtypes };
+  hone_tensor_t *got[N], *want[N];
+  void* data[N];
+  hone_function_t* function;
+  hone_kernel_t* kernel;
+  factors_t by;
+  for (int i = 0; i < CHANNELS; i++) {
+    by.a[i] = factor * (1 + 0.37f * (float)i);
+    by.b[i] = scale * (float)(i - 5) * 3.3f;
+  }
+  snprintf(text, sizeof text, SUMS_TEXT, (double)scale, zero);
+  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  assert_ok(hone_quantized_prove(kernel, give_factors, &by));
+  assert_int_equal(kernel->buffers[1]->is_bounded, is_bounded);
+  assert_int_equal(kernel->buffers[2]->is_bounded, is_bounded);
+  for (int i = 0; i < N; i++) {
+    const int64_t dims[][3] = {{ROWS, CHANNELS}, {CHANNELS}, {CHANNELS}, {7, 16, CHANNELS}};
+    static const int ranks[] = {2, 1, 1, 3};
+    assert_ok(hone_tensor_create(NULL, dtypes[i], ranks[i], dims[i], &got[i]));
+    assert_ok(hone_tensor_create(NULL, dtypes[i], ranks[i], dims[i], &want[i]));
+    data[i] = hone_tensor_data(want[i]);
+  }
+  fill_sums(&by, scale, zero, data[0]);
+  memcpy(data[1], by.a, sizeof by.a);
+  memcpy(data[2], by.b, sizeof by.b);
+  memcpy(hone_tensor_data(got[0]), data[0], SUMS * sizeof(int32_t));
+  memcpy(hone_tensor_data(got[1]), by.a, sizeof by.a);
+  memcpy(hone_tensor_data(got[2]), by.b, sizeof by.b);
+  assert_ok(hone_kernel_interpret(kernel, NULL, data));
+  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
+  assert_ok(hone_function_run(function, 0, NULL, N, got));
+  assert_memory_equal(hone_tensor_data(got[3]), data[3], SUMS);
+  for (int i = 0; i < N; i++) {
+    hone_tensor_release(got[i]);
+    hone_tensor_release(want[i]);
+  }
+  hone_function_destroy(function);
+  hone_kernel_destroy(kernel);
+}
+
+/* Those that fit an i32 are not held between two numbers; the last do not. */
+static void sums_far_beyond_bytes_are_held(void** state) {
+  check_sums(1e-4f, 0.0235f, 0, true);
+  check_sums(3e-3f, 0.07f, 131, true);
+  check_sums(-5e-4f, 0.01f, 7, true);
+  check_sums(0.5f, 0.5f, 0, false);
+  check_sums(40.0f, 0.01f, 255, false);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_those_of_division)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_those_of_division),
+                                     cmocka_unit_test(sums_far_beyond_bytes_are_held)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
