@@ -158,11 +158,13 @@ static void note_factor(void* self, const hone_buffer_t* constant) {
 /* Once to find out how far from zero it can be, and again to note of what it is made. */
 static void look_at_reach(prover_t* p, const hone_quantized_t* q) {
   double scale = 1;
+  const hone_term_t* x = q->dividend ? q->dividend : q->x;
   hone_reaching_t r = {.kernel = p->kernel, .contents = contents_of, .self = p};
-  p->reach = q->scale && !value_of(p, q->scale, &scale) ? INFINITY : 0;
-  p->reach += hone_quantized_reach(&r, q->dividend ? q->dividend : q->x) / fabs(scale);
+  bool is_known = !q->scale || value_of(p, q->scale, &scale);
+  p->reach = is_known ? hone_quantized_reach(&r, x).most / fabs(scale) : INFINITY;
+  r.contents = NULL;
   r.found = note_factor;
-  hone_quantized_reach(&r, q->dividend ? q->dividend : q->x);
+  hone_quantized_reach(&r, x);
 }
 
 static void look_at(prover_t* p, const hone_term_t* term) {
@@ -202,11 +204,9 @@ hone_status_t hone_quantized_prove(hone_kernel_t* kernel, hone_contents_fn conte
   return NULL;
 }
 
-static void count_constant(void* self, const hone_buffer_t* constant) { ++*(int*)self; }
-
-bool hone_quantized_is_bounded(hone_kernel_t* kernel, const hone_quantized_t* q) {
-  int constants = 0;
-  hone_reaching_t r = {.kernel = kernel, .self = &constants, .found = count_constant};
-  double reach = hone_quantized_reach(&r, q->dividend ? q->dividend : q->x);
-  return constants > 0 && isfinite(reach);
+bool hone_quantized_is_bounded(hone_kernel_t* kernel, hone_reach_t* sums,
+                               const hone_quantized_t* q) {
+  const hone_reaching_t r = {.kernel = kernel, .sums = sums};
+  hone_reach_t reach = hone_quantized_reach(&r, q->dividend ? q->dividend : q->x);
+  return reach.has_constant && isfinite(reach.most);
 }

@@ -47,16 +47,23 @@ HONE_MUST_USE hone_status_t hone_quantized_prove(hone_kernel_t* kernel, hone_con
  * the whole number of each, its zero point included, fits an i32. It need not be held below the
  * greatest byte, which takes a comparison and a register, before it is converted: what packs i32s
  * to bytes does that. */
+typedef struct hone_reach {
+  double most;       /* the magnitude; INFINITY: not known */
+  bool has_constant; /* a constant list of numbers is in it */
+  bool is_known;     /* the others are set */
+} hone_reach_t;
+
 typedef struct hone_reaching {
   hone_kernel_t* kernel;
   hone_contents_fn contents; /* NULL: of constants only is_bounded is known */
   void* self;
   void (*found)(void* self, const hone_buffer_t* constant); /* told of each that is read; or NULL */
-  int depth;                                                /* 0 */
+  hone_reach_t* sums; /* by buffer id: of scratch, kept from call to call; or NULL */
+  int depth;          /* 0 */
 } hone_reaching_t;
-/* The most that the term's magnitude can be; INFINITY: not known. */
-double hone_quantized_reach(hone_reaching_t* r, const hone_term_t* term);
+hone_reach_t hone_quantized_reach(const hone_reaching_t* r, const hone_term_t* term);
 /* Whether what is quantized fits an i32, by what was proven of the constants in it. */
-bool hone_quantized_is_bounded(hone_kernel_t* kernel, const hone_quantized_t* q);
+bool hone_quantized_is_bounded(hone_kernel_t* kernel, hone_reach_t* sums,
+                               const hone_quantized_t* q);
 
 #endif

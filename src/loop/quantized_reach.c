@@ -50,7 +50,7 @@ typedef struct sums {
   hone_reaching_t r;
   const hone_buffer_t* buffer;
   const hone_stmt_t* begin; /* each round of this loop begins the sum anew; NULL: no loop does */
-  double reach;
+  hone_reach_t reach;
 } sums_t;
 
 static bool find_begin(void* self, hone_stmt_t* stmt) {
@@ -65,31 +65,36 @@ static bool find_begin(void* self, hone_stmt_t* stmt) {
 static bool add_store(void* self, hone_stmt_t* stmt) {
   sums_t* s = self;
   if (stmt->kind != HONE_STMT_STORE || stmt->buffer != s->buffer) return true;
-  double reach = hone_quantized_reach(&s->r, stmt->value);
+  hone_reach_t one = hone_quantized_reach(&s->r, stmt->value);
   for (const hone_stmt_t* at = stmt->parent; at && at != s->begin; at = at->parent)
-    if (at->kind == HONE_STMT_LOOP) reach *= fmax(1, (double)hone_dim_max_value(at->extent));
-  s->reach += stmt->combine == HONE_COMBINE_MUL ? INFINITY : reach;
+    if (at->kind == HONE_STMT_LOOP) one.most *= fmax(1, (double)hone_dim_max_value(at->extent));
+  s->reach.most += stmt->combine == HONE_COMBINE_MUL ? INFINITY : one.most;
+  s->reach.has_constant |= one.has_constant;
   return true;
 }
 
-static double reach_of_sums(const hone_reaching_t* r, const hone_buffer_t* buffer) {
-  sums_t s = {.r = *r, .buffer = buffer};
-  if (s.r.depth++ >= MOST_DEEP) return INFINITY;
+static hone_reach_t reach_of_sums(const hone_reaching_t* r, const hone_buffer_t* buffer) {
+  sums_t s = {.r = *r, .buffer = buffer, .reach.is_known = true};
+  if (s.r.depth++ >= MOST_DEEP) return (hone_reach_t){.most = INFINITY};
+  if (r->sums && r->sums[buffer->id].is_known) return r->sums[buffer->id];
   hone_stmt_walk(r->kernel->root, find_begin, &s);
   hone_stmt_walk(r->kernel->root, add_store, &s);
+  if (r->sums) r->sums[buffer->id] = s.reach;
   return s.reach;
 }
 
 /* ---- terms ---- */
 
-static double reach_of_load(const hone_reaching_t* r, const hone_term_t* load) {
+static hone_reach_t reach_of_load(const hone_reaching_t* r, const hone_term_t* load) {
   const hone_buffer_t* buffer = load->buffer;
   bool is_given = buffer->space == HONE_SPACE_GLOBAL, is_float = buffer->dtype == HONE_F32;
   if (is_float && !is_given) return reach_of_sums(r, buffer);
-  if (is_float && buffer->is_constant && r->found) r->found(r->self, buffer);
-  double most = reach_of_dtype(buffer->dtype);
+  hone_reach_t reach = {.most = reach_of_dtype(buffer->dtype)};
+  reach.has_constant = is_float && buffer->is_constant;
+  if (reach.has_constant && r->found) r->found(r->self, buffer);
   bool is_number = is_given && buffer->is_constant && (is_float || hone_term_is_read_once(load));
-  return is_number ? fmin(reach_of_constant(r, load), most) : most;
+  if (is_number) reach.most = fmin(reach_of_constant(r, load), reach.most);
+  return reach;
 }
 
 /* Whether the result is no further from zero than the operands' sum, or for mul product. */
@@ -109,12 +114,18 @@ static bool is_linear(const hone_term_t* term) {
   }
 }
 
-double hone_quantized_reach(hone_reaching_t* r, const hone_term_t* term) {
-  double reach[3] = {0}, most = reach_of_dtype(term->dtype);
-  if (term->kind == HONE_TERM_CONST) return fabs(hone_to_double(term->dtype, term->bits));
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the term, and MOST_DEEP sums */
+hone_reach_t hone_quantized_reach(const hone_reaching_t* r, const hone_term_t* term) {
+  hone_reach_t args[3] = {{0}}, reach = {.most = reach_of_dtype(term->dtype)};
   if (term->kind == HONE_TERM_LOAD) return reach_of_load(r, term);
-  if (term->kind != HONE_TERM_PRIM || !is_linear(term)) return most;
-  for (int i = 0; i < term->n_args; i++) reach[i] = hone_quantized_reach(r, term->args[i]);
-  double all = term->prim == HONE_PRIM_MUL ? reach[0] * reach[1] : reach[0] + reach[1];
-  return fmin(all, most);
+  if (term->kind == HONE_TERM_CONST) reach.most = fabs(hone_to_double(term->dtype, term->bits));
+  if (term->kind != HONE_TERM_PRIM || !is_linear(term)) return reach;
+  for (int i = 0; i < term->n_args; i++) {
+    args[i] = hone_quantized_reach(r, term->args[i]);
+    reach.has_constant |= args[i].has_constant;
+  }
+  bool multiplies = term->prim == HONE_PRIM_MUL;
+  double all = multiplies ? args[0].most * args[1].most : args[0].most + args[1].most;
+  reach.most = fmin(all, reach.most);
+  return reach;
 }

@@ -106,7 +106,7 @@ static void check_bounded(lists_t lists, bool w, bool a, bool n) {
   for (int i = 0; i < 3; i++) {
     hone_quantized_t q;
     assert_true(hone_quantized_match(loop->body[loop->n_body - 3 + i]->value, &q));
-    assert_int_equal(hone_quantized_is_bounded(kernel, &q), i == 0 ? w && a : i == 1 && n);
+    assert_int_equal(hone_quantized_is_bounded(kernel, NULL, &q), i == 0 ? w && a : i == 1 && n);
   }
   hone_kernel_destroy(kernel);
 }

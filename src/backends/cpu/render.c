@@ -168,7 +168,7 @@ static int render_stores(hone_renderer_t* r, const hone_stmt_t* stmt, int first)
   int n = 0;
   hone_map_init(&done, r->kernel->allocator);
   while (first + n < stmt->n_body && hone_render_may_follow(stores, n, stores[n])) {
-    bool is_pair = first + n + 1 < stmt->n_body &&
+    bool is_pair = first + n + 1 < stmt->n_body && hone_render_may_pair(stores[n], stores[n + 1]) &&
                    hone_render_may_follow(stores, n + 1, stores[n + 1]) &&
                    hone_render_store_pair(r, stores[n], stores[n + 1], &done);
     if (!is_pair) hone_render_store(r, stores[n], &done);
@@ -349,7 +349,8 @@ hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int
   r.storage = hone_arena_array(r.kernel->arena, n, sizeof *r.storage);
   r.scopes = hone_arena_array(r.kernel->arena, n, sizeof *r.scopes);
   r.ends = hone_arena_array(r.kernel->arena, n, sizeof *r.ends);
-  if (!status && (!r.storage || !r.scopes || !r.ends)) status = hone_oom();
+  r.sums = hone_arena_array(r.kernel->arena, n, sizeof *r.sums);
+  if (!status && (!r.storage || !r.scopes || !r.ends || !r.sums)) status = hone_oom();
   if (!status) {
     hone_stmt_walk(r.kernel->root, check_dtypes, &r);
     hone_render_storage(&r);

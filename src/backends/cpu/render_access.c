@@ -371,15 +371,20 @@ void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* 
   hone_render_store_value(r, stmt, value);
 }
 
-/* Whether whole vectors of both stand side by side in a buffer of the kernel. */
+bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second) {
+  const hone_buffer_t* buffer = first->buffer;
+  return buffer && buffer == second->buffer && buffer->dtype == HONE_U8 &&
+         buffer->space == HONE_SPACE_GLOBAL && first->combine == HONE_COMBINE_SET &&
+         second->combine == HONE_COMBINE_SET;
+}
+
+/* Whether whole vectors of both stand side by side. */
 static bool are_side_by_side(hone_renderer_t* r, const hone_stmt_t* first,
                              const hone_stmt_t* second) {
   int64_t stride;
   hone_kernel_t* kernel = r->kernel;
   const hone_buffer_t* buffer = first->buffer;
-  if (!r->vector || is_part(r) || buffer != second->buffer || buffer->space != HONE_SPACE_GLOBAL ||
-      first->combine != HONE_COMBINE_SET || second->combine != HONE_COMBINE_SET)
-    return false;
+  if (!r->vector || is_part(r)) return false;
   hone_dim_t offset = hone_buffer_offset(kernel, buffer, first->index);
   hone_dim_t next = hone_buffer_offset(kernel, buffer, second->index);
   return pattern_of(r, offset, &stride) == LANES_NEXT &&
@@ -390,7 +395,7 @@ bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const 
                             hone_map_t* done) {
   hone_operand_t x, y;
   const hone_buffer_t* buffer = first->buffer;
-  if (buffer->dtype != HONE_U8 || !are_side_by_side(r, first, second) ||
+  if (!are_side_by_side(r, first, second) ||
       !hone_render_quantized_whole(r, first->value, done, &x) ||
       !hone_render_quantized_whole(r, second->value, done, &y))
     return false;

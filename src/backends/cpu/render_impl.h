@@ -4,6 +4,7 @@
 
 #include "backends/cpu/render.h"
 #include "loop/intrinsic.h"
+#include "loop/quantized.h"
 
 /* How a local buffer is kept. */
 typedef enum hone_storage {
@@ -23,6 +24,7 @@ typedef struct hone_renderer {
   hone_storage_t* storage;    /* by buffer id */
   const hone_stmt_t** scopes; /* by buffer id: where it is declared */
   int64_t* ends;              /* by buffer id: elements beyond are not used */
+  hone_reach_t* sums;         /* by buffer id (loop/quantized.h) */
   hone_str_t* head;           /* what the function begins with: read or computed once */
   hone_map_t* once;           /* terms in there, by id, as `done` of a statement */
   hone_map_t* quantizations;  /* numbers in there that quantizing takes (render_quantize.c) */
@@ -69,6 +71,8 @@ void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_
 hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
                                 const hone_dim_t* index);
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done);
+/* Whether two stores, one behind the other, could be such a pair. */
+bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second);
 /* Two stores of quantized bytes whose vectors lie side by side, in one; false: they are not such.
  */
 bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second,

@@ -148,8 +148,8 @@ static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, c
                                 hone_dtype_t to_dtype, hone_map_t* done) {
   static const char* const names[2][3] = {{"between", "below", "bounded"},
                                           {"quantize", "quantize_below", "quantize_bounded"}};
-  bool is_bounded =
-      to_dtype == HONE_U8 && q->high == UINT8_MAX && hone_quantized_is_bounded(r->kernel, q);
+  bool is_bounded = to_dtype == HONE_U8 && q->high == UINT8_MAX &&
+                    hone_quantized_is_bounded(r->kernel, r->sums, q);
   int how = to_dtype == HONE_I32 ? 0 : is_bounded ? 2 : 1;
   hone_operand_t x = hone_render_term(r, n->divides ? q->dividend : q->x, done);
   hone_operand_t to = hone_render_fresh(r, HONE_I32, x.is_vector);
