@@ -9,15 +9,14 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Large blocks get large pages, where whole ones lie in them, so that they are
- * filled and read faster; not a byte more than asked for. */
+/* Large blocks begin where large pages do, and get them where whole ones lie in the block, so
+ * that they are filled and read faster; not a byte more of memory than asked for is touched. */
+enum { LARGE_PAGE = 2 << 20 };
+
 static void want_large_pages(void* block, size_t size) {
 #ifdef MADV_HUGEPAGE
-  enum { PAGE = 2 << 20, WORTH_IT = 4 << 20 };
-  if (size < WORTH_IT) return;
-  uintptr_t begin = ((uintptr_t)block + PAGE - 1) / PAGE * PAGE;
-  uintptr_t end = ((uintptr_t)block + size) / PAGE * PAGE;
-  if (begin < end) madvise((void*)begin, end - begin, MADV_HUGEPAGE); /* a wish: may fail */
+  size_t whole = size / LARGE_PAGE * LARGE_PAGE;
+  if (whole) madvise(block, whole, MADV_HUGEPAGE); /* a wish: may fail */
 #endif
 }
 
@@ -37,7 +36,7 @@ static void* take_small(size_t size) {
 static void* take_large(size_t size) {
   if (size > SIZE_MAX - ALIGNMENT) return NULL;
   size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  void* block = aligned_alloc(ALIGNMENT, rounded);
+  void* block = aligned_alloc(size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE, rounded);
   if (block) want_large_pages(block, rounded);
   return block;
 }

@@ -17,6 +17,24 @@ static void memory_is_zeroed_and_aligned(void** state) {
   hone_free(NULL, NULL, 10);
 }
 
+/* Where large pages begin, so that they are used from the first byte on. */
+static void large_blocks_begin_with_large_pages(void** state) {
+  (void)state;
+  enum { PAGE = 2 << 20, SIZE = PAGE + 12345 };
+  unsigned char* blocks[4];
+  for (int i = 0; i < 4; i++) {
+    blocks[i] = hone_realloc(NULL, NULL, 0, SIZE);
+    assert_non_null(blocks[i]);
+    assert_int_equal((uintptr_t)blocks[i] % PAGE, 0);
+    memset(blocks[i], i, SIZE);
+  }
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(blocks[i][0], i);
+    assert_int_equal(blocks[i][SIZE - 1], i);
+    hone_free(NULL, blocks[i], SIZE);
+  }
+}
+
 /* Small and large blocks come from different places; all sizes around the border stay apart. */
 static void blocks_of_all_sizes_grow_and_shrink(void** state) {
   (void)state;
@@ -188,6 +206,7 @@ static void options_of_older_callers_are_filled_up(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_is_zeroed_and_aligned),
+      cmocka_unit_test(large_blocks_begin_with_large_pages),
       cmocka_unit_test(blocks_of_all_sizes_grow_and_shrink),
       cmocka_unit_test(resizing_keeps_the_content),
       cmocka_unit_test(absurd_sizes_are_refused),
