@@ -154,20 +154,24 @@ static void* worker_main(void* argument) {
   return NULL;
 }
 
-/* Workers take no signals: those belong to the program's own threads. */
-static void start_workers(hone_thread_pool_t* pool, int wanted) {
+bool hone_thread_start(pthread_t* thread, void* (*run)(void* self), void* self) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool started = pthread_create(thread, NULL, run, self) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return started;
+}
+
+static void start_workers(hone_thread_pool_t* pool, int wanted) {
   while (pool->threads < wanted) {
     pthread_t* worker = &pool->workers[pool->threads - 1];
-    if (pthread_create(worker, NULL, worker_main, pool)) break;
+    if (!hone_thread_start(worker, worker_main, pool)) break;
     char name[16];
     snprintf(name, sizeof name, "hone-%d", pool->threads);
     pthread_setname_np(*worker, name);
     pool->threads++;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 hone_status_t hone_thread_pool_create(const hone_allocator_t* allocator, int threads,

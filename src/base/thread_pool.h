@@ -9,7 +9,13 @@
 #ifndef HONE_BASE_THREAD_POOL_H
 #define HONE_BASE_THREAD_POOL_H
 
+#include <pthread.h>
+
 #include "hone/allocator.h"
+
+/* A thread that takes no signals: those belong to the program's own threads. False where there
+ * can be none. It is to be joined. */
+bool hone_thread_start(pthread_t* thread, void* (*run)(void* self), void* self);
 
 typedef struct hone_thread_pool hone_thread_pool_t;
 

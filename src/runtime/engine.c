@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "base/memory.h"
+#include "base/thread_pool.h"
 #include "hone/version.h"
 #include "ir/model.h"
 #include "ops/lower.h"
@@ -55,23 +56,43 @@ static hone_status_t give(hone_engine_t* engine, hone_status_t status, hone_engi
 
 /* ---- compiling ---- */
 
-static hone_status_t digest_model(const hone_model_t* model, uint64_t* out_digest) {
-  *out_digest = 0;
-  if (!model->path[0]) return NULL;
+/* The digest of a model's file: large files take as long as compiling does, beside which a thread
+ * of its own makes it. */
+typedef struct digesting {
+  const char* path;
+  uint64_t digest;
+  hone_status_t status;
+  pthread_t thread;
+  bool has_thread;
+} digesting_t;
+
+static void* digest_file(void* self) {
+  digesting_t* d = self;
   hone_file_map_t map = {0};
-  HONE_TRY(hone_file_map_open(model->path, &map));
-  *out_digest = XXH64(map.data, map.size, 0);
+  d->status = hone_file_map_open(d->path, &map);
+  if (d->status) return NULL;
+  d->digest = XXH64(map.data, map.size, 0);
   hone_file_map_close(&map);
   return NULL;
 }
 
+static void begin_digest(digesting_t* d, const hone_model_t* model, int threads) {
+  *d = (digesting_t){.path = model->path};
+  if (!d->path[0]) return;
+  d->has_thread = threads != 1 && hone_thread_start(&d->thread, digest_file, d);
+  if (!d->has_thread) digest_file(d);
+}
+
+static hone_status_t end_digest(digesting_t* d, uint64_t* out_digest) {
+  if (d->has_thread) pthread_join(d->thread, NULL);
+  *out_digest = d->digest;
+  return d->status;
+}
+
 /* `mixture` NULL: the precision of the options, else `dtype` for what it chooses. */
-static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
-                             const hone_engine_options_t* options, hone_dtype_t dtype,
-                             const hone_mixture_t* mixture) {
-  HONE_TRY(
-      open_device(engine, options->device ? options->device : "cpu", options->target, options));
-  HONE_TRY(digest_model(model, &engine->model_digest));
+static hone_status_t compile_model(hone_engine_t* engine, const hone_model_t* model,
+                                   const hone_engine_options_t* options, hone_dtype_t dtype,
+                                   const hone_mixture_t* mixture) {
   snprintf(engine->version, sizeof engine->version, "%s", hone_version());
   const hone_lower_options_t lowering = {.n_dims = options->n_dims, .dims = options->dims};
   HONE_TRY(hone_lower_model(model, &lowering, engine->allocator, &engine->graph));
@@ -95,6 +116,20 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
   engine->binary = engine->program->binary;
   engine->runs_here = engine->program->module || !engine->program->n_kernels;
   return NULL;
+}
+
+static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
+                             const hone_engine_options_t* options, hone_dtype_t dtype,
+                             const hone_mixture_t* mixture) {
+  digesting_t digesting;
+  HONE_TRY(
+      open_device(engine, options->device ? options->device : "cpu", options->target, options));
+  begin_digest(&digesting, model, options->threads);
+  hone_status_t status = compile_model(engine, model, options, dtype, mixture);
+  hone_status_t read = end_digest(&digesting, &engine->model_digest);
+  if (!status) return read;
+  hone_status_free(read);
+  return status;
 }
 
 hone_status_t hone_engine_compile_as(const hone_model_t* model, const hone_engine_options_t* given,
