@@ -132,15 +132,15 @@ static strides_t strides_of(const conv_t* c) {
                      stride[c->w_column]};
 }
 
-static inline double weight_at(const conv_t* c, int64_t index) {
+static inline float weight_at(const conv_t* c, int64_t index) {
   const void* data = c->w->data;
   switch (c->w->dtype) {
     case HONE_F32:
-      return (double)((const float*)data)[index];
+      return ((const float*)data)[index];
     case HONE_I8:
-      return (double)((const int8_t*)data)[index];
+      return ((const int8_t*)data)[index];
     default:
-      return (double)((const uint8_t*)data)[index];
+      return ((const uint8_t*)data)[index];
   }
 }
 
@@ -157,22 +157,26 @@ typedef struct transform {
  * beyond them. */
 static void gather_windows(const transform_t* t, int64_t index, int64_t n, double (*out)[LANES]) {
   const strides_t* s = &t->strides;
-  memset(out, 0, sizeof(double[WINDOW * WINDOW][LANES]));
+  float found[WINDOW * WINDOW][LANES] = {{0}};
   for (int64_t f = 0; f < n; f++, index += s->filter)
     for (int row = 0; row < WINDOW; row++)
       for (int column = 0; column < WINDOW; column++)
-        out[row * WINDOW + column][f] =
+        found[row * WINDOW + column][f] =
             weight_at(t->conv, index + row * s->row + column * s->column);
+  for (int i = 0; i < WINDOW * WINDOW; i++)
+    for (int f = 0; f < LANES; f++) out[i][f] = (double)found[i][f];
 }
 
-/* A place of `n` filters, which lie at `at` of the transformed weights. */
+/* A place of `n` filters, which lie at `at` of the transformed weights. All lanes are rounded, so
+ * that the compiler does so to several at once. */
 static void put_place(const transform_t* t, const double* from, int64_t at, int64_t n) {
-  int16_t* whole = (int16_t*)t->to + at;
-  float* to = (float*)t->to + at;
-  if (t->conv->tiling->is_whole)
-    for (int64_t f = 0; f < n; f++) whole[f] = (int16_t)from[f];
-  else
-    for (int64_t f = 0; f < n; f++) to[f] = (float)from[f];
+  if (t->conv->tiling->is_whole) {
+    for (int64_t f = 0; f < n; f++) ((int16_t*)t->to)[at + f] = (int16_t)from[f];
+    return;
+  }
+  float rounded[LANES];
+  for (int f = 0; f < LANES; f++) rounded[f] = (float)from[f];
+  memcpy((float*)t->to + at, rounded, (size_t)n * sizeof *rounded);
 }
 
 static void transform_block(const transform_t* t, int64_t channel, int64_t filter) {
