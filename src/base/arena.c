@@ -109,15 +109,19 @@ char* hone_arena_strdup(hone_arena_t* arena, const char* text) {
   return hone_arena_strndup(arena, text, strlen(text));
 }
 
+/* Short texts, which most are, are written once. */
 char* hone_arena_format(hone_arena_t* arena, const char* format, ...) {
+  char brief[256];
   va_list args;
   va_start(args, format);
-  int length = vsnprintf(NULL, 0, format, args);
+  int length = vsnprintf(brief, sizeof brief, format, args);
   va_end(args);
-  char* text = hone_arena_alloc(arena, (size_t)(length < 0 ? 0 : length) + 1);
+  if (length < 0) length = 0;
+  if ((size_t)length < sizeof brief) return hone_arena_strndup(arena, brief, (size_t)length);
+  char* text = hone_arena_alloc(arena, (size_t)length + 1);
   if (!text) return NULL;
   va_start(args, format);
-  vsnprintf(text, (size_t)(length < 0 ? 0 : length) + 1, format, args);
+  vsnprintf(text, (size_t)length + 1, format, args);
   va_end(args);
   return text;
 }

@@ -50,16 +50,23 @@ void hone_str_append(hone_str_t* str, const char* text) {
 
 void hone_str_append_char(hone_str_t* str, char c) { hone_str_append_n(str, &c, 1); }
 
+/* Written where there is room already, which mostly is enough, else once more. */
 void hone_str_appendf(hone_str_t* str, const char* format, ...) {
   va_list args;
+  if (!str_reserve(str, FIRST_CAPACITY)) return;
+  size_t room = str->capacity - str->size;
   va_start(args, format);
-  int length = vsnprintf(NULL, 0, format, args);
+  int length = vsnprintf(str->data + str->size, room, format, args);
   va_end(args);
-  if (length < 0 || !str_reserve(str, (size_t)length)) return;
-  va_start(args, format);
-  vsnprintf(str->data + str->size, (size_t)length + 1, format, args);
-  va_end(args);
-  str->size += (size_t)length;
+  if (length >= 0 && (size_t)length >= room) {
+    str->data[str->size] = 0;
+    if (!str_reserve(str, (size_t)length)) return;
+    va_start(args, format);
+    vsnprintf(str->data + str->size, (size_t)length + 1, format, args);
+    va_end(args);
+  }
+  if (length >= 0) str->size += (size_t)length;
+  str->data[str->size] = 0;
 }
 
 void hone_str_append_double(hone_str_t* str, double value) {

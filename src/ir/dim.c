@@ -10,7 +10,7 @@
 #include "ir/dim.h"
 
 #include <limits.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -169,10 +169,16 @@ static uint64_t symbols_of(const hone_expr_t* e) {
   return symbols;
 }
 
-/* The one expression with the content of `key`; its terms are copied. */
+/* The one expression with the content of `key`, of which range and size do not matter; NULL: there
+ * is none yet. */
+static const hone_expr_t* find(const hone_dims_t* dims, const hone_expr_t* key) {
+  const hone_expr_t* e = dims->buckets[key->hash % dims->n_buckets];
+  while (e && !same_content(e, key)) e = e->next;
+  return e;
+}
+
+/* Adds what is not there yet; its terms are copied. */
 static hone_dim_t intern(hone_dims_t* dims, const hone_expr_t* key) {
-  for (const hone_expr_t* e = dims->buckets[key->hash % dims->n_buckets]; e; e = e->next)
-    if (same_content(e, key)) return (hone_dim_t){0, e};
   hone_expr_t* e = hone_arena_memdup(dims->arena, key, sizeof *key);
   if (!e) return out_of_memory(dims);
   if (key->n_terms) {
@@ -207,6 +213,8 @@ static hone_dim_t atom(hone_dims_t* dims, hone_expr_kind_t kind, hone_dim_t a, h
     key.hash = hash_dim(key.hash, key.args[i]);
     key.size += hone_dim_size(key.args[i]);
   }
+  const hone_expr_t* known = find(dims, &key);
+  if (known) return (hone_dim_t){0, known};
   if (is_too_large(&key)) return bad();
   set_range(&key);
   if (key.min == key.max) return hone_dim_int(key.min);
@@ -230,21 +238,44 @@ static bool symbols_reserve(hone_dims_t* dims) {
   return true;
 }
 
-/* Of symbols that are called the same the first one is known by its name. */
+/* Symbols without a name, of which there are many, are called by their ids. */
+static char* name_by_id(const hone_dims_t* dims) {
+  char text[16];
+  size_t at = sizeof text;
+  int rest = dims->n_symbols;
+  do text[--at] = (char)('0' + rest % 10);
+  while (rest /= 10);
+  text[--at] = '_';
+  return hone_arena_strndup(dims->arena, text + at, sizeof text - at);
+}
+
+/* The symbol without a name that is called so; NULL: none is. */
+static const hone_expr_t* find_by_id(const hone_dims_t* dims, const char* name) {
+  if (name[0] != '_' || name[1] < '0' || name[1] > '9') return NULL;
+  char* end;
+  unsigned long id = strtoul(name + 1, &end, 10);
+  if (*end || id >= (unsigned long)dims->n_symbols) return NULL;
+  return strcmp(dims->symbols[id]->symbol.name, name) == 0 ? dims->symbols[id] : NULL;
+}
+
+static const hone_expr_t* find_symbol(const hone_dims_t* dims, const char* name) {
+  const hone_expr_t* named = hone_map_get(&dims->names, name);
+  return named ? named : find_by_id(dims, name);
+}
+
 static bool keep_name(hone_dims_t* dims, const hone_expr_t* symbol) {
-  if (hone_map_get(&dims->names, symbol->symbol.name)) return true;
   hone_status_t status = hone_map_put(&dims->names, symbol->symbol.name, (void*)(uintptr_t)symbol);
   hone_status_free(status);
   return !status;
 }
 
 bool hone_dims_has_name(const hone_dims_t* dims, const char* name) {
-  return hone_map_get(&dims->names, name) != NULL;
+  return find_symbol(dims, name) != NULL;
 }
 
 hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_origin_t origin,
                            int64_t min, int64_t max) {
-  const hone_expr_t* known = name ? hone_map_get(&dims->names, name) : NULL;
+  const hone_expr_t* known = name ? find_symbol(dims, name) : NULL;
   if (known) return (hone_dim_t){0, known};
   if (!symbols_reserve(dims)) return out_of_memory(dims);
   hone_expr_t* e = hone_arena_alloc(dims->arena, sizeof *e);
@@ -256,12 +287,11 @@ hone_dim_t hone_dim_symbol(hone_dims_t* dims, const char* name, hone_symbol_orig
   e->symbols = (uint64_t)1 << (dims->n_symbols % 64);
   e->min = min;
   e->max = max;
-  char* label = name ? hone_arena_strdup(dims->arena, name)
-                     : hone_arena_format(dims->arena, "_%d", dims->n_symbols);
+  char* label = name ? hone_arena_strdup(dims->arena, name) : name_by_id(dims);
   if (!label) return out_of_memory(dims);
   e->symbol = (hone_symbol_t){
       .id = dims->n_symbols, .name = label, .origin = origin, .min = min, .max = max};
-  if (!keep_name(dims, e)) return out_of_memory(dims);
+  if (name && !keep_name(dims, e)) return out_of_memory(dims);
   dims->symbols[dims->n_symbols++] = e;
   return (hone_dim_t){0, e};
 }
@@ -340,16 +370,22 @@ static void sum_drop_zeros(sum_t* sum) {
   sum->n = kept;
 }
 
-/* Range and hash of a finished sum. */
+static uint64_t hash_sum(const sum_t* sum) {
+  uint64_t hash = hone_hash_mix(HONE_EXPR_LINEAR, (uint64_t)sum->constant);
+  for (int i = 0; i < sum->n; i++)
+    hash = hone_hash_mix(hone_hash_mix(hash, (uint64_t)sum->terms[i].atom->id),
+                         (uint64_t)sum->terms[i].coefficient);
+  return hash;
+}
+
+/* Range and size of a finished sum. */
 static void linear_finish(hone_expr_t* e) {
   e->min = e->max = e->constant;
-  e->hash = hone_hash_mix(HONE_EXPR_LINEAR, (uint64_t)e->constant);
   for (int i = 0; i < e->n_terms; i++) {
     int64_t c = e->terms[i].coefficient;
     const hone_expr_t* at = e->terms[i].atom;
     e->min = add_end(e->min, mul_end(c > 0 ? at->min : at->max, c));
     e->max = add_end(e->max, mul_end(c > 0 ? at->max : at->min, c));
-    e->hash = hone_hash_mix(hone_hash_mix(e->hash, (uint64_t)at->id), (uint64_t)c);
     e->size += at->size;
   }
 }
@@ -386,8 +422,13 @@ static hone_dim_t sum_finish(hone_dims_t* dims, sum_t* sum) {
   if (sum->n == 0) return hone_dim_int(sum->constant);
   if (sum->n == 1 && sum->constant == 0 && sum->terms[0].coefficient == 1)
     return (hone_dim_t){0, sum->terms[0].atom};
-  hone_expr_t key = {
-      .kind = HONE_EXPR_LINEAR, .constant = sum->constant, .n_terms = sum->n, .terms = sum->terms};
+  hone_expr_t key = {.kind = HONE_EXPR_LINEAR,
+                     .hash = hash_sum(sum),
+                     .constant = sum->constant,
+                     .n_terms = sum->n,
+                     .terms = sum->terms};
+  const hone_expr_t* known = find(dims, &key);
+  if (known) return (hone_dim_t){0, known};
   linear_finish(&key);
   if (is_too_large(&key)) return bad();
   return intern(dims, &key);

@@ -257,6 +257,22 @@ static void others_of_many_symbols_stay(void** state) {
   hone_arena_destroy(arena);
 }
 
+static void names_lead_to_symbols(void** state) {
+  hone_arena_t* arena;
+  hone_dims_t* dims;
+  assert_ok(hone_arena_create(NULL, &arena));
+  assert_ok(hone_dims_create(arena, &dims));
+  hone_dim_t named = hone_dim_symbol(dims, "_2", HONE_SYMBOL_INPUT, 0, 9), without[3];
+  for (int i = 0; i < 3; i++) without[i] = hone_dim_symbol(dims, NULL, HONE_SYMBOL_INPUT, 0, 9);
+  assert_string_equal(hone_dim_as_symbol(without[2])->name, "_3");
+  assert_true(hone_dim_same(hone_dim_symbol(dims, "_2", HONE_SYMBOL_INPUT, 0, 9), named));
+  assert_true(hone_dim_same(hone_dim_symbol(dims, "_3", HONE_SYMBOL_INPUT, 0, 9), without[2]));
+  assert_true(hone_dims_has_name(dims, "_1"));
+  const char* const none[] = {"_", "_4", "_03", "_3x", "3", ""};
+  for (size_t i = 0; i < TEST_COUNT(none); i++) assert_false(hone_dims_has_name(dims, none[i]));
+  hone_arena_destroy(arena);
+}
+
 static void bounds_hold(void** state) {
   (void)state;
   for_random_pools(check_bounds);
@@ -400,6 +416,7 @@ int main(void) {
       cmocka_unit_test(expressions_have_the_values_of_their_formulas),
       cmocka_unit_test(bounds_hold),
       cmocka_unit_test(symbols_can_be_replaced),
+      cmocka_unit_test(names_lead_to_symbols),
       cmocka_unit_test(others_of_many_symbols_stay),
       cmocka_unit_test(bounds_tell_parts_from_wholes),
       cmocka_unit_test(expressions_read_back_from_their_text),

@@ -59,6 +59,13 @@ typedef hone_status_t (*use_fn)(const hone_device_t* device, hone_arena_t* arena
                                 const hone_unit_t* units, hone_blob_t* out);
 
 /* Makes units of the sources, and hands them to `use`. */
+static const char* export_kernel(hone_arena_t* arena, const char* source) {
+  size_t size = sizeof HONE_KERNEL_EXPORT + strlen(source) + 1;
+  char* text = hone_arena_alloc(arena, size);
+  if (text) snprintf(text, size, "%s\n%s", HONE_KERNEL_EXPORT, source);
+  return text;
+}
+
 static hone_status_t with_units(hone_device_t* device, int count, const char* const* names,
                                 const char* const* sources, use_fn use, hone_blob_t* out) {
   pthread_mutex_lock(&device->mutex);
@@ -69,7 +76,7 @@ static hone_status_t with_units(hone_device_t* device, int count, const char* co
   hone_unit_t* units = status ? NULL : hone_arena_array(arena, (size_t)count, sizeof *units);
   if (!status && !units) status = hone_oom();
   for (int i = 0; i < count && !status; i++) {
-    const char* text = hone_arena_format(arena, "%s\n%s", HONE_KERNEL_EXPORT, sources[i]);
+    const char* text = export_kernel(arena, sources[i]);
     if (!text) status = hone_oom();
     units[i] = (hone_unit_t){.name = names[i], .prelude = device->prelude, .text = text};
   }
