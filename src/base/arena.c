@@ -73,7 +73,8 @@ static block_t* arena_grow(hone_arena_t* arena, size_t size) {
   return block;
 }
 
-void* hone_arena_alloc(hone_arena_t* arena, size_t size) {
+/* Not zeroed. */
+static void* arena_take(hone_arena_t* arena, size_t size) {
   if (size > SIZE_MAX - ALIGNMENT) return NULL;
   size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   if (!rounded) rounded = ALIGNMENT;
@@ -83,7 +84,12 @@ void* hone_arena_alloc(hone_arena_t* arena, size_t size) {
   void* result = block->data + block->used;
   block->used += rounded;
   UNPOISON(result, size);
-  memset(result, 0, size);
+  return result;
+}
+
+void* hone_arena_alloc(hone_arena_t* arena, size_t size) {
+  void* result = arena_take(arena, size);
+  if (result) memset(result, 0, size);
   return result;
 }
 
@@ -93,15 +99,17 @@ void* hone_arena_array(hone_arena_t* arena, size_t count, size_t size) {
 }
 
 void* hone_arena_memdup(hone_arena_t* arena, const void* data, size_t size) {
-  void* copy = hone_arena_alloc(arena, size);
+  void* copy = arena_take(arena, size);
   if (copy && size) memcpy(copy, data, size);
   return copy;
 }
 
 char* hone_arena_strndup(hone_arena_t* arena, const char* text, size_t length) {
   if (length == SIZE_MAX) return NULL;
-  char* copy = hone_arena_alloc(arena, length + 1);
-  if (copy && length) memcpy(copy, text, length);
+  char* copy = arena_take(arena, length + 1);
+  if (!copy) return NULL;
+  if (length) memcpy(copy, text, length);
+  copy[length] = 0;
   return copy;
 }
 
@@ -118,7 +126,7 @@ char* hone_arena_format(hone_arena_t* arena, const char* format, ...) {
   va_end(args);
   if (length < 0) length = 0;
   if ((size_t)length < sizeof brief) return hone_arena_strndup(arena, brief, (size_t)length);
-  char* text = hone_arena_alloc(arena, (size_t)length + 1);
+  char* text = arena_take(arena, (size_t)length + 1);
   if (!text) return NULL;
   va_start(args, format);
   vsnprintf(text, (size_t)length + 1, format, args);

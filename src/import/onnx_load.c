@@ -103,6 +103,8 @@ static hone_status_t map_model(hone_model_t* model, const char* path, source_t* 
     hone_file_map_close(map);
     return status;
   }
+  model->file = map->data;
+  model->file_size = map->size;
   *source = (source_t){.data = map->data, .size = map->size, .folder = folder};
   return NULL;
 }

@@ -182,6 +182,8 @@ struct hone_model {
   hone_arena_t* arena;
   const hone_allocator_t* allocator;
   const char* path; /* "" when loaded from memory */
+  const void* file; /* what is in it, mapped as long as the model lives; NULL likewise */
+  size_t file_size;
   int64_t ir_version;
   const char* producer_name;
   const char* producer_version;

@@ -57,36 +57,30 @@ static hone_status_t give(hone_engine_t* engine, hone_status_t status, hone_engi
 /* ---- compiling ---- */
 
 /* The digest of a model's file: large files take as long as compiling does, beside which a thread
- * of its own makes it. */
+ * of its own makes it. So weights are mapped, too, when they come to be packed. */
 typedef struct digesting {
-  const char* path;
+  const hone_model_t* model;
   uint64_t digest;
-  hone_status_t status;
   pthread_t thread;
   bool has_thread;
 } digesting_t;
 
 static void* digest_file(void* self) {
   digesting_t* d = self;
-  hone_file_map_t map = {0};
-  d->status = hone_file_map_open(d->path, &map);
-  if (d->status) return NULL;
-  d->digest = XXH64(map.data, map.size, 0);
-  hone_file_map_close(&map);
+  d->digest = XXH64(d->model->file, d->model->file_size, 0);
   return NULL;
 }
 
 static void begin_digest(digesting_t* d, const hone_model_t* model, int threads) {
-  *d = (digesting_t){.path = model->path};
-  if (!d->path[0]) return;
+  *d = (digesting_t){.model = model};
+  if (!model->file) return;
   d->has_thread = threads != 1 && hone_thread_start(&d->thread, digest_file, d);
   if (!d->has_thread) digest_file(d);
 }
 
-static hone_status_t end_digest(digesting_t* d, uint64_t* out_digest) {
+static uint64_t end_digest(const digesting_t* d) {
   if (d->has_thread) pthread_join(d->thread, NULL);
-  *out_digest = d->digest;
-  return d->status;
+  return d->digest;
 }
 
 /* `mixture` NULL: the precision of the options, else `dtype` for what it chooses. */
@@ -126,9 +120,7 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
       open_device(engine, options->device ? options->device : "cpu", options->target, options));
   begin_digest(&digesting, model, options->threads);
   hone_status_t status = compile_model(engine, model, options, dtype, mixture);
-  hone_status_t read = end_digest(&digesting, &engine->model_digest);
-  if (!status) return read;
-  hone_status_free(read);
+  engine->model_digest = end_digest(&digesting);
   return status;
 }
 
