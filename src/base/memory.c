@@ -36,8 +36,9 @@ static void* take_small(size_t size) {
 static void* take_large(size_t size) {
   if (size > SIZE_MAX - ALIGNMENT) return NULL;
   size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  void* block = aligned_alloc(size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE, rounded);
-  if (block) want_large_pages(block, rounded);
+  void* block;
+  if (posix_memalign(&block, size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE, rounded)) return NULL;
+  want_large_pages(block, rounded);
   return block;
 }
 

@@ -70,11 +70,14 @@ static void put_call(hone_str_t* out, const hone_dim_t* args, const char* functi
   hone_str_append_char(out, ')');
 }
 
-/* x / c where x is a sum with a number 0 < j < c at its end, as rows of a tile have: from the
- * quotient and remainder of the rest, which all of them share. False: it is not so. */
+/* x / c or x % c where x is a sum with a number 0 < j < c at its end, as rows of a tile have: from
+ * the quotient and remainder of the rest, which all of them share. The rest is written twice, so
+ * that it must be short. False: it is not so. */
 static bool put_stepped(hone_str_t* out, const hone_dim_t* args, bool is_quotient) {
+  enum { SHORT = 32 };
   int64_t c = args[1].k;
-  if (args[1].expr || !args[0].expr || args[0].expr->kind != HONE_EXPR_LINEAR || (c & (c - 1)) == 0)
+  if (args[1].expr || !args[0].expr || args[0].expr->kind != HONE_EXPR_LINEAR ||
+      (c & (c - 1)) == 0 || args[0].expr->size > SHORT)
     return false;
   hone_expr_t rest = *args[0].expr;
   int64_t j = rest.constant;

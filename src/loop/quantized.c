@@ -1,6 +1,7 @@
 #include "loop/quantized.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/float_convert.h"
 #include "base/memory.h"
@@ -59,6 +60,11 @@ static bool is_byte(double number) {
   return number >= 0 && number <= UINT8_MAX && number == rint(number);
 }
 
+/* Of a number that is read it is found out where its elements are known. */
+static bool may_be_byte(const hone_term_t* number) {
+  return number->kind != HONE_TERM_CONST || is_byte(hone_to_double(number->dtype, number->bits));
+}
+
 bool hone_quantized_match(const hone_term_t* term, hone_quantized_t* out) {
   *out = (hone_quantized_t){0};
   if (!is_prim(term, HONE_PRIM_CAST) || term->dtype != HONE_U8) return false;
@@ -66,6 +72,7 @@ bool hone_quantized_match(const hone_term_t* term, hone_quantized_t* out) {
   if (!sum || out->low != 0 || !is_byte(out->high)) return false;
   const hone_term_t* whole = with_number(sum, HONE_PRIM_ADD, true, &out->zero);
   if (!whole) whole = sum;
+  if (out->zero && !may_be_byte(out->zero)) return false;
   if (!is_prim(whole, HONE_PRIM_ROUND)) return false;
   out->x = whole->args[0];
   if (out->x->dtype != HONE_F32) return false;
@@ -121,6 +128,8 @@ typedef struct prover {
   bool *is_read, *is_wrong;  /* by buffer id: by quantizations; one that cannot be proven */
   bool *is_factor, *is_wide; /* the same of what is quantized, which may be far from zero */
   double reach;              /* of the quantization that is looked at */
+  hone_reach_t *sums, *read; /* by buffer id: of sums; those that its constants were noted of */
+  size_t n_buffers;
 } prover_t;
 
 static bool value_of(const prover_t* p, const hone_term_t* term, double* out) {
@@ -159,11 +168,12 @@ static void note_factor(void* self, const hone_buffer_t* constant) {
 static void look_at_reach(prover_t* p, const hone_quantized_t* q) {
   double scale = 1;
   const hone_term_t* x = q->dividend ? q->dividend : q->x;
-  hone_reaching_t r = {.kernel = p->kernel, .contents = contents_of, .self = p};
+  hone_reaching_t r = {.kernel = p->kernel, .contents = contents_of, .self = p, .sums = p->sums};
   bool is_known = !q->scale || value_of(p, q->scale, &scale);
   p->reach = is_known ? hone_quantized_reach(&r, x).most / fabs(scale) : INFINITY;
   r.contents = NULL;
   r.found = note_factor;
+  r.sums = memset(p->read, 0, p->n_buffers * sizeof *p->read);
   hone_quantized_reach(&r, x);
 }
 
@@ -195,7 +205,11 @@ hone_status_t hone_quantized_prove(hone_kernel_t* kernel, hone_contents_fn conte
   p.is_wrong = hone_arena_array(kernel->arena, n, sizeof *p.is_wrong);
   p.is_factor = hone_arena_array(kernel->arena, n, sizeof *p.is_factor);
   p.is_wide = hone_arena_array(kernel->arena, n, sizeof *p.is_wide);
-  if (!p.seen || !p.is_read || !p.is_wrong || !p.is_factor || !p.is_wide) return hone_oom();
+  p.sums = hone_arena_array(kernel->arena, n, sizeof *p.sums);
+  p.read = hone_arena_array(kernel->arena, n, sizeof *p.read);
+  p.n_buffers = n;
+  if (!p.seen || !p.is_read || !p.is_wrong || !p.is_factor || !p.is_wide || !p.sums || !p.read)
+    return hone_oom();
   hone_stmt_walk(kernel->root, look_at_statement, &p);
   for (size_t i = 0; i < n; i++) {
     kernel->buffers[i]->is_proven |= p.is_read[i] && !p.is_wrong[i];

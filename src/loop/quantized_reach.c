@@ -7,6 +7,9 @@
 
 enum { MOST_DEEP = 4 /* buffers of scratch whose sums are sums of others' */ };
 
+/* Numbers of this size and beyond may leave f32 before they are scaled down: they are unknown. */
+static double hold_reach(double most) { return most < 0x1p126 ? most : INFINITY; }
+
 /* The largest magnitude of an integer; INFINITY: of no number of the type. */
 static double reach_of_dtype(hone_dtype_t dtype) {
   bool has_sign = dtype == HONE_I8 || dtype == HONE_I16 || dtype == HONE_I32;
@@ -61,6 +64,16 @@ static bool find_begin(void* self, hone_stmt_t* stmt) {
   return true;
 }
 
+/* Where the buffer is written outside of that loop, elements of it may go on from there. */
+static bool check_begin(void* self, hone_stmt_t* stmt) {
+  sums_t* s = self;
+  const hone_stmt_t* at = stmt->parent;
+  if (stmt->kind != HONE_STMT_STORE || stmt->buffer != s->buffer) return true;
+  while (at && at != s->begin) at = at->parent;
+  if (!at) s->begin = NULL;
+  return true;
+}
+
 /* What a store gives in all rounds of the loops around it, as long as it is the same sum. */
 static bool add_store(void* self, hone_stmt_t* stmt) {
   sums_t* s = self;
@@ -78,7 +91,9 @@ static hone_reach_t reach_of_sums(const hone_reaching_t* r, const hone_buffer_t*
   if (s.r.depth++ >= MOST_DEEP) return (hone_reach_t){.most = INFINITY};
   if (r->sums && r->sums[buffer->id].is_known) return r->sums[buffer->id];
   hone_stmt_walk(r->kernel->root, find_begin, &s);
+  hone_stmt_walk(r->kernel->root, check_begin, &s);
   hone_stmt_walk(r->kernel->root, add_store, &s);
+  s.reach.most = hold_reach(s.reach.most);
   if (r->sums) r->sums[buffer->id] = s.reach;
   return s.reach;
 }
@@ -126,6 +141,6 @@ hone_reach_t hone_quantized_reach(const hone_reaching_t* r, const hone_term_t* t
   }
   bool multiplies = term->prim == HONE_PRIM_MUL;
   double all = multiplies ? args[0].most * args[1].most : args[0].most + args[1].most;
-  reach.most = fmin(all, reach.most);
+  reach.most = hold_reach(fmin(all, reach.most));
   return reach;
 }

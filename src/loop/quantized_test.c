@@ -2,6 +2,7 @@
 #include "loop/quantized.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/testing/test.h"
@@ -65,6 +66,22 @@ static void parts_are_found(void** state) {
   hone_kernel_destroy(kernel);
 }
 
+static void zero_points_are_bytes(void** state) {
+  static const char format[] =
+      "kernel quantize {\n  input x: f32[8] = 0\n  output y: u8[8] = 0\n"
+      "  for i in 8 {\n"
+      "    y[i] = cast.u8(min(max(add(round(x[i]), f32(%s)), f32(0)), f32(255)))\n  }\n}\n";
+  const char* zeros[] = {"3", "255", "256", "0.5", "-1", "1.5e9"};
+  for (int i = 0; i < 6; i++) {
+    char text[512];
+    hone_quantized_t q;
+    snprintf(text, sizeof text, format, zeros[i]);
+    hone_kernel_t* kernel = parse(text);
+    assert_int_equal(hone_quantized_match(kernel->root->body[0]->body[0]->value, &q), i < 2);
+    hone_kernel_destroy(kernel);
+  }
+}
+
 /* A sum of two products of bytes times a number a channel; another that another one is added to,
  * whose numbers are in a list with a zero point; and one of floats. */
 static const char SUMS_TEXT[] =
@@ -123,11 +140,15 @@ static void sums_are_bounded(void** state) {
   lists.a[3] = INFINITY;
   lists.z = 0;
   check_bounded(lists, false, false, true);
+  for (int i = 0; i < 8; i++) lists.a[i] = 1e-36f;
+  check_bounded(lists, true, true, true);
+  lists.w[0] = 1e37f; /* the sum is infinite before it is scaled down */
+  check_bounded(lists, false, false, true);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_are_tried),
-                                     cmocka_unit_test(parts_are_found),
-                                     cmocka_unit_test(sums_are_bounded)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers_are_tried), cmocka_unit_test(parts_are_found),
+      cmocka_unit_test(zero_points_are_bytes), cmocka_unit_test(sums_are_bounded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,10 @@ bool hone_value_is_launched(const hone_routine_t* body, int v) {
   return step->kind == HONE_STEP_LAUNCH && !step->n_guards;
 }
 
+static int stacked_value(const loop_t* loop, int which) {
+  return loop->body->outputs[1 + loop->n_carried + which];
+}
+
 static hone_status_t begin_stack(const hone_slot_t* part, stack_t* stack) {
   HONE_TRY(hone_slot_shape_stack(part, 1, &stack->whole));
   stack->is_on_device = true;
@@ -198,10 +202,9 @@ static hone_status_t expect_stack(const loop_t* loop, int v, stack_t* stack) {
 static hone_status_t offer_room(const loop_t* loop, int which) {
   hone_context_t* context = loop->context;
   stack_t* stack = &loop->stacks[which];
-  int v = loop->body->outputs[1 + loop->n_carried + which];
+  int v = stacked_value(loop, which);
   hone_slot_t* slot = &context->frames[loop->body->index].slots[v];
-  if (context->program->properties.guard || slot->block) return NULL;
-  if (!hone_value_is_launched(loop->body, v)) return NULL;
+  if (!hone_value_is_launched(loop->body, v) || slot->block) return NULL;
   if (!loop->rounds) HONE_TRY(expect_stack(loop, v, stack));
   if (!stack->is_on_device) return NULL;
   if (loop->rounds == stack->room) HONE_TRY(resize_stack(loop, stack, next_room(loop, stack)));
@@ -210,6 +213,19 @@ static hone_status_t offer_room(const loop_t* loop, int which) {
   slot->bytes = part;
   slot->offset = next_offset(loop, stack, part);
   return NULL;
+}
+
+/* All or none: what was offered would be held on to until the body runs again. */
+static hone_status_t offer_rooms(const loop_t* loop) {
+  hone_slot_t* slots = loop->context->frames[loop->body->index].slots;
+  hone_status_t status = NULL;
+  if (loop->context->program->properties.guard) return NULL;
+  for (int i = 0; i < loop->n_stacked && !status; i++) status = offer_room(loop, i);
+  for (int i = 0; i < loop->n_stacked && status; i++) {
+    int v = stacked_value(loop, i);
+    if (hone_value_is_launched(loop->body, v)) hone_slot_drop(loop->context, &slots[v]);
+  }
+  return status;
 }
 
 static hone_status_t push_on_device(const loop_t* loop, stack_t* stack, hone_slot_t* slot) {
@@ -339,7 +355,7 @@ static void give_inputs(const loop_t* loop) {
 static hone_status_t run_round(loop_t* loop) {
   hone_context_t* context = loop->context;
   HONE_TRY(set_round(loop));
-  for (int i = 0; i < loop->n_stacked; i++) HONE_TRY(offer_room(loop, i));
+  HONE_TRY(offer_rooms(loop));
   uint64_t outer_key = context->round_key;
   context->round_key = hone_random_round_key(outer_key, loop->rounds);
   give_inputs(loop);

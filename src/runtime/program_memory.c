@@ -59,10 +59,11 @@ static const hone_step_t* loop_of(const hone_program_t* program, const hone_rout
 /* Whether rounds write it into a stack, where it does not count by itself. */
 static bool is_stacked(const hone_program_t* program, const hone_routine_t* routine, int v) {
   const hone_routine_t* around;
+  if (routine->index == 0) return false;
   const hone_step_t* loop = loop_of(program, routine, &around);
-  if (!loop || !hone_value_is_launched(routine, v)) return false;
+  if (!loop || program->properties.guard || !hone_value_is_launched(routine, v)) return false;
   for (int i = 1 + loop->n_carried; i < routine->n_outputs; i++)
-    if (base_of(routine, routine->outputs[i]) == base_of(routine, v)) return true;
+    if (routine->outputs[i] == v) return true;
   return false;
 }
 

@@ -8,7 +8,7 @@
 #include "base/trace.h"
 #include "runtime/report_impl.h"
 
-enum { MOST_RUNS = 100000, MOST_DEPTH = 64, MOST_NOTES = 1024, READINGS = 64, TRIES = 20 };
+enum { MOST_RUNS = 100000, MOST_DEPTH = 64, MOST_NOTES = 1024, READINGS = 16, TRIES = 4 };
 
 /* What was told of a step. Notes are looked at later, so that taking them leaves the caches to
  * the run. */
@@ -24,7 +24,9 @@ typedef struct measuring {
   double* rest;  /* by run: between the steps, when each is timed */
   double steps;  /* in all steps, in this run */
   double noting; /* in taking notes of them, and in reading the clock: no part of the run */
-  double tick; /* what reading the clock takes: as much is in all that lies between two readings */
+  /* What reading the clock takes, as fast as the machine is in this run: as much is in all that
+   * lies between two readings. */
+  double tick;
   /* By depth: what has been told of steps inside of a step that has not ended. */
   double inner[MOST_DEPTH + 1];
   int n_notes;
@@ -164,7 +166,7 @@ static hone_status_t run(const measuring_t* m, const hone_run_options_t* options
   return status;
 }
 
-/* Of many readings one after the other, at their fastest. */
+/* Of some readings one after the other, at their fastest. */
 static double time_clock(void) {
   int64_t best = INT64_MAX;
   for (int i = 0; i < TRIES; i++) {
@@ -177,6 +179,7 @@ static double time_clock(void) {
 
 static void begin_run(measuring_t* m) {
   memset(m->inner, 0, sizeof m->inner);
+  m->tick = time_clock();
   m->steps = 0;
   m->noting = m->tick; /* after the last step */
   for (int i = 0; i < m->report->n_rows; i++) {
@@ -274,11 +277,8 @@ hone_status_t hone_report_measure(hone_report_t* report, int runs, int n_inputs,
                                   void* profile_self) {
   if (runs < 1 || runs > MOST_RUNS)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%d runs: expected 1 to %d", runs, MOST_RUNS);
-  measuring_t m = {.report = report,
-                   .runs = runs,
-                   .tick = time_clock(),
-                   .profile = profile,
-                   .profile_self = profile_self};
+  measuring_t m = {
+      .report = report, .runs = runs, .profile = profile, .profile_self = profile_self};
   m.whole = hone_arena_array(report->arena, (size_t)runs, sizeof(double));
   m.rest = hone_arena_array(report->arena, (size_t)runs, sizeof(double));
   m.notes = hone_arena_array(report->arena, MOST_NOTES, sizeof *m.notes);

@@ -152,15 +152,29 @@ hone_status_t hone_step_launch(hone_context_t* context, hone_frame_t* frame,
   return status;
 }
 
+/* An input that only the host has, where the device works in its memory: a view of what the device
+ * has takes less than one of what the host has, and kernels need that anyway. */
+static hone_status_t see_block(hone_context_t* context, const hone_program_value_t* value,
+                               hone_slot_t* slot) {
+  const hone_device_properties_t* device = &context->program->properties;
+  hone_argument_t unused;
+  bool is_only_there = value->place == HONE_PLACE_INPUT && slot->tensor && !slot->block &&
+                       slot->bytes && slot->dtype != HONE_STRING &&
+                       slot->tensor->kind == HONE_KIND_TENSOR;
+  if (!is_only_there || !device->is_immediate || device->guard) return NULL;
+  return hone_slot_to_device(context, slot, &unused);
+}
+
 static hone_status_t run_view(hone_context_t* context, hone_frame_t* frame,
                               const hone_step_t* step) {
   int v = step->outputs[0];
   hone_slot_t shaped;
   HONE_TRY(shape_slot(context, frame, &frame->routine->values[v], &shaped));
-  const hone_slot_t* from = &frame->slots[step->inputs[0]];
+  hone_slot_t* from = &frame->slots[step->inputs[0]];
   if (shaped.bytes != from->bytes)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%s: %zu bytes do not become %zu", step->name,
                             from->bytes, shaped.bytes);
+  HONE_TRY(see_block(context, &frame->routine->values[step->inputs[0]], from));
   return hone_slot_view(context, from, shaped.dtype, shaped.rank, shaped.dims, &frame->slots[v]);
 }
 

@@ -325,13 +325,13 @@ hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot) {
 
 hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from, hone_dtype_t dtype,
                              int rank, const int64_t* dims, hone_slot_t* to) {
-  (void)context;
   hone_slot_begin(to, dtype, rank, from->bytes);
   to->block = from->block;
   to->offset = from->offset;
   for (int i = 0; i < rank; i++) to->dims[i] = dims[i];
   retain_block(to->block);
-  if (!from->tensor) return NULL;
+  bool is_seen = to->block && to->block->tensor && context->program->properties.is_immediate;
+  if (!from->tensor || is_seen) return NULL; /* the host's is made where somebody asks for it */
   return view_tensor(from->tensor, 0, dtype, rank, dims, &to->tensor);
 }
 

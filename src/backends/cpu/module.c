@@ -58,7 +58,6 @@ static hone_status_t assembly(const hone_device_t* device, hone_arena_t* arena, 
 typedef hone_status_t (*use_fn)(const hone_device_t* device, hone_arena_t* arena, int count,
                                 const hone_unit_t* units, hone_blob_t* out);
 
-/* Makes units of the sources, and hands them to `use`. */
 static const char* export_kernel(hone_arena_t* arena, const char* source) {
   size_t size = sizeof HONE_KERNEL_EXPORT + strlen(source) + 1;
   char* text = hone_arena_alloc(arena, size);
@@ -66,6 +65,7 @@ static const char* export_kernel(hone_arena_t* arena, const char* source) {
   return text;
 }
 
+/* Makes units of the sources, and hands them to `use`. */
 static hone_status_t with_units(hone_device_t* device, int count, const char* const* names,
                                 const char* const* sources, use_fn use, hone_blob_t* out) {
   pthread_mutex_lock(&device->mutex);
