@@ -27,9 +27,10 @@ typedef struct hone_tuning hone_tuning_t; /* what came of it */
 typedef struct hone_tuning_progress {
   const char* kernel;     /* "conv_relu_3" */
   const char* parameters; /* what was tried: "tactic=contract contract.rows=4 …" */
-  const char* outcome;    /* "ok", "build failed", "run failed", "wrong result", "timeout" */
+  const char* outcome;    /* "ok", "build failed", "run failed", "wrong result", "timeout"; or the
+                             verdict */
   const char* message;    /* why it failed; "" */
-  double seconds;         /* of one run; 0: it failed */
+  double seconds;         /* of one run; 0: it failed, or is a verdict */
   bool is_gain;           /* it is the fastest of its kernel so far */
   int64_t trials;         /* so far, of all kernels */
   double whole;           /* seconds of a run of the model, the fastest of each kernel; 0: some
@@ -57,12 +58,13 @@ typedef struct hone_tuning_options {
   uint64_t seed;
   int repeats;               /* of a measurement, the median of which counts; 0: 3 */
   int runs;                  /* in a repeat, at least; 0: 1 */
-  double min_repeat_seconds; /* more runs are made until a repeat takes this; 0: 0.02 */
+  double min_repeat_seconds; /* more runs are made until a repeat takes this; 0: 0.02, and
+                                0.012 of whole runs */
   double build_timeout;      /* seconds, for one candidate; 0: 10 */
   double run_timeout;        /* seconds, for one repeat; 0: 4 */
-  bool retry_failures;       /* tries again what the database says failed */
-  const char* log;           /* a line for each trial is appended here, which `hone tune import`
-                                reads; NULL: none */
+  bool retry_failures;       /* tries again what the database says failed or was refused */
+  const char* log; /* a line for each trial and verdict is appended here, which `hone tune import`
+                      reads; NULL: none */
   bool (*progress)(void* self, const hone_tuning_progress_t* progress); /* false: stop */
   void* progress_self;
   bool exact; /* as hone_session_options_t */
@@ -96,7 +98,8 @@ typedef struct hone_tuning_report {
    * confirmed and refused, and those for which there was no time: a later tuning tries them. */
   int n_confirmed, n_refused, n_untested;
   double whole_gain;       /* how many times as fast a run became, measured; 0: there was none */
-  const char* whole_error; /* "" unless whole runs failed: then nothing new is used */
+  const char* whole_error; /* "" unless whole runs failed: what was not decided by then
+                              is not used */
 } hone_tuning_report_t;
 
 /* Tunes a model's kernels for a device. `options` may be NULL. What the

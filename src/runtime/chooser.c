@@ -97,14 +97,20 @@ void hone_chooser_destroy(hone_chooser_t* c) {
 
 /* ---- choosing ---- */
 
+/* The default is best only where no other was faster alone and put to whole runs, or is to be. */
+static const char* say_default(const hone_chooser_t* c, const hone_tuned_t* tuned) {
+  char refused[48] = "";
+  if (tuned->refused) snprintf(refused, sizeof refused, "; whole runs refused %d", tuned->refused);
+  if (!tuned->refused && tuned->untested <= 0)
+    return hone_arena_format(c->arena, "tuned: the default is best of %d trials", tuned->trials);
+  return hone_arena_format(c->arena, "tuned: the default stays after %d trials%s%s", tuned->trials,
+                           refused,
+                           tuned->untested > 0 ? "; a faster one waits for whole runs" : "");
+}
+
 static const char* say_tuned(const hone_chooser_t* c, const hone_choice_t* choice,
                              const hone_tuned_t* tuned) {
-  if (!choice->is_tuned && tuned->refused)
-    return hone_arena_format(c->arena,
-                             "tuned: the default is best of %d trials; whole runs refused %d",
-                             tuned->trials, tuned->refused);
-  if (!choice->is_tuned)
-    return hone_arena_format(c->arena, "tuned: the default is best of %d trials", tuned->trials);
+  if (!choice->is_tuned) return say_default(c, tuned);
   if (tuned->default_seconds > 0)
     return hone_arena_format(c->arena, "tuned: %d trials, %.2f of the default's speed",
                              tuned->trials, tuned->default_seconds / tuned->seconds);
@@ -124,7 +130,7 @@ static hone_status_t ask_database(hone_chooser_t* c, hone_choice_t* choice, bool
   hone_candidate_t first = hone_space_default(choice->set->space);
   *out_found = true;
   choice->candidate = tuned.candidate;
-  choice->seconds = tuned.seconds;
+  choice->seconds = tuned.seconds > 0 ? tuned.seconds : hone_tactic_set_cost(choice->set, &first);
   choice->is_tuned = hone_space_index(choice->set->space, &tuned.candidate) !=
                      hone_space_index(choice->set->space, &first);
   choice->why = say_tuned(c, choice, &tuned);

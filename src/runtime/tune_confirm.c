@@ -92,8 +92,12 @@ static bool tell(const hone_tuning_t* t, const hone_confirm_decision_t* decision
   char message[64];
   if (!t->options.progress) return true;
   double spent = hone_clock_now(NULL) - t->start;
-  snprintf(message, sizeof message, "%.3f times as fast with %d kernel%s", decision->gain,
-           decision->count, decision->count == 1 ? "" : "s");
+  const char* ending = decision->count == 1 ? "" : "s";
+  if (decision->gain > 0)
+    snprintf(message, sizeof message, "%.3f times as fast with %d kernel%s", decision->gain,
+             decision->count, ending);
+  else
+    snprintf(message, sizeof message, "it fails with %d kernel%s", decision->count, ending);
   const hone_tuning_progress_t told = {.kernel = "whole runs",
                                        .parameters = "",
                                        .outcome = hone_verdict_name(decision->verdict),
@@ -104,12 +108,16 @@ static bool tell(const hone_tuning_t* t, const hone_confirm_decision_t* decision
   return t->options.progress(t->options.progress_self, &told);
 }
 
+/* The log has only what the database has. */
 static hone_status_t put_down(hone_tuning_t* t, const hone_confirm_decision_t* decision) {
-  for (int i = 0; i < decision->count && t->log; i++) {
+  hone_status_t status = keep(t, decision);
+  if (status || !t->log) return status;
+  for (int i = 0; i < decision->count && !status; i++) {
     const hone_tune_record_t record = record_of(&t->items[decision->items[i]], decision->verdict);
-    HONE_TRY(hone_tuning_log(t, &record));
+    status = hone_tuning_log(t, &record);
   }
-  return keep(t, decision);
+  t->log_failed = status != NULL;
+  return status;
 }
 
 static hone_status_t decided(void* context, const hone_confirm_decision_t* decision,
@@ -158,14 +166,15 @@ static hone_status_t confirm(hone_tuning_t* t, double run_seconds) {
   return t->whole.open ? run_wholes(t, asked, run_seconds) : confirm_all(t);
 }
 
-/* Rigs have done their work: their memory is given back first. */
+/* Rigs have done their work: their memory is given back first. Whatever wholes meet, out of
+ * memory too, is reported beside what the trials found; only the log is the caller's concern. */
 hone_status_t hone_tuning_confirm(hone_tuning_t* t, double run_seconds) {
   for (int i = 0; i < t->n_kernels; i++) {
     hone_rig_destroy(t->kernels[i]->rig);
     t->kernels[i]->rig = NULL;
   }
   hone_status_t status = confirm(t, run_seconds);
-  if (!status || hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
+  if (!status || t->log_failed) return status;
   t->report.whole_error = hone_arena_strdup(t->arena, hone_status_message(status));
   hone_status_free(status);
   return t->report.whole_error ? NULL : hone_oom();

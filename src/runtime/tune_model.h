@@ -54,6 +54,7 @@ struct hone_tuning {
   int64_t* symbols;       /* the sizes that all is tried with */
   double plan_seconds;    /* that planning the model took */
   FILE* log;
+  bool log_failed; /* while verdicts were put down */
   double start;
   hone_tuning_report_t report;
 };
@@ -72,7 +73,8 @@ HONE_MUST_USE hone_status_t hone_tuning_compile(const hone_tuning_t* tuning,
 /* How runs of the whole are made (tune_whole.c). */
 hone_confirm_driver_t hone_tuning_whole(hone_tuning_t* tuning);
 /* Has wholes decide over what the database offers, with `run_seconds` that one is thought to
- * take, and reports it, failures too (tune_confirm.c). Errors: OUT_OF_MEMORY. */
+ * take, and reports it, failures too (tune_confirm.c). Errors: IO (the log); OUT_OF_MEMORY where
+ * that leaves no room for the report of a failure. */
 HONE_MUST_USE hone_status_t hone_tuning_confirm(hone_tuning_t* tuning, double run_seconds);
 /* Appends to the log; NULL: its first line. Errors: IO. */
 HONE_MUST_USE hone_status_t hone_tuning_log(hone_tuning_t* tuning,

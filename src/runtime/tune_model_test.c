@@ -286,8 +286,9 @@ static void a_log_can_be_imported(void** state) {
 
 /* ---- whole runs, with times that the test makes up ---- */
 
-static double slowness; /* of a run with something tuned; 1 without */
-static bool is_killed;  /* once a group was decided */
+static double slowness;                          /* of a run with something tuned; 1 without */
+static bool is_killed;                           /* once a group was decided */
+static hone_code_t open_code = HONE_UNSUPPORTED; /* of wholes that cannot be opened */
 
 static hone_status_t open_doctored(void* context, const bool* on, void** out_whole) {
   static double seconds[2] = {1, 1};
@@ -305,7 +306,7 @@ static hone_status_t run_doctored(void* context, void* whole, double* out_second
 }
 
 static hone_status_t open_nothing(void* context, const bool* on, void** out_whole) {
-  return hone_status_make(HONE_UNSUPPORTED, "nothing runs today");
+  return hone_status_make(open_code, "nothing runs today");
 }
 
 static void close_doctored(void* context, void* whole) {}
@@ -391,6 +392,40 @@ static void what_no_whole_has_run_is_not_used(void** state) {
   assert_string_equal(report.whole_error, "nothing runs today");
   hone_tuning_destroy(tuning);
   assert_int_equal(count_praised(f, praised), 0);
+}
+
+static void trials_are_reported_where_memory_is_too_small_for_wholes(void** state) {
+  const fixture_t* f = *state;
+  char praised[PATH_MAX];
+  hone_tuning_t* tuning;
+  const hone_tuning_options_t options = options_praised(f, praised);
+  open_code = HONE_OUT_OF_MEMORY;
+  const hone_tuning_report_t report = tune_doctored(f, options, 0, &tuning);
+  open_code = HONE_UNSUPPORTED;
+  assert_true(report.n_kernels > 0 && report.default_seconds > 0 && report.n_untested > 0);
+  assert_string_equal(report.whole_error, "nothing runs today");
+  hone_tuning_destroy(tuning);
+}
+
+static void verdicts_are_logged(void** state) {
+  const fixture_t* f = *state;
+  char praised[PATH_MAX];
+  char log[PATH_MAX];
+  hone_tuning_t* tuning;
+  hone_tuning_options_t options = options_praised(f, praised);
+  snprintf(log, sizeof log, "%s", test_folder_file(&f->folder, "verdicts.jsonl"));
+  options.log = log;
+  const hone_tuning_report_t report = tune_doctored(f, options, 1.2, &tuning);
+  hone_tuning_destroy(tuning);
+  hone_tune_db_t* db;
+  hone_tune_merge_t merge;
+  int refused = 0;
+  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &db));
+  assert_ok(hone_tune_db_import(db, log, &merge));
+  assert_ok(hone_tune_db_each(db, NULL, false, add_refused, &refused));
+  assert_int_equal(refused, report.n_refused);
+  assert_true(refused > 0);
+  hone_tune_db_close(db);
 }
 
 static void a_gain_of_the_whole_is_used(void** state) {
@@ -481,6 +516,8 @@ int main(void) {
       TEST(a_damaged_database_is_done_without),
       TEST(a_log_can_be_imported),
       TEST(what_no_whole_has_run_is_not_used),
+      TEST(trials_are_reported_where_memory_is_too_small_for_wholes),
+      TEST(verdicts_are_logged),
       TEST(a_gain_of_the_whole_is_used),
       TEST(a_loss_of_the_whole_is_refused_for_good),
       TEST(a_kill_between_verdicts_leaves_it_usable),

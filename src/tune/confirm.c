@@ -66,7 +66,11 @@ typedef struct confirming {
   hone_verdict_t* verdicts;
   double open_seconds, run_seconds; /* that the last one took */
   double seconds;                   /* of a run without the group at hand */
-  double gain;                      /* of the lots so far of the group at hand */
+  /* Of the group at hand: its lots so far that were measured, the product of their gains, and
+   * whether the last whole with it failed. */
+  int lots;
+  double gain;
+  bool failed;
   hone_confirm_report_t* report;
 } confirming_t;
 
@@ -78,9 +82,10 @@ static bool is_time_for(const confirming_t* c, double seconds) {
 
 static hone_status_t open_whole(confirming_t* c, const bool* on, void** out_whole) {
   double start = now(c);
-  HONE_TRY(c->driver->open(c->driver->context, on, out_whole));
-  c->open_seconds = now(c) - start;
-  return NULL;
+  hone_status_t status = c->driver->open(c->driver->context, on, out_whole);
+  double took = now(c) - start;
+  if (!status || took > c->open_seconds) c->open_seconds = took; /* failures may come early */
+  return status;
 }
 
 static hone_status_t run_whole(confirming_t* c, void* whole, double* out_seconds) {
@@ -101,6 +106,8 @@ typedef struct rivals {
 /* A failure of the whole with the group is the group's; out of memory is nobody's. */
 static hone_status_t blame(rivals_t* rivals, hone_status_t status) {
   if (!status || hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
+  hone_log_write(HONE_LOG_WARNING, "some of what was found fails in whole runs: %s",
+                 hone_status_message(status));
   hone_status_free(status);
   rivals->with_failed = true;
   return NULL;
@@ -111,12 +118,29 @@ static void close_whole(const confirming_t* c, void** whole) {
   *whole = NULL;
 }
 
-/* The base of the comparison before serves again, but not in a lot that is to be made anew. */
-static hone_status_t open_rivals(confirming_t* c, rivals_t* rivals, bool anew) {
+/* So many wholes that are still to be opened, and the fewest pairs. */
+static bool is_time_for_lot(const confirming_t* c, int n_opens) {
+  return is_time_for(c, n_opens * c->open_seconds + 2 * looks[0] * c->run_seconds);
+}
+
+static hone_status_t open_with(confirming_t* c, rivals_t* rivals) {
+  return blame(rivals, open_whole(c, c->with, &rivals->with));
+}
+
+/* The base of the comparison before serves again, but not in a lot that is to be made anew.
+ * `*out_ready` false: the first of the two took so long that there is no time for the other. */
+static hone_status_t open_rivals(confirming_t* c, rivals_t* rivals, bool anew, bool* out_ready) {
+  *out_ready = false;
   if (anew) close_whole(c, &c->base);
-  if (anew) HONE_TRY(blame(rivals, open_whole(c, c->with, &rivals->with)));
-  if (!c->base) HONE_TRY(open_whole(c, c->on, &c->base));
-  return anew ? NULL : blame(rivals, open_whole(c, c->with, &rivals->with));
+  bool is_second_left = !c->base;
+  if (anew)
+    HONE_TRY(open_with(c, rivals));
+  else if (!c->base)
+    HONE_TRY(open_whole(c, c->on, &c->base));
+  if (is_second_left && !is_time_for_lot(c, 1)) return NULL;
+  HONE_TRY(anew ? open_whole(c, c->on, &c->base) : open_with(c, rivals));
+  *out_ready = true;
+  return NULL;
 }
 
 static hone_status_t run_pair(confirming_t* c, rivals_t* rivals, bool with_first,
@@ -144,20 +168,24 @@ static hone_status_t run_pairs(confirming_t* c, rivals_t* rivals, hone_compared_
     speed[count++] = rivals->seek_harm ? 1 / one : one;
     *out = hone_confirm_compare(count, speed);
   }
+  if (rivals->with_failed) return NULL;
   double median = hone_median(count, speed);
   c->gain *= rivals->seek_harm && median > 0 ? 1 / median : median;
+  c->lots++;
   return NULL;
 }
 
 /* Wholes made anew, and as many pairs as it takes. */
 static hone_status_t compare_lot(confirming_t* c, int lot, bool seek_harm, hone_compared_t* out) {
   rivals_t rivals = {.seek_harm = seek_harm};
+  bool is_ready;
   *out = HONE_COMPARED_UNDECIDED;
-  if (!is_time_for(c, 2 * c->open_seconds + 2 * looks[0] * c->run_seconds)) return NULL;
-  hone_status_t status = open_rivals(c, &rivals, lot > 0);
-  if (!status && !rivals.with_failed) status = run_pairs(c, &rivals, out);
+  if (!is_time_for_lot(c, 2)) return NULL;
+  hone_status_t status = open_rivals(c, &rivals, lot > 0, &is_ready);
+  if (is_ready && !rivals.with_failed) status = run_pairs(c, &rivals, out);
   close_whole(c, &rivals.with);
-  if (rivals.with_failed) *out = seek_harm ? HONE_COMPARED_FASTER : HONE_COMPARED_NOT_FASTER;
+  c->failed = is_ready && rivals.with_failed;
+  if (c->failed) *out = seek_harm ? HONE_COMPARED_FASTER : HONE_COMPARED_NOT_FASTER;
   return status;
 }
 
@@ -168,12 +196,15 @@ static hone_status_t compare(confirming_t* c, const group_t* group, hone_compare
   memcpy(c->with, c->on, (size_t)c->n_items * sizeof *c->with);
   for (int i = 0; i < group->count; i++) c->with[c->order[group->first + i]] = true;
   c->gain = 1;
+  c->lots = 0;
+  c->failed = false;
   int lots = 0;
   do HONE_TRY(compare_lot(c, lots, group->trusted, out));
   while (++lots < LOTS && *out == HONE_COMPARED_FASTER);
-  c->gain = pow(c->gain, 1.0 / lots);
-  hone_log_write(HONE_LOG_INFO, "whole runs with %d more of what was found: %.3f times as fast%s",
-                 group->count, c->gain, *out == HONE_COMPARED_UNDECIDED ? " so far" : "");
+  c->gain = c->failed || !c->lots ? 0 : pow(c->gain, 1.0 / c->lots);
+  if (c->gain > 0)
+    hone_log_write(HONE_LOG_INFO, "whole runs with %d more of what was found: %.3f times as fast%s",
+                   group->count, c->gain, *out == HONE_COMPARED_UNDECIDED ? " so far" : "");
   return NULL;
 }
 
@@ -182,14 +213,15 @@ static hone_status_t decide(confirming_t* c, const group_t* group, hone_verdict_
   bool is_confirmed = verdict == HONE_VERDICT_CONFIRMED;
   const hone_confirm_decision_t decision = {
       .count = group->count, .items = c->order + group->first, .verdict = verdict, .gain = c->gain};
+  HONE_TRY(c->options->decided(c->options->decided_context, &decision, out_more));
   for (int i = 0; i < group->count; i++) {
     int item = c->order[group->first + i];
     c->verdicts[item] = verdict;
     c->on[item] = is_confirmed;
   }
   if (is_confirmed) close_whole(c, &c->base);
-  if (is_confirmed) c->report->gain *= c->gain;
-  return c->options->decided(c->options->decided_context, &decision, out_more);
+  if (is_confirmed && c->gain > 0) c->report->gain *= c->gain;
+  return NULL;
 }
 
 static bool is_divisible(const confirming_t* c, const group_t* group) {
@@ -251,11 +283,11 @@ hone_status_t hone_confirm(const hone_allocator_t* allocator, int n_items,
                            const hone_confirm_options_t* options, hone_verdict_t* out_verdicts,
                            hone_confirm_report_t* out_report) {
   *out_report = (hone_confirm_report_t){.gain = 1};
+  for (int i = 0; i < n_items; i++) out_verdicts[i] = HONE_VERDICT_NONE;
   if (n_items == 0) return NULL;
   size_t count = (size_t)n_items, bytes = count * (sizeof(int) + 2 * sizeof(bool));
   int* order = hone_alloc(allocator, bytes);
   if (!order) return hone_oom();
-  for (int i = 0; i < n_items; i++) out_verdicts[i] = HONE_VERDICT_NONE;
   confirming_t c = {.driver = driver,
                     .options = options,
                     .items = items,

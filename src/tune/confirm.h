@@ -45,7 +45,7 @@ typedef struct hone_confirm_decision {
   int count;
   const int* items; /* their indices */
   hone_verdict_t verdict;
-  double gain; /* how many times as fast the whole became with them; 0: not known */
+  double gain; /* how many times as fast the whole became with them; 0: not known, or it failed */
 } hone_confirm_decision_t;
 
 typedef struct hone_confirm_options {

@@ -18,8 +18,10 @@ typedef struct stage {
   int fails_with;      /* wholes with this item cannot run; -1: none */
   bool fails;          /* no whole can */
   uint32_t state;
+  double making; /* seconds that a whole takes to be opened; 0: 0.5 */
   int opened, closed;
   int decisions, until; /* decisions that are wanted; 0: all */
+  double gain;          /* of the last decision */
 } stage_t;
 
 typedef struct fake_whole {
@@ -36,7 +38,7 @@ static hone_status_t open_fake(void* context, const bool* on, void** out_whole) 
   *whole = (fake_whole_t){1, stage->fails};
   for (int i = 0; i < stage->n_items; i++) whole->seconds += on[i] ? stage->effect[i] : 0;
   if (stage->fails_with >= 0 && on[stage->fails_with]) whole->fails = true;
-  stage->now += 0.5;
+  stage->now += stage->making > 0 ? stage->making : 0.5;
   stage->opened++;
   *out_whole = whole;
   return NULL;
@@ -67,6 +69,7 @@ static hone_status_t count_decision(void* context, const hone_confirm_decision_t
                                     bool* out_more) {
   stage_t* stage = context;
   assert_true(decision->count > 0 && decision->verdict != HONE_VERDICT_NONE);
+  stage->gain = decision->gain;
   *out_more = ++stage->decisions != stage->until;
   return NULL;
 }
@@ -165,6 +168,18 @@ static void the_deadline_is_kept_and_leaves_the_rest_open(void** state) {
   }
 }
 
+/* Wholes take far longer to make than was thought: one is made, not two. */
+static void the_deadline_is_kept_where_wholes_take_long_to_make(void** state) {
+  stage_t stage = stage_of(2);
+  stage.effect[0] = stage.effect[1] = -0.1;
+  stage.making = 40;
+  const ending_t ending = confirm(&stage, promising, 60);
+  assert_ok(ending.status);
+  assert_int_equal(stage.opened, 1);
+  assert_true(stage.now <= 60 && stage.decisions == 0);
+  assert_int_equal(ending.verdicts[0], HONE_VERDICT_NONE);
+}
+
 static void a_whole_that_fails_with_a_group_counts_against_it(void** state) {
   stage_t stage = stage_of(2);
   stage.effect[0] = stage.effect[1] = -0.1;
@@ -173,6 +188,8 @@ static void a_whole_that_fails_with_a_group_counts_against_it(void** state) {
   assert_ok(ending.status);
   assert_int_equal(ending.verdicts[0], HONE_VERDICT_CONFIRMED);
   assert_int_equal(ending.verdicts[1], HONE_VERDICT_REFUSED);
+  assert_true(stage.gain == 0); /* of what fails there is none */
+  assert_true(fabs(ending.report.gain - 1 / 0.9) < 0.01);
 }
 
 static void wholes_that_cannot_run_at_all_are_an_error(void** state) {
@@ -240,6 +257,7 @@ int main(void) {
       cmocka_unit_test(the_bad_ones_of_a_group_are_found),
       cmocka_unit_test(what_was_confirmed_before_has_to_do_harm),
       cmocka_unit_test(the_deadline_is_kept_and_leaves_the_rest_open),
+      cmocka_unit_test(the_deadline_is_kept_where_wholes_take_long_to_make),
       cmocka_unit_test(a_whole_that_fails_with_a_group_counts_against_it),
       cmocka_unit_test(wholes_that_cannot_run_at_all_are_an_error),
       cmocka_unit_test(groups_that_promise_little_are_refused_whole),

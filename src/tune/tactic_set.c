@@ -263,6 +263,8 @@ static hone_status_t take(void* context, const hone_tune_record_t* record) {
   if (is_first) tuned->default_seconds = record->seconds;
   tuned->trials++;
   tuned->refused += record->verdict == HONE_VERDICT_REFUSED;
+  bool is_untested = !is_first && record->verdict == HONE_VERDICT_NONE;
+  if (is_untested && tuned->untested <= 0) tuned->untested = record->seconds;
   if (look->has_candidate || (!is_first && record->verdict != HONE_VERDICT_CONFIRMED)) return NULL;
   look->has_candidate = true;
   tuned->candidate = candidate;
@@ -277,9 +279,11 @@ hone_status_t hone_tactic_set_tuned(const hone_tactic_set_t* set, hone_tune_db_t
   *out_tuned = (hone_tuned_t){.candidate = first};
   HONE_TRY(hone_tune_db_each(db, key, false, take, &look));
   out_tuned->found = out_tuned->trials > 0;
-  if (look.has_candidate && is_faster(out_tuned->seconds, out_tuned->default_seconds)) return NULL;
-  out_tuned->candidate = first;
-  out_tuned->seconds = out_tuned->default_seconds;
+  if (!look.has_candidate || !is_faster(out_tuned->seconds, out_tuned->default_seconds)) {
+    out_tuned->candidate = first;
+    out_tuned->seconds = out_tuned->default_seconds;
+  }
+  if (!is_faster(out_tuned->untested, out_tuned->seconds)) out_tuned->untested = 0;
   return NULL;
 }
 

@@ -60,6 +60,8 @@ typedef struct hone_tuned {
   double seconds, default_seconds; /* 0: not known */
   int trials;                      /* that were measured well */
   int refused;                     /* of them, by whole runs */
+  double untested; /* seconds of the fastest that no whole has run, if it is faster than the
+                      candidate by more than measurements stray; else 0 */
 } hone_tuned_t;
 
 /* The fastest candidate of the key that the set still has and that whole runs

@@ -272,9 +272,11 @@ static void only_what_was_confirmed_is_used(void** state) {
   put_ruled(db, &key, B4, 2e-4, HONE_VERDICT_NONE);
   hone_tuned_t tuned = ask(&f, db, &key);
   assert_true(tuned.found && tuned.trials == 3 && tuned.refused == 1 && tuned.seconds == 1e-3);
+  assert_true(tuned.untested == 2e-4);
   assert_memory_equal(&tuned.candidate, &first, sizeof first);
   assert_ok(hone_tune_db_rule(db, &key, B4, HONE_VERDICT_CONFIRMED));
-  assert_true(ask(&f, db, &key).seconds == 2e-4);
+  tuned = ask(&f, db, &key);
+  assert_true(tuned.seconds == 2e-4 && tuned.untested == 0);
   hone_tune_db_close(db);
   close_set(&f);
 }

@@ -339,17 +339,17 @@ static const hone_option_t options[] = {
      .argument = "TIME",
      .help = "give up on what runs longer, 4s without it"},
     {.name = "seed", .argument = "NUMBER", .help = "other random choices"},
-    {.name = "retry-failures", .help = "try again what the database says failed"},
+    {.name = "retry-failures", .help = "try again what the database says failed or was refused"},
     {.name = "log",
      .argument = "FILE",
-     .help = "append a line for each trial, which import reads",
+     .help = "append a line for each trial and verdict, which import reads",
      .complete = HONE_COMPLETE_FILE},
     {.name = "db",
      .argument = "FILE",
      .help = "the database; without it $XDG_CACHE_HOME/hone/tune.db or ~/.cache/hone/tune.db",
      .complete = HONE_COMPLETE_FILE},
     {.name = "kernel", .argument = "DIGEST", .help = "only this kernel, as --json names it"},
-    {.name = "best", .help = "export only the fastest of each kernel"},
+    {.name = "best", .help = "export only the best of each kernel"},
     HONE_OPTION_DIM,
     HONE_OPTION_MEM_LIMIT,
     HONE_OPTION_JSON,
@@ -370,7 +370,8 @@ const hone_command_t hone_command_tune = {
         "model is run with and without what was found, and only what makes these runs faster "
         "is used.\n\n"
         "Else ACTION is one of: list (each kernel that was tuned, how many of its candidates could "
-        "be measured, and the best time), best (the parameters of the fastest), export (all "
+        "be measured, and the best time), best (the parameters of the fastest that whole runs "
+        "confirmed, or else did not refuse), export (all "
         "measurements as JSON lines, to FILE or standard output), import (merges files written by "
         "export or --log, or other databases), check (reads the whole database), set-aside "
         "(renames a damaged database to FILE.corrupt, so that a new one can be begun).\n\n"

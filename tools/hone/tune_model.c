@@ -208,12 +208,14 @@ static hone_status_t print_whole(hone_str_t* line, const hone_tuning_report_t* r
 /* "whole runs: 1.03 times as fast, kept 7 of 9 (1 refused, 1 left for another tuning)" */
 static hone_status_t print_confirmed(hone_str_t* line, const hone_tuning_report_t* report) {
   int refused = report->n_refused, untested = report->n_untested;
-  if (report->n_confirmed + refused + untested == 0) return NULL;
+  int count = report->n_confirmed + refused + untested;
+  if (count == 0 && !report->whole_error[0]) return NULL;
   hone_str_append(line, "whole runs: ");
-  if (report->whole_error[0]) hone_str_appendf(line, "failed (%s), ", report->whole_error);
+  if (report->whole_error[0]) hone_str_appendf(line, "failed (%s)", report->whole_error);
+  if (count == 0) return hone_line_flush(line);
+  if (report->whole_error[0]) hone_str_append(line, ", ");
   if (report->whole_gain > 0) hone_str_appendf(line, "%.3f times as fast, ", report->whole_gain);
-  hone_str_appendf(line, "kept %d of %d", report->n_confirmed,
-                   report->n_confirmed + refused + untested);
+  hone_str_appendf(line, "kept %d of %d", report->n_confirmed, count);
   if (refused || untested)
     hone_str_appendf(line, " (%d refused, %d left for another tuning)", refused, untested);
   return hone_line_flush(line);

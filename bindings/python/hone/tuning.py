@@ -36,7 +36,7 @@ class Tuning(NamedTuple):
     refused: int  # refused,
     untested: int  # and those that there was no time for
     whole_gain: float  # how many times as fast a run became; 0: not measured
-    whole_error: str  # "" unless whole runs failed: then nothing new is used
+    whole_error: str  # "" unless whole runs failed: what was not decided by then is not used
 
 
 class Trial(NamedTuple):
@@ -45,7 +45,7 @@ class Trial(NamedTuple):
     kernel: str
     parameters: str
     outcome: str  # "ok", "build failed", "run failed", "wrong result", "timeout"; a verdict
-    seconds: float  # 0: it failed
+    seconds: float  # 0: it failed, or is a verdict
     is_gain: bool
     trials: int
     whole: float  # seconds of a run with the best so far; 0: not known yet
