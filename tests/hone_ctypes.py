@@ -160,13 +160,15 @@ class Info(C.Structure):
 
 class Session:
     """A model on a device. `model`: ModelProto, bytes, or a path. HONE_TEST_DEVICE
-    names the device where nobody else does. `dims`: least and most by name."""
+    names the device where nobody else does. `dims`: least and most by name. `allocator`: of the
+    session; NULL is the system's."""
 
-    def __init__(self, model, device=None, threads=0, deterministic=False, dims=None):
+    def __init__(self, model, device=None, threads=0, deterministic=False, dims=None,
+                 allocator=None):
         self.model, self.session = PTR(), PTR()
         device = device or os.environ.get("HONE_TEST_DEVICE", "ref")
         ranges = [_DimOption(name.encode(), *range_) for name, range_ in (dims or {}).items()]
-        options = _SessionOptions(C.sizeof(_SessionOptions), None, device.encode(), len(ranges),
+        options = _SessionOptions(C.sizeof(_SessionOptions), allocator, device.encode(), len(ranges),
                                   (_DimOption * max(len(ranges), 1))(*ranges), threads,
                                   deterministic, None)
         if isinstance(model, str):

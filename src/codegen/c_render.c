@@ -391,6 +391,9 @@ static void check_buffers(hone_c_render_t* render) {
     if (!render->dialect->has_dtype(render->dialect->self, dtype))
       hone_c_fail(render, hone_status_make(HONE_UNSUPPORTED, "elements of type %s",
                                            hone_dtype_name(dtype)));
+    const hone_packing_t* packing = render->kernel->buffers[i]->packing;
+    if (packing && packing->is_sparse)
+      hone_c_fail(render, hone_status_make(HONE_UNSUPPORTED, "a sparse packing"));
   }
 }
 

@@ -217,14 +217,19 @@ bool hone_target_has(const hone_target_t* target, const char* feature) {
       {"dot4", HONE_ARCH_X86_64, 0, false, false},
       {"dot4", HONE_ARCH_AARCH64, 16, true, false},
       {"dot2_i16", HONE_ARCH_X86_64, 0, false, false},
+      {"dot8", HONE_ARCH_X86_64, 32, false, false},
+      {"dot8", HONE_ARCH_X86_64, 64, false, false},
+      {"sparse_u8_i8", HONE_ARCH_X86_64, 32, false, false},
+      {"sparse_u8_i8", HONE_ARCH_X86_64, 64, false, false},
       {"avx512bf16", HONE_ARCH_X86_64, 64, false, true},
       {"bf16", HONE_ARCH_AARCH64, 16, false, true},
   };
   for (size_t i = 0; i < sizeof features / sizeof *features; i++)
-    if (strcmp(features[i].name, feature) == 0 && target->arch == features[i].arch)
-      return (!features[i].vector_bytes || target->vector_bytes == features[i].vector_bytes) &&
-             (!features[i].needs_vnni || target->has_vnni) &&
-             (!features[i].needs_bf16 || target->has_bf16);
+    if (strcmp(features[i].name, feature) == 0 && target->arch == features[i].arch &&
+        (!features[i].vector_bytes || target->vector_bytes == features[i].vector_bytes) &&
+        (!features[i].needs_vnni || target->has_vnni) &&
+        (!features[i].needs_bf16 || target->has_bf16))
+      return true;
   return false;
 }
 

@@ -38,11 +38,15 @@ static const char* const compile_flags[] = {
     "-fno-asynchronous-unwind-tables",
     "-w",
 };
+/* gcc alone: it would keep what the steps of a window have in common in registers that tiles leave
+ * it none of, and copy it from place to place in each step. */
+static const char* const gcc_flags[] = {"-fno-predictive-commoning"};
 static const char* const link_flags[] = {"-shared", "-fPIC", "-Wl,--build-id=none",
                                          "-Wl,-z,norelro"};
 
 enum {
   COMPILE_FLAGS = sizeof compile_flags / sizeof *compile_flags,
+  GCC_FLAGS = sizeof gcc_flags / sizeof *gcc_flags,
   LINK_FLAGS = sizeof link_flags / sizeof *link_flags,
 };
 
@@ -106,6 +110,7 @@ static words_t compile_words(const hone_build_options_t* options) {
   words_t words = {.count = 0};
   add_words(&words, options->compiler->words, options->compiler->n_words);
   add_words(&words, compile_flags, COMPILE_FLAGS);
+  if (!options->compiler->is_clang) add_words(&words, gcc_flags, GCC_FLAGS);
   add_words(&words, options->target->flags, options->target->n_flags);
   return words;
 }

@@ -216,7 +216,7 @@ static hone_buffer_t* copy_packed(const importing_t* m, const hone_buffer_t* fro
   hone_buffer_t* buffer = copy_buffer(m, from);
   if (!buffer || !hone_packing_clone(m->c->kernel, buffer, from->packing)) return NULL;
   buffer->value = add_constant(m->c, m->call->inputs[from->value]);
-  buffer->is_constant = true;
+  hone_buffer_know(buffer, from);
   return buffer;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "loop/product.h"
+#include "loop/slight.h"
 #include "loop/text.h"
 
 /* c[lane] += a[0] * b[lane][0] + …: `count` products of `a_type` and `b_type` a lane. */
@@ -25,6 +26,21 @@
 #define DOT4_OF_ALL(lanes) \
   DOT4("u8", "i8", lanes), DOT4("i8", "i8", lanes), DOT4("u8", "u8", lanes), DOT4("i8", "u8", lanes)
 
+/* Bytes in eights, by weights that are slight: each lane has two fours of its own. */
+#define DOT8(lanes)                                                                          \
+  {                                                                                          \
+    .name = "dot8_u8_i8_x" #lanes, .slight_lanes = (lanes),                                  \
+    .pattern =                                                                               \
+        "kernel dot8_u8_i8_x" #lanes " {\n  input a: u8[2, 4] = 0\n  input b: i8[2, " #lanes \
+        ", 4] = 1\n  output c: i32[" #lanes "] = 0\n  for lane in " #lanes                   \
+        " { for half in 2 reduction { for k in 4 reduction {\n"                              \
+        "    c[lane] += mul(cast.i32(a[half, k]), cast.i32(b[half, lane, k]))\n"             \
+        "  } } }\n}\n",                                                                      \
+    .texts = {                                                                               \
+      {"cpu", "dot8", "hone_dot8_u8_i8v($2, $0, $1)"}                                        \
+    }                                                                                        \
+  }
+
 /* Numbers of 16 bits in twos; fewer lanes than a vector has are part of one. */
 #define DOT2(lanes)                                                                         \
   {                                                                                         \
@@ -37,6 +53,8 @@ static const hone_intrinsic_t intrinsics[] = {
     DOT4_OF_ALL("4"),
     DOT4_OF_ALL("8"),
     DOT4_OF_ALL("16"),
+    DOT8(8),
+    DOT8(16),
     DOT2("2"),
     DOT2("3"),
     DOT2("4"),
@@ -61,6 +79,7 @@ static const hone_intrinsic_t intrinsics[] = {
      {{NULL, NULL, NULL}}},
     {.name = "sgemm_openblas"},
     {.name = "sgemm_onednn"},
+    {.name = "sparse_u8_i8", .is_sparse = true},
 };
 
 const hone_intrinsic_t* hone_intrinsic_find(const char* name) {
@@ -150,10 +169,19 @@ static bool match_stmt(match_t* m, const hone_stmt_t* p, const hone_stmt_t* k) {
   return true;
 }
 
+/* Whether the weights are slight, from whole groups on. */
+static bool are_groups_slight(hone_kernel_t* kernel, const hone_operand_range_t* weights,
+                              int lanes) {
+  hone_dim_t group = hone_dim_int(HONE_SLIGHT_GROUP * (int64_t)lanes);
+  return hone_slight_lies(weights->buffer, lanes) &&
+         hone_dim_is(hone_dim_mod(kernel->dims, weights->offset, group), 0);
+}
+
 static bool match_product(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                          const hone_intrinsic_t* intrinsic,
                           hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
   hone_product_t product;
-  if (!hone_product_look(kernel, loop, &product)) return false;
+  if (!hone_product_look(kernel, loop, intrinsic->is_sparse, &product)) return false;
   operands[0] = product.a.at;
   operands[1] = product.b.at;
   operands[2] = product.c.at;
@@ -164,11 +192,13 @@ hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loo
                                    const hone_intrinsic_t* intrinsic, bool* out,
                                    hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
   match_t m = {.kernel = kernel};
-  *out = hone_intrinsic_is_product(intrinsic) && match_product(kernel, loop, operands);
+  *out = hone_intrinsic_is_product(intrinsic) && match_product(kernel, loop, intrinsic, operands);
   if (hone_intrinsic_is_product(intrinsic)) return NULL;
   HONE_TRY(hone_kernel_parse(kernel->allocator, intrinsic->pattern, strlen(intrinsic->pattern),
                              &m.pattern));
-  *out = m.pattern->root->n_body == 1 && match_stmt(&m, m.pattern->root->body[0], loop);
+  *out = m.pattern->root->n_body == 1 && match_stmt(&m, m.pattern->root->body[0], loop) &&
+         (!intrinsic->slight_lanes ||
+          are_groups_slight(kernel, &m.operands[1], intrinsic->slight_lanes));
   for (int i = 0; i < HONE_MAX_OPERANDS; i++) operands[i] = m.operands[i];
   hone_kernel_destroy(m.pattern);
   return NULL;

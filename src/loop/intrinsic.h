@@ -24,6 +24,10 @@ typedef struct hone_intrinsic {
   const char* name;
   const char* pattern; /* a kernel in text: one nest over parameters only; NULL: a product */
   hone_intrinsic_text_t texts[HONE_INTRINSIC_TEXTS];
+  /* Lanes whose weights, operand 1, have to be slight (ir/slight.h), since it adds up in 16 bits;
+   * 0: any will do. */
+  int slight_lanes;
+  bool is_sparse; /* a product of u8 by i8 with a sparse packing, which `tensorize` gives it */
 } hone_intrinsic_t;
 
 /* What stands for a parameter of the pattern: element `offset` of a buffer and those behind. */
@@ -39,7 +43,7 @@ const hone_intrinsic_t* hone_intrinsic_at(int index);
 /* NULL where the backend writes the loops. */
 const hone_intrinsic_text_t* hone_intrinsic_text(const hone_intrinsic_t* intrinsic,
                                                  const char* backend);
-/* Whether it is the product of two matrices, by a library. */
+/* Whether it is the product of two matrices, by a library or a function. */
 bool hone_intrinsic_is_product(const hone_intrinsic_t* intrinsic);
 
 /* Whether the loop with all that is in it computes the pattern, on elements that

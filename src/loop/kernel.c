@@ -116,6 +116,14 @@ hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_
   return buffer;
 }
 
+void hone_buffer_know(hone_buffer_t* buffer, const hone_buffer_t* like) {
+  buffer->is_constant = like->is_constant;
+  buffer->is_proven = like->is_proven;
+  buffer->is_bounded = like->is_bounded;
+  buffer->slight = like->slight;
+  buffer->is_sparse = like->is_sparse;
+}
+
 hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes) {
   hone_packing_t* packing = hone_arena_alloc(kernel->arena, sizeof *packing);
   int64_t* dims = hone_arena_array(kernel->arena, (size_t)rank, sizeof *dims);
@@ -124,7 +132,7 @@ hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes) {
     kernel->out_of_memory = true;
     return NULL;
   }
-  *packing = (hone_packing_t){rank, dims, list};
+  *packing = (hone_packing_t){.rank = rank, .dims = dims, .axes = list};
   return packing;
 }
 

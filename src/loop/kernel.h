@@ -72,6 +72,11 @@ typedef struct hone_packing {
   int rank; /* of the old array */
   int64_t* dims;
   hone_packing_axis_t* axes; /* one for each of the buffer's */
+  /* A matrix of i8 in which most numbers are zero, as a table of the others, whose bytes the
+   * buffer's extents say nothing about; these and the axes are as they were. Only the intrinsic
+   * sparse_u8_i8 reads such a table (runtime/packing_sparse.c has its form). */
+  bool is_sparse;
+  int sums, columns; /* of a sparse one: the axis along which products are added up; the other */
 } hone_packing_t;
 
 /* A dense row-major array. Parameters come first in the kernel's list. */
@@ -92,6 +97,9 @@ typedef struct hone_buffer {
   bool is_proven;
   /* Of f32: whole numbers of what is computed with it and quantized fit an i32. */
   bool is_bounded;
+  /* Of i8: 1 + the axis, as the model has it, along which it is slight (ir/slight.h); or 0. */
+  int slight;
+  bool is_sparse;                /* Of i8: most numbers are zero (loop/sparse.h). */
   const hone_packing_t* packing; /* NULL: as the model has it */
 } hone_buffer_t;
 
@@ -212,6 +220,8 @@ hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_
                                   hone_role_t role);
 /* Zeroed, for the buffer of an array of `rank`, which gets `axes` axes. */
 hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes);
+/* What is known of a constant, which another buffer stands for too. */
+void hone_buffer_know(hone_buffer_t* buffer, const hone_buffer_t* like);
 /* Gives `buffer` a packing like one of another kernel. */
 bool hone_packing_clone(hone_kernel_t* kernel, hone_buffer_t* buffer, const hone_packing_t* like);
 /* A run-time size: a symbol of the kernel with that range. */

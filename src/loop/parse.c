@@ -439,7 +439,7 @@ static void read_size(parser_t* p) {
     fail(p, "the size cannot be made: is its name taken?");
 }
 
-/* " from [768, 8] by 0*24 1*1 0*1" */
+/* " from [768, 8] by 0*24 1*1 0*1", " from [768, 64] by 0*1 1*1 sparse 0 1" */
 static void read_packing(parser_t* p, hone_buffer_t* buffer) {
   hone_dim_t dims[HONE_MAX_BUFFER_RANK];
   int rank = read_dims(p, dims);
@@ -454,6 +454,11 @@ static void read_packing(parser_t* p, hone_buffer_t* buffer) {
     packing->axes[i].source = hone_text_read_small(&p->in, rank);
     hone_text_expect(&p->in, '*');
     packing->axes[i].stride = hone_text_read_int(&p->in);
+  }
+  if (!p->in.status && hone_text_take_word(&p->in, "sparse")) {
+    packing->is_sparse = true;
+    packing->sums = hone_text_read_small(&p->in, rank);
+    packing->columns = hone_text_read_small(&p->in, rank);
   }
   if (!p->in.status) buffer->packing = packing;
 }
@@ -479,6 +484,9 @@ static void read_buffer(parser_t* p, hone_buffer_space_t space, hone_role_t role
   buffer->is_constant = hone_text_take_word(&p->in, "constant");
   buffer->is_proven = buffer->is_constant && hone_text_take_word(&p->in, "proven");
   buffer->is_bounded = buffer->is_constant && hone_text_take_word(&p->in, "bounded");
+  if (buffer->is_constant && hone_text_take_word(&p->in, "slight"))
+    buffer->slight = 1 + hone_text_read_small(&p->in, HONE_MAX_BUFFER_RANK);
+  buffer->is_sparse = buffer->is_constant && hone_text_take_word(&p->in, "sparse");
   if (hone_text_take_word(&p->in, "from")) read_packing(p, buffer);
 }
 

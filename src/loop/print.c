@@ -321,6 +321,7 @@ static void put_packing(hone_str_t* out, const hone_packing_t* packing, int rank
   hone_str_append(out, "] by");
   for (int i = 0; i < rank; i++)
     hone_str_appendf(out, " %d*%" PRId64, packing->axes[i].source, packing->axes[i].stride);
+  if (packing->is_sparse) hone_str_appendf(out, " sparse %d %d", packing->sums, packing->columns);
 }
 
 static void put_buffer(hone_str_t* out, const hone_buffer_t* buffer) {
@@ -333,6 +334,9 @@ static void put_buffer(hone_str_t* out, const hone_buffer_t* buffer) {
   if (buffer->is_constant) hone_str_append(out, " constant");
   if (buffer->is_constant && buffer->is_proven) hone_str_append(out, " proven");
   if (buffer->is_constant && buffer->is_bounded) hone_str_append(out, " bounded");
+  if (buffer->is_constant && buffer->slight)
+    hone_str_appendf(out, " slight %d", buffer->slight - 1);
+  if (buffer->is_constant && buffer->is_sparse) hone_str_append(out, " sparse");
   if (buffer->packing) put_packing(out, buffer->packing, buffer->rank);
   hone_str_append_char(out, '\n');
 }

@@ -56,23 +56,27 @@ static const hone_term_t* held(const hone_term_t* term, hone_quantized_t* out) {
   return inner ? with_literal(inner, HONE_PRIM_MIN, &out->high) : NULL;
 }
 
-static bool is_byte(double number) {
-  return number >= 0 && number <= UINT8_MAX && number == rint(number);
+static bool is_byte(hone_dtype_t dtype, double number) {
+  double least = dtype == HONE_I8 ? INT8_MIN : 0;
+  return number >= least && number <= least + UINT8_MAX && number == rint(number);
 }
 
 /* Of a number that is read it is found out where its elements are known. */
-static bool may_be_byte(const hone_term_t* number) {
-  return number->kind != HONE_TERM_CONST || is_byte(hone_to_double(number->dtype, number->bits));
+static bool may_be_byte(hone_dtype_t dtype, const hone_term_t* number) {
+  return number->kind != HONE_TERM_CONST ||
+         is_byte(dtype, hone_to_double(number->dtype, number->bits));
 }
 
 bool hone_quantized_match(const hone_term_t* term, hone_quantized_t* out) {
-  *out = (hone_quantized_t){0};
-  if (!is_prim(term, HONE_PRIM_CAST) || term->dtype != HONE_U8) return false;
+  *out = (hone_quantized_t){.dtype = term->dtype};
+  bool is_signed = out->dtype == HONE_I8;
+  if (!is_prim(term, HONE_PRIM_CAST) || (out->dtype != HONE_U8 && !is_signed)) return false;
   const hone_term_t* sum = held(term->args[0], out);
-  if (!sum || out->low != 0 || !is_byte(out->high)) return false;
+  if (!sum || out->low != (is_signed ? INT8_MIN : 0) || !is_byte(out->dtype, out->high))
+    return false;
   const hone_term_t* whole = with_number(sum, HONE_PRIM_ADD, true, &out->zero);
   if (!whole) whole = sum;
-  if (out->zero && !may_be_byte(out->zero)) return false;
+  if (out->zero && !may_be_byte(out->dtype, out->zero)) return false;
   if (!is_prim(whole, HONE_PRIM_ROUND)) return false;
   out->x = whole->args[0];
   if (out->x->dtype != HONE_F32) return false;
@@ -147,7 +151,7 @@ static bool value_of(const prover_t* p, const hone_term_t* term, double* out) {
 static bool is_right(const prover_t* p, const hone_quantized_t* q) {
   double scale = 1, zero = 0;
   hone_divisor_t by;
-  if (q->zero && (!value_of(p, q->zero, &zero) || !is_byte(zero))) return false;
+  if (q->zero && (!value_of(p, q->zero, &zero) || !is_byte(q->dtype, zero))) return false;
   if (!q->scale) return true;
   return value_of(p, q->scale, &scale) &&
          hone_divisor_make((float)scale, q->low - zero, q->high - zero, &by);
@@ -222,5 +226,8 @@ bool hone_quantized_is_bounded(hone_kernel_t* kernel, hone_reach_t* sums,
                                const hone_quantized_t* q) {
   const hone_reaching_t r = {.kernel = kernel, .sums = sums};
   hone_reach_t reach = hone_quantized_reach(&r, q->dividend ? q->dividend : q->x);
-  return reach.has_constant && isfinite(reach.most);
+  if (reach.has_constant) return isfinite(reach.most);
+  bool is_literal = !q->scale || q->scale->kind == HONE_TERM_CONST;
+  double scale = q->scale && is_literal ? hone_to_double(q->scale->dtype, q->scale->bits) : 1;
+  return is_literal && reach.most / fabs(scale) < REACH;
 }

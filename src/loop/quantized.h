@@ -1,4 +1,5 @@
-/* Quantizing to bytes, as a term: cast.u8(min(max(add(round(div(x, s)), z), 0), high)).
+/* Quantizing to bytes, as a term: cast.u8(min(max(add(round(div(x, s)), z), 0), high)), or of i8
+ * with -128 for 0.
  *
  * A backend may compute x / s as x * high + x * low, where high + low is 1 / s to twice the digits.
  * That is rounded as a quotient is but for few x of few s. Rounding to whole numbers then differs
@@ -15,10 +16,11 @@ typedef struct hone_quantized {
   const hone_term_t* dividend; /* x is dividend / scale; NULL: x is no quotient by one number */
   const hone_term_t* scale;    /* a number, or one that is read once (below) */
   const hone_term_t* zero;     /* the same of what is added to the whole number; NULL: nothing is */
-  double low, high;            /* of the sum: 0 and at most 255 */
+  hone_dtype_t dtype;          /* u8 or i8 */
+  double low, high;            /* of the sum: the least byte and at most the greatest */
 } hone_quantized_t;
 
-/* Whether the term, a cast to u8, is one. */
+/* Whether the term, a cast to u8 or i8, is one. */
 bool hone_quantized_match(const hone_term_t* term, hone_quantized_t* out);
 /* Whether an i32 is the zero point. */
 bool hone_quantized_is_zero(const hone_quantized_t* q, const hone_term_t* term);

@@ -66,20 +66,37 @@ static void parts_are_found(void** state) {
   hone_kernel_destroy(kernel);
 }
 
-static void zero_points_are_bytes(void** state) {
+static bool matches(const char* dtype, const char* zero, int low, int high) {
   static const char format[] =
-      "kernel quantize {\n  input x: f32[8] = 0\n  output y: u8[8] = 0\n"
+      "kernel quantize {\n  input x: f32[8] = 0\n  output y: %s[8] = 0\n"
       "  for i in 8 {\n"
-      "    y[i] = cast.u8(min(max(add(round(x[i]), f32(%s)), f32(0)), f32(255)))\n  }\n}\n";
+      "    y[i] = cast.%s(min(max(add(round(x[i]), f32(%s)), f32(%d)), f32(%d)))\n  }\n}\n";
+  char text[512];
+  hone_quantized_t q;
+  snprintf(text, sizeof text, format, dtype, dtype, zero, low, high);
+  hone_kernel_t* kernel = parse(text);
+  bool matches = hone_quantized_match(kernel->root->body[0]->body[0]->value, &q);
+  assert_true(!matches || (q.low == low && q.high == high));
+  hone_kernel_destroy(kernel);
+  return matches;
+}
+
+static void zero_points_are_bytes(void** state) {
   const char* zeros[] = {"3", "255", "256", "0.5", "-1", "1.5e9"};
+  const char* signed_zeros[] = {"3", "-128", "128", "0.5", "-129", "-1.5e9"};
   for (int i = 0; i < 6; i++) {
-    char text[512];
-    hone_quantized_t q;
-    snprintf(text, sizeof text, format, zeros[i]);
-    hone_kernel_t* kernel = parse(text);
-    assert_int_equal(hone_quantized_match(kernel->root->body[0]->body[0]->value, &q), i < 2);
-    hone_kernel_destroy(kernel);
+    assert_int_equal(matches("u8", zeros[i], 0, 255), i < 2);
+    assert_int_equal(matches("i8", signed_zeros[i], -128, 127), i < 2);
   }
+}
+
+static void the_least_is_that_of_bytes(void** state) {
+  assert_true(matches("u8", "3", 0, 6));
+  assert_true(matches("i8", "3", -128, 6));
+  assert_false(matches("u8", "3", 1, 255));
+  assert_false(matches("i8", "3", 0, 127));
+  assert_false(matches("i8", "3", -128, 128));
+  assert_false(matches("i16", "3", -128, 127));
 }
 
 /* A sum of two products of bytes times a number a channel; another that another one is added to,
@@ -146,9 +163,33 @@ static void sums_are_bounded(void** state) {
   check_bounded(lists, false, false, true);
 }
 
+/* A byte times numbers that are written in the kernel. */
+static bool is_bounded_by(const char* factor, const char* scale) {
+  static const char format[] =
+      "kernel quantize {\n  input x: i8[8] = 0\n  output y: i8[8] = 0\n  for i in 8 {\n"
+      "    y[i] = cast.i8(min(max(round(div(mul(cast.f32(x[i]), f32(%s)), f32(%s))), f32(-128)), "
+      "f32(127)))\n  }\n}\n";
+  char text[512];
+  hone_quantized_t q;
+  snprintf(text, sizeof text, format, factor, scale);
+  hone_kernel_t* kernel = parse(text);
+  assert_true(hone_quantized_match(kernel->root->body[0]->body[0]->value, &q));
+  bool is_bounded = hone_quantized_is_bounded(kernel, NULL, &q);
+  hone_kernel_destroy(kernel);
+  return is_bounded;
+}
+
+static void written_numbers_bound_bytes(void** state) {
+  assert_true(is_bounded_by("0.05", "0.02"));
+  assert_true(is_bounded_by("-300", "0.0001"));
+  assert_false(is_bounded_by("300", "0.00001"));
+  assert_false(is_bounded_by("0", "0"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_are_tried), cmocka_unit_test(parts_are_found),
-      cmocka_unit_test(zero_points_are_bytes), cmocka_unit_test(sums_are_bounded)};
+      cmocka_unit_test(numbers_are_tried),     cmocka_unit_test(parts_are_found),
+      cmocka_unit_test(zero_points_are_bytes), cmocka_unit_test(the_least_is_that_of_bytes),
+      cmocka_unit_test(sums_are_bounded),      cmocka_unit_test(written_numbers_bound_bytes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -300,6 +300,9 @@ bool hone_packing_clone(hone_kernel_t* to, hone_buffer_t* buffer, const hone_pac
   if (!packing) return false;
   memcpy(packing->dims, from->dims, (size_t)from->rank * sizeof *from->dims);
   memcpy(packing->axes, from->axes, (size_t)buffer->rank * sizeof *from->axes);
+  packing->is_sparse = from->is_sparse;
+  packing->sums = from->sums;
+  packing->columns = from->columns;
   buffer->packing = packing;
   return true;
 }
@@ -315,9 +318,7 @@ static bool clone_buffers(const hone_kernel_t* from, hone_kernel_t* to,
         hone_kernel_buffer(to, b->name, b->dtype, b->rank, dims, b->space, b->role);
     if (!copy) return false;
     copy->value = b->value;
-    copy->is_constant = b->is_constant;
-    copy->is_proven = b->is_proven;
-    copy->is_bounded = b->is_bounded;
+    hone_buffer_know(copy, b);
     copy->name = hone_arena_strdup(to->arena, b->name);
     if (!copy->name || (b->packing && !hone_packing_clone(to, copy, b->packing))) return false;
     map[i] = copy;

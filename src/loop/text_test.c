@@ -48,6 +48,7 @@ static void everything_reads_back(void** state) {
       "  input x: f32[n, 8] = 0\n"
       "  input w: f32[2, 8, 4] = 1 constant from [8, 8] by 0*4 1*1 0*1\n"
       "  input \"let\": u64[] = 2\n"
+      "  input few: i8[8, 4] = 3 constant sparse from [8, 4] by 0*1 1*1 sparse 0 1\n"
       "  output out: f16[n] = 0\n"
       "  error failed: i64[1]\n"
       "  shared tile: f32[8]\n"

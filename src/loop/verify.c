@@ -304,6 +304,19 @@ static void check_body(verifier_t* v, const hone_stmt_t* stmt) {
 
 /* ---- buffers ---- */
 
+/* A table stands for a matrix of i8 as it was. */
+static void check_sparse(verifier_t* v, const hone_buffer_t* buffer) {
+  const hone_packing_t* packing = buffer->packing;
+  bool fits = buffer->dtype == HONE_I8 && packing->rank == buffer->rank &&
+              packing->sums != packing->columns && packing->sums >= 0 && packing->columns >= 0 &&
+              packing->sums < packing->rank && packing->columns < packing->rank;
+  for (int i = 0; i < buffer->rank && fits; i++)
+    fits = packing->axes[i].source == i && packing->axes[i].stride == 1 &&
+           hone_dim_is(buffer->dims[i], packing->dims[i]) &&
+           (packing->dims[i] == 1 || i == packing->sums || i == packing->columns);
+  if (!fits) broken(v, "a sparse packing is of a matrix of i8", buffer->name);
+}
+
 /* The packed array has an element for each of the old one. */
 static void check_packing(verifier_t* v, const hone_buffer_t* buffer) {
   const hone_packing_t* packing = buffer->packing;
@@ -313,6 +326,13 @@ static void check_packing(verifier_t* v, const hone_buffer_t* buffer) {
     if (packing->axes[i].source < 0 || packing->axes[i].source >= packing->rank ||
         packing->axes[i].stride < 1 || !hone_dim_is_int(buffer->dims[i]))
       broken(v, "an axis of the packing makes no sense", buffer->name);
+  if (packing->is_sparse && !v->status) check_sparse(v, buffer);
+}
+
+static void check_slight(verifier_t* v, const hone_buffer_t* buffer) {
+  int rank = buffer->packing ? buffer->packing->rank : buffer->rank;
+  if (!buffer->is_constant || buffer->dtype != HONE_I8 || buffer->slight > rank)
+    broken(v, "only constants of i8 are slight, along an axis that they have", buffer->name);
 }
 
 static void check_buffer(verifier_t* v, const hone_buffer_t* buffer, bool* scratch_seen) {
@@ -328,6 +348,9 @@ static void check_buffer(verifier_t* v, const hone_buffer_t* buffer, bool* scrat
     if (strcmp(v->kernel->buffers[i]->name, buffer->name) == 0)
       broken(v, "two buffers of one name", buffer->name);
   if (buffer->packing) check_packing(v, buffer);
+  if (buffer->slight) check_slight(v, buffer);
+  if (buffer->is_sparse && (!buffer->is_constant || buffer->dtype != HONE_I8))
+    broken(v, "only constants of i8 are sparse", buffer->name);
 }
 
 /* Scratch memory of a thread is not used by loops over threads that it outlives. */

@@ -4,11 +4,22 @@
  * computed in f64.
  *
  * What was dequantized just before stays as it is, because what comes after is
- * likely to round to integers again. */
+ * likely to round to integers again. Sums of its products are no such numbers: they are exact, and
+ * what rounds is the chain itself, less often when it is shorter. Where b is a whole number
+ * of times a, as biases are that were quantized to i32 by the product of the scales, it is added to
+ * the integers, which rounds nothing:
+ *
+ *   round(((sum - c) * factor + bias) / scale)   becomes   round((sum - (c - b / a)) * a)
+ *
+ * That is what QLinearConv computes. */
 #include <inttypes.h>
+#include <math.h>
 
+#include "base/tensor_impl.h"
+#include "passes/common/evaluate.h"
 #include "passes/common/match.h"
 #include "passes/common/rewrite.h"
+#include "passes/common/sums.h"
 
 enum { MAX_CHAIN = 16, MAX_COUNT = 1 << 16 };
 
@@ -115,18 +126,127 @@ static bool is_dequantized(const hone_value_t* x) {
   return cast && !hone_dtype_is_float(cast->inputs[0]->type.dtype);
 }
 
+/* ---- sums of integers ---- */
+
+/* What is a float where affine arithmetic begins: cast(integers), or cast(integers - less). */
+typedef struct exact {
+  hone_value_t *integers, *less;
+} exact_t;
+
+/* Whether it is a sum of products of bytes, or computed from such and from zero points. */
+static bool is_of_sums(const hone_value_t* value) {
+  enum { MOST_DEEP = 4 };
+  for (int i = 0; i < MOST_DEEP && !hone_sums_find(value); i++) {
+    bool adds = value->node->prim == HONE_PRIM_ADD || value->node->prim == HONE_PRIM_SUB;
+    if (!adds) return false;
+    value = value->node->inputs[0];
+  }
+  return hone_sums_find(value) != NULL;
+}
+
+static bool find_exact(const hone_value_t* x, exact_t* out) {
+  const hone_node_t* cast = hone_match_prim(x, HONE_PRIM_CAST);
+  if (!cast || cast->dtype != HONE_F32 || cast->inputs[0]->type.dtype != HONE_I32) return false;
+  *out = (exact_t){.integers = cast->inputs[0]};
+  const hone_node_t* sub = hone_match_prim(out->integers, HONE_PRIM_SUB);
+  hone_value_t* less = sub ? constant_source(sub->inputs[1]) : NULL;
+  if (less) *out = (exact_t){.integers = sub->inputs[0], .less = less};
+  return is_of_sums(out->integers);
+}
+
+/* Whether all elements of a constant of f64 are within the bounds. */
+static bool are_between(const hone_tensor_t* constant, double least, double greatest) {
+  const double* numbers = hone_tensor_data(constant);
+  for (int64_t i = 0; i < hone_tensor_count(constant); i++)
+    if (!(fabs(numbers[i]) >= least && fabs(numbers[i]) <= greatest)) return false;
+  return true;
+}
+
+/* The same of several that are to be computed, of which none is greater than its bound. */
+static bool are_at_most(hone_rewriter_t* r, int count, const hone_value_t* const* values,
+                        const double (*bounds)[2]) {
+  enum { MOST = 3 };
+  hone_tensor_t* tensors[MOST];
+  if (!hone_builder_ok(r->b)) return false;
+  hone_status_t status = hone_evaluate_all(r->context, count, values, tensors);
+  bool are = !status;
+  hone_status_free(status);
+  if (!are) return false;
+  for (int i = 0; i < count; i++) {
+    are = are && are_between(tensors[i], bounds[i][0], bounds[i][1]);
+    hone_tensor_release(tensors[i]);
+  }
+  return are;
+}
+
+/* Whether a vector by another one has become a matrix that is no short list any more. */
+static bool is_large(const hone_value_t* constant) {
+  return constant && hone_match_count(&constant->type) > MAX_COUNT;
+}
+
+/* Nothing under- or overflows. */
+static bool is_tame(hone_rewriter_t* r, const affine_t* f) {
+  static const double bounds[][2] = {{0x1p-60, 0x1p60}, {0, 0x1p60}};
+  const hone_value_t* values[] = {f->a, f->b};
+  return f->a && are_at_most(r, f->b ? 2 : 1, values, bounds);
+}
+
+/* cast(integers - (less - b / a)), of which a times is x * a + b; NULL: b is no whole number of
+ * a's, within what rounding takes from b. */
+static hone_value_t* add_to_integers(hone_rewriter_t* r, const exact_t* x, const affine_t* f) {
+  static const double few_units = 0x1p-22;
+  hone_builder_t* b = r->b;
+  const hone_node_t* sums = hone_sums_find(x->integers);
+  int64_t reach = sums ? hone_sums_reach(sums) : 0;
+  if (!reach) return NULL;
+  double room = sums->dtype == HONE_I32 ? 0x1p30 : HONE_SUMS_EXACT;
+  hone_value_t* whole = hone_round(b, hone_div(b, f->b, f->a));
+  hone_value_t* off = hone_abs(b, hone_sub(b, hone_mul(b, whole, f->a), f->b));
+  off = hone_max(
+      b, hone_sub(b, off, hone_mul(b, hone_abs(b, f->b), hone_scalar(b, HONE_F64, few_units))),
+      hone_scalar(b, HONE_F64, 0));
+  hone_value_t* less =
+      x->less ? hone_sub(b, hone_cast(b, x->less, HONE_F64), whole) : hone_neg(b, whole);
+  const hone_value_t* values[] = {off, less};
+  const double bounds[][2] = {{0, 0}, {0, room - (double)reach}};
+  if (!are_at_most(r, 2, values, bounds)) return NULL;
+  return hone_cast(b, hone_sub(b, x->integers, hone_cast(b, less, HONE_I32)), HONE_F32);
+}
+
+/* Integers, which wrap, less one constant, whatever was added to and subtracted from them. */
+static hone_value_t* join_integers(hone_rewriter_t* r, hone_node_t* node) {
+  hone_value_t* less = NULL;
+  chain_t chain = take_chain(node);
+  for (int i = 0; i < chain.n_steps; i++) {
+    const step_t* step = &chain.steps[i];
+    if (step->kind != STEP_ADD && step->kind != STEP_SUB) return NULL;
+    hone_value_t* c = step->kind == STEP_SUB ? step->constant : hone_neg(r->b, step->constant);
+    less = less ? hone_add(r->b, less, c) : c;
+  }
+  if (chain.n_steps < 2 || !less || is_large(less)) return NULL;
+  hone_pass_did(r->context, node, "%d steps became x - b", chain.n_steps);
+  return hone_sub(r->b, chain.x, less);
+}
+
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  exact_t exact = {0};
   if (node->n_outputs != 1 || !hone_type_is_known(&node->outputs[0]->type)) return NULL;
   hone_dtype_t dtype = node->outputs[0]->type.dtype;
+  if (dtype == HONE_I32) return join_integers(r, node);
   if (!hone_dtype_is_float(dtype)) return NULL;
   chain_t chain = take_chain(node);
-  if (chain.n_steps < 2 || !worth_it(&chain) || is_dequantized(chain.x)) return NULL;
+  if (chain.n_steps < 2 || !worth_it(&chain)) return NULL;
+  bool is_exact = find_exact(chain.x, &exact);
+  if (!is_exact && is_dequantized(chain.x)) return NULL;
   affine_t f = {NULL, NULL};
   for (int i = chain.n_steps - 1; i >= 0; i--) apply(r->b, &f, &chain.steps[i]);
-  hone_value_t* y = chain.x;
+  if (is_exact && (is_large(f.a) || is_large(f.b) || !is_tame(r, &f))) return NULL;
+  hone_value_t* sum = is_exact && f.b ? add_to_integers(r, &exact, &f) : NULL;
+  hone_value_t* y = sum ? sum : chain.x;
   if (f.a) y = hone_mul(r->b, y, hone_cast(r->b, f.a, dtype));
-  if (f.b) y = hone_add(r->b, y, hone_cast(r->b, f.b, dtype));
-  hone_pass_did(r->context, node, "%d steps became x * a + b", chain.n_steps);
+  if (f.b && !sum) y = hone_add(r->b, y, hone_cast(r->b, f.b, dtype));
+  hone_pass_did(r->context, node, "%d steps became %s", chain.n_steps,
+                sum ? "(x + b) * a" : "x * a + b");
   return y;
 }
 

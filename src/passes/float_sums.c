@@ -10,62 +10,21 @@
  * bytes. Runs where the device
  * has these (options->sums_fours): others may be faster with integers. */
 #include <inttypes.h>
-#include <math.h>
 
-#include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
+#include "passes/common/sums.h"
 
-/* The largest size of whole numbers that are bytes; 0: not all of them are. */
-static int64_t reach_of_floats(const hone_tensor_t* weights) {
-  float most = 0;
-  const float* numbers = hone_tensor_data(weights);
-  for (int64_t i = 0; i < hone_tensor_count(weights); i++) {
-    float size = fabsf(numbers[i]);
-    if (!(size <= UINT8_MAX && rintf(size) == size)) return 0;
-    most = fmaxf(most, size);
-  }
-  return (int64_t)most;
-}
-
-/* The largest size that one of its numbers can have; 0: they are no bytes. */
-static int64_t reach(const hone_value_t* value) {
-  if (value->type.kind != HONE_TYPE_TENSOR) return 0;
-  return value->type.dtype == HONE_U8 ? UINT8_MAX : value->type.dtype == HONE_I8 ? -INT8_MIN : 0;
-}
-
-static const hone_value_t* unmoved(const hone_value_t* value) {
-  while (value->node->prim == HONE_PRIM_PERMUTE || value->node->prim == HONE_PRIM_RESHAPE)
-    value = value->node->inputs[0];
-  return value;
-}
-
-/* The same of an operand that may be of f32 by now. */
-static int64_t reach_of_operand(const hone_value_t* value) {
-  if (reach(value)) return reach(value);
-  value = unmoved(value);
-  const hone_tensor_t* weights = hone_match_constant(value);
-  if (weights) return hone_tensor_dtype(weights) == HONE_F32 ? reach_of_floats(weights) : 0;
-  const hone_node_t* cast = hone_match_prim(value, HONE_PRIM_CAST);
-  return cast ? reach(cast->inputs[0]) : 0;
-}
-
-/* Products in each sum; INT64_MAX: nobody knows. */
-static int64_t count_products(const hone_node_t* contract) {
-  int64_t count = 1;
-  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
-    hone_dim_t extent = contract->inputs[0]->type.dims[contract->axes[i]];
-    if (!hone_i64_mul(count, hone_dim_max_value(extent), &count)) return INT64_MAX;
-  }
-  return count;
+static bool is_byte(const hone_value_t* value) {
+  return value->type.kind == HONE_TYPE_TENSOR &&
+         (value->type.dtype == HONE_U8 || value->type.dtype == HONE_I8);
 }
 
 static bool is_exact(const hone_node_t* contract) {
-  const int64_t most = INT64_C(1) << 24;
-  int64_t each = reach_of_operand(contract->inputs[0]) * reach_of_operand(contract->inputs[1]);
-  return each > 0 && count_products(contract) <= most / each;
+  int64_t reach = hone_sums_reach(contract);
+  return reach > 0 && reach <= HONE_SUMS_EXACT;
 }
 
 static bool is_weights(hone_value_t* value) {
@@ -89,8 +48,8 @@ static bool has_dots(const hone_node_t* contract, int side) {
 /* ---- the sums ---- */
 
 static hone_value_t* sum_in_floats(hone_rewriter_t* r, hone_node_t* node) {
-  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_I32 || !reach(node->inputs[0]) ||
-      !reach(node->inputs[1]) || !is_exact(node) || has_dots(node, 0) || has_dots(node, 1))
+  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_I32 || !is_byte(node->inputs[0]) ||
+      !is_byte(node->inputs[1]) || !is_exact(node) || has_dots(node, 0) || has_dots(node, 1))
     return NULL;
   hone_node_t product = *node;
   hone_value_t* inputs[2];
@@ -104,14 +63,37 @@ static hone_value_t* sum_in_floats(hone_rewriter_t* r, hone_node_t* node) {
 
 /* ---- what becomes of them ---- */
 
+/* The largest size of an element; INT64_MAX: it is no constant. */
+static int64_t reach_of_constant(const hone_value_t* value) {
+  int64_t most = 0;
+  while (value->node->prim == HONE_PRIM_PERMUTE || value->node->prim == HONE_PRIM_RESHAPE)
+    value = value->node->inputs[0];
+  const hone_tensor_t* constant = hone_match_constant(value);
+  if (!constant || hone_tensor_dtype(constant) != HONE_I32) return INT64_MAX;
+  const int32_t* numbers = hone_tensor_data(constant);
+  for (int64_t i = 0; i < hone_tensor_count(constant); i++) {
+    int64_t size = numbers[i] < 0 ? -(int64_t)numbers[i] : numbers[i];
+    if (size > most) most = size;
+  }
+  return most;
+}
+
+static hone_value_t* unexpanded(hone_value_t* value) {
+  return value->node->prim == HONE_PRIM_EXPAND ? value->node->inputs[0] : value;
+}
+
+/* Sums in f32 that were cast to i32, less a constant or as they are. */
 static hone_value_t* keep_floats(hone_rewriter_t* r, hone_node_t* node) {
   if (node->prim != HONE_PRIM_CAST || node->dtype != HONE_F32) return NULL;
-  const hone_node_t* cast = hone_match_prim(node->inputs[0], HONE_PRIM_CAST);
-  if (!cast || cast->dtype != HONE_I32) return NULL;
-  const hone_node_t* sums = hone_match_prim(unmoved(cast->inputs[0]), HONE_PRIM_CONTRACT);
+  const hone_node_t* sub = hone_match_prim(node->inputs[0], HONE_PRIM_SUB);
+  const hone_value_t* value = sub ? sub->inputs[0] : node->inputs[0];
+  hone_value_t* less = sub ? unexpanded(sub->inputs[1]) : NULL;
+  const hone_node_t* cast = hone_match_prim(value, HONE_PRIM_CAST);
+  const hone_node_t* sums = cast ? hone_sums_find(value) : NULL;
   if (!sums || sums->dtype != HONE_F32 || !is_exact(sums)) return NULL;
+  if (less && reach_of_constant(less) > HONE_SUMS_EXACT - hone_sums_reach(sums)) return NULL;
   hone_pass_did(r->context, node, "takes sums as they are");
-  return cast->inputs[0];
+  return less ? hone_sub(r->b, cast->inputs[0], hone_cast(r->b, less, HONE_F32)) : cast->inputs[0];
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {

@@ -55,6 +55,7 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .mixes_signs = says(text, "mixed signs"),
                                  .sums_pairs = says(text, "pairs"),
                                  .sums_shorts = says(text, "shorts"),
+                                 .sums_slight = says(text, "slight"),
                                  .near_cache = says(text, "large caches") ? 1 << 19
                                                : says(text, "caches")     ? 1 << 16
                                                                           : 0,

@@ -8,7 +8,7 @@
  * weights; so do sums (average pooling), and contractions of i32 in which the
  * zero points had been subtracted before (QLinearConv, MatMulInteger). Weights
  * stay in 8 bits; those with a zero point that fit i8 without it lose it, and others without a
- * sign get one where the device multiplies mixed signs faster (options->mixes_signs).
+ * sign get one where the device multiplies mixed signs faster (options->mixes_signs, sums_slight).
  * Quantizing what is still exact in the same scale and zero point (movement,
  * relu, max pooling between two quantizations) vanishes.
  *
@@ -55,6 +55,15 @@ static const hone_tensor_t* constant_of(const hone_value_t* q) {
   return hone_match_constant(q);
 }
 
+/* Its value, computed at once: repeated zeros are not folded, and weights are to be known as such.
+ */
+static hone_value_t* computed(hone_rewriter_t* r, const hone_value_t* value) {
+  hone_tensor_t* tensor;
+  if (!hone_builder_ok(r->b)) return NULL;
+  hone_status_t status = hone_evaluate(r->context, value, &tensor);
+  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, tensor);
+}
+
 /* Weights whose zero point can be subtracted within i8 get rid of it. */
 static void center(hone_rewriter_t* r, hone_quantity_t* w) {
   double zero;
@@ -67,18 +76,20 @@ static void center(hone_rewriter_t* r, hone_quantity_t* w) {
     if (distance < -128 || distance > 127) return;
   }
   hone_value_t* centered = hone_sub(r->b, hone_cast(r->b, w->q, HONE_I32), w->zero);
-  w->q = hone_cast(r->b, centered, HONE_I8);
+  w->q = computed(r, hone_cast(r->b, centered, HONE_I8));
   w->zero = NULL;
 }
 
 /* Weights without a sign get one where the device multiplies bytes without by bytes with one; it
  * costs nothing where they have a zero point as it is. */
 static void give_sign(hone_rewriter_t* r, hone_quantity_t* w, const hone_quantity_t* data) {
-  if (!r->context->options->mixes_signs || !w->zero || !constant_of(w->q) ||
+  const hone_pass_options_t* options = r->context->options;
+  if (!(options->mixes_signs || options->sums_slight) || !w->zero || !constant_of(w->q) ||
       hone_dtype_of(w->q) != HONE_U8 || hone_dtype_of(data->q) != HONE_U8)
     return;
   hone_value_t* middle = hone_scalar_i64(r->b, HONE_I32, 128);
-  w->q = hone_cast(r->b, hone_sub(r->b, hone_cast(r->b, w->q, HONE_I32), middle), HONE_I8);
+  hone_value_t* moved = hone_sub(r->b, hone_cast(r->b, w->q, HONE_I32), middle);
+  w->q = computed(r, hone_cast(r->b, moved, HONE_I8));
   w->zero = hone_sub(r->b, w->zero, middle);
 }
 
@@ -122,14 +133,6 @@ static hone_value_t* lengthen(hone_rewriter_t* r, hone_value_t* x, int64_t axis,
   for (int i = 0; i < hone_rank(x); i++) lo[i] = hi[i] = hone_d(0);
   hi[axis] = hone_d(more);
   return hone_pad(r->b, x, lo, hi, hone_scalar(r->b, hone_dtype_of(x), 0));
-}
-
-/* Its value, computed at once: repeated zeros are not folded. */
-static hone_value_t* computed(hone_rewriter_t* r, const hone_value_t* value) {
-  hone_tensor_t* tensor;
-  if (!hone_builder_ok(r->b)) return NULL;
-  hone_status_t status = hone_evaluate(r->context, value, &tensor);
-  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, tensor);
 }
 
 /* Devices that add up bytes in fours get a window with whole fours: more places, which

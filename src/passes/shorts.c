@@ -4,7 +4,8 @@
  *
  * The numbers are widened where they were made, behind all that only moves them (padding,
  * windows); others that read them read the wide ones, so that one of the two is stored. Weights
- * that are used few times stay bytes, since to read them is what takes the time.
+ * that are used few times stay bytes, since to read them is what takes the time, and so do slight
+ * ones (ir/slight.h) with what they are multiplied by, where the device is faster at that.
  *
  * Pairs lie side by side in both operands. Where the channels of an image come last and are odd in
  * number, as in a picture, pairs go on from one column of a window to the next: columns and
@@ -18,9 +19,12 @@
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
+#include "passes/common/slight.h"
 
 typedef struct shorts {
+  const hone_pass_options_t* options;
   hone_map_t origins; /* the values that are stored wide */
+  hone_map_t bytes;   /* contractions that are faster as they are, by their addresses */
   hone_operand_store_t wide;
 } shorts_t;
 
@@ -53,9 +57,14 @@ static int find_weights(const hone_node_t* node) {
 
 static hone_status_t find_origins(shorts_t* self, const hone_graph_t* graph) {
   for (int i = 0; i < graph->n_nodes; i++) {
-    int weights = find_weights(graph->nodes[i]);
+    hone_node_t* node = graph->nodes[i];
+    int weights = find_weights(node);
+    if (hone_slight_fits(self->options, node)) {
+      HONE_TRY(hone_map_put_u64(&self->bytes, (uint64_t)(uintptr_t)node, node));
+      continue;
+    }
     if (weights < 0) continue;
-    hone_value_t* data = hone_operand_origin(graph->nodes[i]->inputs[1 - weights]);
+    hone_value_t* data = hone_operand_origin(node->inputs[1 - weights]);
     HONE_TRY(hone_map_put_u64(&self->origins, key_of(data), data));
   }
   return NULL;
@@ -131,6 +140,7 @@ static hone_value_t* multiply_runs(hone_rewriter_t* r, const hone_node_t* node, 
 
 static hone_value_t* multiply(hone_rewriter_t* r, hone_node_t* node) {
   shorts_t* self = r->self;
+  if (hone_map_get_u64(&self->bytes, (uint64_t)(uintptr_t)node)) return NULL;
   int weights = find_weights(node);
   hone_value_t* inputs[2];
   for (int i = 0; i < 2; i++) {
@@ -158,14 +168,16 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   if (!context->options->sums_shorts) return NULL;
-  shorts_t self;
+  shorts_t self = {.options = context->options};
   hone_map_init(&self.origins, graph->allocator);
+  hone_map_init(&self.bytes, graph->allocator);
   hone_operand_store_open(&self.wide, graph->allocator, HONE_I16);
   hone_rewriter_t rewriter = {
       .context = context, .self = &self, .rule = rule, .skip_regions = true};
   hone_status_t status = find_origins(&self, graph);
   if (!status && hone_map_count(&self.origins)) status = hone_rewrite_sweep(&rewriter, graph);
   hone_map_free(&self.origins);
+  hone_map_free(&self.bytes);
   hone_operand_store_close(&self.wide);
   if (!status && context->count)
     hone_pass_note(context, "%" PRId64 " contractions of 16 bits, weights %.1f kB", context->count,

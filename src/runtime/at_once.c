@@ -31,13 +31,6 @@ typedef struct at_once {
 
 /* ---- which loops ---- */
 
-static bool is_true(const hone_program_t* program, const hone_routine_t* body, int v) {
-  if (v == body->inputs[1]) return true;
-  if (body->values[v].place != HONE_PLACE_WEIGHT) return false;
-  const hone_tensor_t* tensor = program->weights[body->values[v].weight].tensor;
-  return tensor->dtype == HONE_BOOL && tensor->count == 1 && *(const uint8_t*)tensor->data;
-}
-
 static bool is_simple(const hone_step_t* step) {
   if (step->kind == HONE_STEP_LAUNCH) return !step->is_late && !step->n_guards;
   return step->kind == HONE_STEP_VIEW || step->kind == HONE_STEP_DIMS;
@@ -47,8 +40,7 @@ static bool are_independent(const hone_program_t* program, const hone_step_t* st
   const hone_routine_t* body = step->bodies[0];
   const hone_device_properties_t* device = &program->properties;
   if (step->n_carried || !step->n_outputs || device->compute_units < 2 || device->guard ||
-      !device->shares_host_memory || device->max_group_size > 1 ||
-      !is_true(program, body, body->outputs[0]))
+      !device->shares_host_memory || device->max_group_size > 1 || !step->keeps_on)
     return false;
   for (int s = 0; s < body->n_steps; s++)
     if (!is_simple(&body->steps[s])) return false;

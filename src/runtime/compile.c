@@ -10,6 +10,8 @@
 #include "ir/outline.h"
 #include "loop/lower.h"
 #include "loop/quantized.h"
+#include "loop/slight.h"
+#include "loop/sparse.h"
 #include "loop/text.h"
 #include "runtime/chooser.h"
 #include "runtime/guard.h"
@@ -186,6 +188,7 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->sums_fours = properties.has_dot4;
   options->sums_pairs = options->precision == HONE_BF16 && properties.has_dot2_bf16;
   options->mixes_signs = properties.mixed_int8;
+  options->sums_slight = properties.has_dot8;
   options->sums_shorts = properties.has_dot2_i16 && !properties.fast_int8;
   if (!properties.shares_host_memory || properties.max_group_size > 1) return;
   options->widens_f16 = !properties.fast_f16;
@@ -247,12 +250,16 @@ static const void* contents_of(void* self, const hone_buffer_t* buffer) {
 }
 
 /* Schedules may lay weights out anew, and numbers that are known need no dividing. */
-static hone_status_t mark_constants(hone_node_t* call, hone_kernel_t* kernel) {
+static hone_status_t mark_constants(const driver_t* d, hone_node_t* call, hone_kernel_t* kernel) {
+  hone_device_properties_t properties = {.struct_size = sizeof properties};
+  d->backend->properties(d->device, &properties);
   for (int i = 0; i < kernel->n_buffers; i++) {
     hone_buffer_t* buffer = kernel->buffers[i];
     if (buffer->role == HONE_ROLE_INPUT)
       buffer->is_constant = call->inputs[buffer->value]->node->prim == HONE_PRIM_CONSTANT;
   }
+  if (properties.has_dot8) hone_slight_mark(kernel, contents_of, call);
+  if (properties.has_sparse_int8) hone_sparse_mark(kernel, contents_of, call);
   return hone_quantized_prove(kernel, contents_of, call);
 }
 
@@ -324,7 +331,7 @@ static hone_status_t make_form(driver_t* d, const hone_node_t* call, hone_call_k
   const hone_kernel_options_t options = {
       .struct_size = sizeof options, .constant_of = constant_of, .constants = call};
   HONE_TRY(hone_kernel_lower(call->regions[0], name, &options, d->settings.allocator, &out->form));
-  HONE_TRY(mark_constants((hone_node_t*)(uintptr_t)call, out->form));
+  HONE_TRY(mark_constants(d, (hone_node_t*)(uintptr_t)call, out->form));
   char why[HONE_DEVICE_TEXT_SIZE] = "";
   if (!d->backend->supports(d->device, out->form, why))
     return hone_status_make(HONE_UNSUPPORTED, "%s", why);
@@ -369,10 +376,18 @@ static bool is_small(const driver_t* d, const hone_call_kernel_t* call) {
   return rounds[0] <= hone_cost_grain(&d->program->properties, &work, rounds);
 }
 
+/* What a sparse product is made with has to be an input, which no step of a chain writes: the rows
+ * that it has turned are told by their address. */
+static bool has_sparse(const hone_kernel_t* form) {
+  for (int i = 0; i < form->n_buffers; i++)
+    if (form->buffers[i]->packing && form->buffers[i]->packing->is_sparse) return true;
+  return false;
+}
+
 static const hone_kernel_t* form_in_chain(void* self, const hone_node_t* node) {
   const driver_t* d = self;
   hone_call_kernel_t* call = hone_map_get_u64(&d->calls, (uint64_t)(uintptr_t)node);
-  if (!call || !call->form || !is_small(d, call)) return NULL;
+  if (!call || !call->form || !is_small(d, call) || has_sparse(call->form)) return NULL;
   int n_guards = 1;
   hone_guard_t* guards;
   hone_status_free(hone_guards_of(d->graph->dims, d->arena, node->regions[0], &n_guards, &guards));

@@ -47,6 +47,7 @@ static void destroy(hone_context_t* context) {
   for (int i = 0; context->frames && i < program->n_routines; i++)
     close_frame(context, &context->frames[i]);
   hone_slot_drop(context, &context->rounds);
+  hone_context_free_handed_out(context);
   hone_context_free_garbage(context, 0);
   hone_context_free_headers(context);
   hone_free(program->allocator, context->results,

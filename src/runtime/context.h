@@ -23,6 +23,7 @@ typedef struct hone_block {
   bool is_fenced;
   bool is_weight; /* the program's; as those of frames it is not counted */
   bool is_own;    /* made by hone_slot_allocate: once nobody uses it, it may serve another value */
+  int handed_out; /* 1: a large output of the last run, 2: of the one before; 0: neither */
   struct hone_block* next_garbage;
 } hone_block_t;
 
@@ -31,10 +32,10 @@ typedef struct hone_slot {
   hone_block_t* block; /* where the device has it; NULL: it does not */
   size_t offset;
   hone_tensor_t* tensor; /* where the host has it, owned; NULL: it does not */
-  hone_dtype_t dtype;    /* with rank and dims: of what is in the block */
+  hone_dtype_t dtype;    /* with rank, bytes and dims: of what is in the block */
   int rank;
-  int64_t dims[HONE_MAX_RANK];
   size_t bytes;
+  int64_t dims[HONE_MAX_RANK]; /* last: few of them are looked at */
 } hone_slot_t;
 
 /* One routine of a run. */
@@ -84,21 +85,23 @@ HONE_MUST_USE hone_status_t hone_context_synchronize(hone_context_t* context);
 
 /* ---- slots (slot.c) ---- */
 
-/* An empty slot of a type whose extents the caller sets. Here and below those that the rank does
- * not count are left alone: they are most of a slot, and small kernels take no longer than they. */
-static inline void hone_slot_begin(hone_slot_t* slot, hone_dtype_t dtype, int rank, size_t bytes) {
+/* An empty slot of a type; without extents the caller sets them. Here and below those that the
+ * rank does not count are left alone: they are most of a slot, and small kernels take no longer
+ * than they. */
+static inline void hone_slot_begin(hone_slot_t* slot, hone_dtype_t dtype, int rank,
+                                   const int64_t* dims, size_t bytes) {
   slot->block = NULL;
   slot->offset = 0;
   slot->tensor = NULL;
   slot->dtype = dtype;
   slot->rank = rank;
+  for (int i = 0; dims && i < rank; i++) slot->dims[i] = dims[i];
   slot->bytes = bytes;
 }
 
 /* `to` is as `from`, whose references go over to it. */
 static inline void hone_slot_copy(const hone_slot_t* from, hone_slot_t* to) {
-  hone_slot_begin(to, from->dtype, from->rank, from->bytes);
-  for (int i = 0; i < from->rank; i++) to->dims[i] = from->dims[i];
+  hone_slot_begin(to, from->dtype, from->rank, from->dims, from->bytes);
   to->block = from->block;
   to->offset = from->offset;
   to->tensor = from->tensor;
@@ -111,10 +114,22 @@ static inline void hone_slot_move(hone_slot_t* from, hone_slot_t* to) {
   from->tensor = NULL;
 }
 
+/* References of slots: planned memory and weights are there without. */
+static inline void hone_block_retain(hone_block_t* block) {
+  if (block && !block->is_arena && !block->is_weight) block->references++;
+}
+void hone_block_drop(hone_context_t* context, hone_block_t* block);
 /* Frees blocks that nobody uses; the stream must be done with them. Of the context's own, which
- * may serve again, up to `spare` bytes are kept. */
+ * may serve again, up to `spare` bytes are kept, and all that were handed out. */
 void hone_context_free_garbage(hone_context_t* context, size_t spare);
 void hone_context_free_headers(hone_context_t* context);
+/* The run's large outputs, which the caller has too, will serve the next run once the caller is
+ * done with them: fresh memory would cost more than many a kernel that fills it. Those of the run
+ * before are kept where the caller still has them, for callers that hold on to the last outputs
+ * while they run. */
+void hone_context_hand_out(hone_context_t* context, int count, hone_slot_t* outputs);
+/* Gives up what was handed out. */
+void hone_context_free_handed_out(hone_context_t* context);
 void hone_slot_drop_held(hone_context_t* context, hone_slot_t* slot);
 static inline void hone_slot_drop(hone_context_t* context, hone_slot_t* slot) {
   if (slot->block || slot->tensor) hone_slot_drop_held(context, slot);
@@ -136,11 +151,13 @@ HONE_MUST_USE hone_status_t hone_slot_to_host(hone_context_t* context, hone_slot
 /* The same, but its elements are there once the stream has been waited for. */
 HONE_MUST_USE hone_status_t hone_slot_send_to_host(const hone_context_t* context,
                                                    hone_slot_t* slot);
+/* An element of it as an integer, 0 where there is none, waiting for the stream where it must. */
+HONE_MUST_USE hone_status_t hone_slot_read(hone_context_t* context, hone_slot_t* slot,
+                                           int64_t index, int64_t* out_number);
 /* Moves it out of planned memory, which will serve other values. */
 HONE_MUST_USE hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot);
-/* The same bytes under another dtype and extents. */
-HONE_MUST_USE hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from,
-                                           hone_dtype_t dtype, int rank, const int64_t* dims,
+/* `to`, which is empty, becomes the same bytes under the dtype and extents that it has. */
+HONE_MUST_USE hone_status_t hone_slot_view(hone_context_t* context, hone_slot_t* from,
                                            hone_slot_t* to);
 
 /* A number on the host. The tensor that the slot has serves again where nobody holds on to it. */
@@ -157,7 +174,7 @@ HONE_MUST_USE hone_status_t hone_slot_put(hone_context_t* context, hone_slot_t* 
                                           const hone_slot_t* stack, int64_t index);
 
 /* Planned memory for the frame's instance; gives it back. */
-HONE_MUST_USE hone_status_t hone_frame_reserve(const hone_context_t* context, hone_frame_t* frame);
+HONE_MUST_USE hone_status_t hone_frame_reserve(hone_context_t* context, hone_frame_t* frame);
 void hone_frame_release(const hone_context_t* context, hone_frame_t* frame);
 
 /* ---- marks around memory, where the device was opened with guard (fence.c) ---- */

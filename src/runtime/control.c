@@ -12,12 +12,10 @@ enum { NUMBERED = 256 }; /* rounds whose numbers the device is given at once */
 
 static hone_status_t read_scalar(hone_context_t* context, hone_slot_t* slot, const char* what,
                                  int64_t* out_value) {
-  hone_tensor_t* tensor;
-  HONE_TRY(hone_slot_to_host(context, slot, &tensor));
-  if (tensor->kind != HONE_KIND_TENSOR || tensor->count != 1)
+  bool is_tensor = !slot->tensor || slot->tensor->kind == HONE_KIND_TENSOR;
+  if (!is_tensor || slot->bytes != hone_dtype_size(slot->dtype))
     return hone_status_make(HONE_INVALID_ARGUMENT, "%s is not one element", what);
-  hone_load_i64(tensor->dtype, tensor->data, 0, 1, out_value);
-  return NULL;
+  return hone_slot_read(context, slot, 0, out_value);
 }
 
 static void drop_slots(hone_context_t* context, int count, hone_slot_t* slots) {
@@ -76,7 +74,6 @@ typedef struct loop {
   int64_t limit;
   int64_t rounds; /* done */
   bool condition;
-  bool keeps_on; /* the condition is handed on from round to round */
 } loop_t;
 
 /* A table of the rounds from `from` on, where the device has it. */
@@ -95,31 +92,30 @@ static hone_status_t number_rounds(hone_context_t* context, int64_t from, size_t
   return hone_slot_to_device(context, &context->rounds, &unused);
 }
 
-/* The copy that the device has is not that of the number any more. */
-static void drop_copy(hone_context_t* context, hone_slot_t* slot) {
-  hone_slot_t copy = {.block = slot->block};
-  hone_slot_drop(context, &copy);
-  slot->block = NULL;
+/* Whether the body looks at its parameter, the round or the condition, or a size follows from it.
+ */
+static bool reads(const hone_routine_t* body, int parameter) {
+  const hone_program_value_t* value = &body->values[body->inputs[parameter]];
+  return value->last >= 0 || value->n_binds;
 }
 
 /* The number of the round, which the device finds in that table: taking it there in every round
  * would cost as much as a small kernel. */
 static hone_status_t set_round(loop_t* loop) {
   hone_context_t* context = loop->context;
-  hone_slot_t *slot = &loop->counters[0], table;
+  hone_slot_t* slot = &loop->counters[0];
   const hone_device_properties_t* device = &context->program->properties;
   size_t stride = device->alignment > sizeof(int64_t) ? device->alignment : sizeof(int64_t);
   int64_t from = loop->rounds - loop->rounds % NUMBERED;
   bool has_table = !device->guard && stride % sizeof(int64_t) == 0;
   if (has_table && (!context->rounds.block || context->first_round != from))
     HONE_TRY(number_rounds(context, from, stride));
-  if (!has_table || slot->block != context->rounds.block) drop_copy(context, slot);
+  hone_block_drop(context, slot->block); /* what the device has is not that number any more */
+  slot->block = NULL;
   HONE_TRY(hone_slot_set_number(context, HONE_I64, loop->rounds, slot));
   if (!has_table) return NULL;
-  if (!slot->block) {
-    hone_slot_share(&(hone_slot_t){.block = context->rounds.block}, &table);
-    slot->block = table.block;
-  }
+  slot->block = context->rounds.block;
+  hone_block_retain(slot->block);
   slot->offset = (size_t)(loop->rounds - from) * stride;
   return NULL;
 }
@@ -153,15 +149,10 @@ static hone_status_t resize_stack(const loop_t* loop, stack_t* stack, int64_t ro
   return status;
 }
 
-static bool is_steady(const loop_t* loop) {
-  const hone_routine_t* body = loop->body;
-  return loop->keeps_on || body->values[body->outputs[0]].place == HONE_PLACE_WEIGHT;
-}
-
 /* How many rounds are likely: all, where the condition stays as it is. */
 static int64_t next_room(const loop_t* loop, const stack_t* stack) {
   int64_t room = stack->room ? 2 * stack->room : 16;
-  return is_steady(loop) || room > loop->limit ? loop->limit : room;
+  return loop->step->keeps_on || room > loop->limit ? loop->limit : room;
 }
 
 /* Where the next round goes. */
@@ -178,6 +169,14 @@ bool hone_value_is_launched(const hone_routine_t* body, int v) {
 
 static int stacked_value(const loop_t* loop, int which) {
   return loop->body->outputs[1 + loop->n_carried + which];
+}
+
+/* Of no shape. */
+static void clear_stack(stack_t* stack) {
+  stack->is_on_device = false;
+  stack->room = stack->count = 0;
+  stack->slots = NULL;
+  hone_slot_begin(&stack->whole, HONE_UNKNOWN, 0, NULL, 0);
 }
 
 static hone_status_t begin_stack(const hone_slot_t* part, stack_t* stack) {
@@ -255,7 +254,7 @@ static hone_status_t push(const loop_t* loop, int which, hone_slot_t* slot) {
   stack_t* stack = &loop->stacks[which];
   if (!loop->rounds && !has_shape(slot, stack)) {
     hone_slot_drop(loop->context, &stack->whole);
-    *stack = (stack_t){0};
+    clear_stack(stack);
     HONE_TRY(begin_stack(slot, stack));
     stack->is_on_device = slot->block && slot->bytes;
   }
@@ -338,6 +337,7 @@ static hone_status_t take_condition(loop_t* loop) {
   int64_t condition;
   HONE_TRY(read_scalar(loop->context, &loop->results[0], "loop: the condition", &condition));
   loop->condition = condition != 0;
+  if (!reads(loop->body, 1)) return NULL;
   return hone_slot_set_number(loop->context, HONE_BOOL, condition, &loop->counters[1]);
 }
 
@@ -346,7 +346,8 @@ static void give_inputs(const loop_t* loop) {
   const int *inputs = loop->body->inputs, *captures = loop->step->inputs;
   hone_slot_t* slots = loop->context->frames[loop->body->index].slots;
   int first = 2 + loop->n_carried; /* capture */
-  for (int i = 0; i < 2; i++) hone_slot_share(&loop->counters[i], &slots[inputs[i]]);
+  for (int i = 0; i < 2; i++)
+    if (reads(loop->body, i)) hone_slot_share(&loop->counters[i], &slots[inputs[i]]);
   for (int i = 2; i < first; i++) hone_slot_move(&loop->carried[i - 2], &slots[inputs[i]]);
   for (int i = first; i < loop->body->n_inputs; i++)
     hone_slot_share(&loop->frame->slots[captures[i]], &slots[inputs[i]]);
@@ -354,14 +355,14 @@ static void give_inputs(const loop_t* loop) {
 
 static hone_status_t run_round(loop_t* loop) {
   hone_context_t* context = loop->context;
-  HONE_TRY(set_round(loop));
+  if (reads(loop->body, 0)) HONE_TRY(set_round(loop));
   HONE_TRY(offer_rooms(loop));
   uint64_t outer_key = context->round_key;
   context->round_key = hone_random_round_key(outer_key, loop->rounds);
   give_inputs(loop);
   hone_status_t status = hone_routine_run(context, loop->body, loop->results);
   context->round_key = outer_key;
-  if (!status && !loop->keeps_on) status = take_condition(loop);
+  if (!status && !loop->step->keeps_on) status = take_condition(loop);
   if (!status) status = take_results(loop);
   drop_slots(context, loop->body->n_outputs, loop->results);
   if (status) return hone_status_annotate(status, "round %lld", (long long)loop->rounds);
@@ -440,7 +441,7 @@ static hone_status_t make_room(loop_t* loop) {
   loop->carried = loop->counters + 2;
   loop->results = loop->carried + loop->n_carried;
   loop->stacks = (stack_t*)(void*)(loop->results + loop->body->n_outputs);
-  memset(loop->stacks, 0, (size_t)loop->n_stacked * sizeof *loop->stacks);
+  for (int i = 0; i < loop->n_stacked; i++) clear_stack(&loop->stacks[i]);
   return NULL;
 }
 
@@ -455,6 +456,7 @@ static hone_status_t open_loop(const loop_t* loop) {
     hone_slot_share(&loop->frame->slots[loop->step->inputs[2 + i]], &loop->carried[i]);
     HONE_TRY(hone_slot_keep(loop->context, &loop->carried[i]));
   }
+  if (!reads(loop->body, 1)) return NULL;
   return hone_slot_set_number(loop->context, HONE_BOOL, loop->condition, &loop->counters[1]);
 }
 
@@ -464,7 +466,6 @@ hone_status_t hone_step_loop(hone_context_t* context, hone_frame_t* frame,
   loop_t loop = {.context = context, .frame = frame, .step = step, .body = body};
   loop.n_carried = step->n_carried;
   loop.n_stacked = step->n_outputs - step->n_carried;
-  loop.keeps_on = body->outputs[0] == body->inputs[1];
   int64_t condition;
   HONE_TRY(
       read_scalar(context, &frame->slots[step->inputs[0]], "loop: the trip count", &loop.limit));

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "loop/kernel.h"
+#include "loop/product.h"
 
 /* What a function is called until its text, and with it its name, is known. */
 static const char NAMELESS[] = "hone_kernel";
@@ -54,11 +55,17 @@ static int64_t array_bytes(const hone_buffer_t* buffer) {
   return bytes;
 }
 
+/* A sparse product turns the rows that it is at. */
 int64_t hone_kernel_stack_bytes(const hone_kernel_t* kernel) {
   int64_t sum = 0;
   for (int i = 0; i < kernel->n_buffers; i++) {
     const hone_buffer_t* buffer = kernel->buffers[i];
     if (buffer->space == HONE_SPACE_LOCAL && !hone_i64_add(sum, array_bytes(buffer), &sum))
+      return INT32_MAX;
+    int64_t turned = 0;
+    if (buffer->packing && buffer->packing->is_sparse &&
+        (!hone_i64_mul(HONE_SPARSE_ROWS, buffer->packing->dims[buffer->packing->sums], &turned) ||
+         !hone_i64_add(sum, turned, &sum)))
       return INT32_MAX;
   }
   return sum < INT32_MAX ? sum : INT32_MAX;

@@ -4,13 +4,12 @@
  * The new array is written in tiles: rows that follow one another, by as many
  * rounds of the axis along which the old array is densest, by the last axis.
  * So lines of memory that a tile touches are used whole, in both arrays. */
-#include "runtime/packing.h"
-
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
+#include "runtime/packing_impl.h"
 
 enum { TILE_ROWS = 64, TILE_DENSE = 16, GRAIN = 4 /* tiles */ };
 
@@ -201,6 +200,8 @@ hone_status_t hone_packing_apply(const hone_buffer_t* buffer, const hone_tensor_
   packer_t p = {0};
   int64_t count, tiles = 1;
   *out_tensor = NULL;
+  if (buffer->packing->is_sparse)
+    return hone_packing_apply_sparse(buffer, from, allocator, out_tensor);
   if (!prepare(&p, buffer, from) || !hone_dims_count(p.rank, p.dims, &count))
     return hone_status_make(HONE_INTERNAL, "the packing of '%s' does not fit its weight",
                             buffer->name);

@@ -48,6 +48,7 @@ void hone_program_destroy(hone_program_t* program) {
       program->backend->free(program->device, program->weights[i].block->memory);
     hone_tensor_release(program->weights[i].tensor);
   }
+  hone_room_destroy(program->room);
   if (program->module) program->backend->unload(program->device, program->module);
   hone_free(program->allocator, program->binary.data, program->binary.size);
   hone_arena_destroy(program->arena);
@@ -224,7 +225,7 @@ static void find_lifetimes(const hone_routine_t* routine) {
     for (int i = 0; i < step->n_inputs; i++) use(routine, step->inputs[i], s);
     for (int i = 0; i < step->n_outputs; i++) {
       routine->values[step->outputs[i]].first = s;
-      use(routine, step->outputs[i], s);
+      use(routine, step->outputs[i], step->kind == HONE_STEP_DIMS ? routine->n_steps : s);
     }
   }
   for (int i = 0; i < routine->n_outputs; i++) use(routine, routine->outputs[i], routine->n_steps);
@@ -282,6 +283,21 @@ static void find_places(const hone_routine_t* routine, bool is_guarded) {
   }
 }
 
+static bool keeps_on(const hone_program_t* program, const hone_routine_t* body) {
+  int v = body->outputs[0];
+  if (v == body->inputs[1]) return true;
+  if (body->values[v].place != HONE_PLACE_WEIGHT) return false;
+  const hone_tensor_t* tensor = program->weights[body->values[v].weight].tensor;
+  return tensor->dtype == HONE_BOOL && tensor->count == 1 && *(const uint8_t*)tensor->data;
+}
+
+static void look_at_loops(const finisher_t* f) {
+  for (int s = 0; s < f->routine->n_steps; s++) {
+    hone_step_t* step = &f->routine->steps[s];
+    if (step->kind == HONE_STEP_LOOP) step->keeps_on = keeps_on(f->program, step->bodies[0]);
+  }
+}
+
 static hone_status_t finish_routine(finisher_t* f) {
   size_t bytes = (size_t)hone_dims_symbol_count(f->program->dims) * sizeof(bool);
   memset(f->late, 0, bytes);
@@ -293,6 +309,7 @@ static hone_status_t finish_routine(finisher_t* f) {
   find_lifetimes(f->routine);
   find_places(f->routine, f->program->properties.guard);
   for (int i = 0; i < f->routine->n_steps; i++) HONE_TRY(list_drops(f, i));
+  look_at_loops(f);
   HONE_TRY(keep_first(f));
   return keep_key(f);
 }

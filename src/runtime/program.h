@@ -21,6 +21,7 @@
 
 #include <pthread.h>
 
+#include "base/room.h"
 #include "base/str.h"
 #include "hone/backend.h"
 #include "ir/graph.h"
@@ -49,22 +50,24 @@ typedef struct hone_program_definition {
   hone_dim_t expression;
 } hone_program_definition_t;
 
+/* Here and in steps, what every run looks at stands first: small runs wait for memory more than
+ * they compute. */
 typedef struct hone_program_value {
-  const char* name; /* "" when the model has none */
   hone_place_t place;
-  bool is_known; /* a dense tensor whose dtype and rank are known */
-  bool is_late;  /* its extents are not known when the routine starts */
   hone_dtype_t dtype;
   int rank;
-  const hone_dim_t* dims;
-  int view_of;     /* VIEW: a value that is no view */
-  int weight;      /* WEIGHT: index into the program's */
-  int in_place_of; /* ARENA: an input of its step whose place it may take; -1: none */
-  int first, last; /* steps that make it and read it last; inputs and weights: -1; outputs of the
-                      routine live to n_steps */
+  int shape;     /* where an instance keeps its bytes and extents; -1: it does not */
+  bool is_known; /* a dense tensor whose dtype and rank are known */
+  bool is_late;  /* its extents are not known when the routine starts */
   int n_binds;
   const hone_program_bind_t* binds;
-  int shape; /* where an instance keeps its bytes and extents; -1: it does not */
+  const hone_dim_t* dims;
+  const char* name; /* "" when the model has none */
+  int view_of;      /* VIEW: a value that is no view */
+  int weight;       /* WEIGHT: index into the program's */
+  int in_place_of;  /* ARENA: an input of its step whose place it may take; -1: none */
+  int first, last;  /* steps that make it and read it last; inputs and weights: -1; outputs of the
+                       routine, and what steps of kind DIMS make, live to n_steps */
 } hone_program_value_t;
 
 typedef enum hone_step_kind {
@@ -88,40 +91,39 @@ typedef struct hone_routine hone_routine_t;
 
 typedef struct hone_step {
   hone_step_kind_t kind;
-  const char* name;   /* of the kernel, or the primitive */
-  const char* origin; /* the model's node that errors name */
-  const char* nodes;  /* all of the model's nodes that went into it, a line each */
-  const char* reason; /* INTERPRET: why; "" otherwise */
   bool is_late;       /* what it needs to start is not known when the routine starts */
-  int n_inputs;
-  const int* inputs; /* values; -1: left out */
-  int n_outputs;
-  const int* outputs;
-  /* LAUNCH */
-  int kernel; /* index into the program's */
+  bool has_binds;     /* its outputs give symbols their values */
+  bool wants_symbols; /* INTERPRET: its last input is their values, i64[symbols] */
+  bool gives_tensors; /* INTERPRET: all results are dense tensors */
+  bool keeps_on;      /* LOOP: the condition is handed on by each round, or a constant that holds */
+  int n_inputs, n_outputs;
+  int n_drops; /* values that nobody needs once it has run */
   int n_buffers;
-  const int* buffers; /* values, or HONE_BUFFER_ERROR */
-  int n_sizes;        /* DIMS too */
+  int n_sizes;       /* LAUNCH, DIMS */
+  int n_guards;      /* LAUNCH: where one does not hold, the step is interpreted instead */
+  int numbers;       /* LAUNCH: where an instance keeps what sizes, groups and locals come to */
+  int kernel;        /* LAUNCH: index into the program's */
+  int error;         /* LAUNCH: index of its error word; -1: none */
+  int n_carried;     /* LOOP */
+  const int* inputs; /* values; -1: left out */
+  const int* outputs;
+  const int* drops;
+  const int* buffers; /* LAUNCH: values, or HONE_BUFFER_ERROR */
   const hone_dim_t* sizes;
+  const hone_guard_t* guards;
+  hone_routine_t* bodies[2]; /* IF, LOOP */
+  /* INTERPRET, and LAUNCH with guards */
+  hone_program_t* interpreted;
+  hone_graph_t* graph; /* of this node alone; owned */
+  const char* name;    /* of the kernel, or the primitive */
+  const char* origin;  /* the model's node that errors name */
+  const char* nodes;   /* all of the model's nodes that went into it, a line each */
+  const char* reason;  /* INTERPRET: why; "" otherwise */
+  /* LAUNCH */
   hone_dim_t groups[3], locals[3];
-  int numbers; /* where an instance keeps the values of these three */
   int n_checks;
   const char* const* checks; /* what each says when it fails */
-  int error;                 /* index of its error word; -1: none */
-  int n_drops;               /* values that nobody needs once it has run */
-  const int* drops;
-  bool has_binds;   /* its outputs give symbols their values */
-  hone_work_t work; /* over the program's symbols */
-  int n_guards;     /* where one does not hold, the step is interpreted instead */
-  const hone_guard_t* guards;
-  /* INTERPRET, and LAUNCH with guards */
-  hone_graph_t* graph; /* of this node alone; owned */
-  hone_program_t* interpreted;
-  bool wants_symbols; /* its last input is their values, i64[symbols] */
-  bool gives_tensors; /* all results are dense tensors */
-  /* IF, LOOP */
-  hone_routine_t* bodies[2];
-  int n_carried;
+  hone_work_t work;          /* over the program's symbols */
 } hone_step_t;
 
 typedef struct hone_instance hone_instance_t; /* runtime/instance.h */
@@ -184,7 +186,8 @@ struct hone_program {
   size_t file_bytes;     /* of an engine's file, but for weights; 0: there is none */
   int n_weights, weights_room;
   hone_weight_t* weights;
-  int n_errors; /* error words */
+  hone_room_t* room; /* of packed weights; NULL: there are none */
+  int n_errors;      /* error words */
   pthread_mutex_t mutex;
   struct hone_context* idle; /* contexts that no run is using */
 };

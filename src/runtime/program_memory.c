@@ -56,24 +56,28 @@ static const hone_step_t* loop_of(const hone_program_t* program, const hone_rout
   return NULL;
 }
 
-/* Whether rounds write it into a stack, where it does not count by itself. */
-static bool is_stacked(const hone_program_t* program, const hone_routine_t* routine, int v) {
+/* Which of a body's outputs its rounds write into stacks, where they do not count by themselves:
+ * those from the result on; none where there is no such loop. */
+static int first_stacked(const hone_program_t* program, const hone_routine_t* routine) {
   const hone_routine_t* around;
-  if (routine->index == 0) return false;
+  if (routine->index == 0 || program->properties.guard) return routine->n_outputs;
   const hone_step_t* loop = loop_of(program, routine, &around);
-  if (!loop || program->properties.guard || !hone_value_is_launched(routine, v)) return false;
-  for (int i = 1 + loop->n_carried; i < routine->n_outputs; i++)
-    if (routine->outputs[i] == v) return true;
+  return loop ? 1 + loop->n_carried : routine->n_outputs;
+}
+
+static bool is_stacked(const hone_routine_t* routine, int first, int v) {
+  for (int i = first; i < routine->n_outputs; i++)
+    if (routine->outputs[i] == v) return hone_value_is_launched(routine, v);
   return false;
 }
 
-/* The results of the whole count elsewhere. */
-static bool counts_as_heap(const hone_program_t* program, const hone_routine_t* routine, int v) {
+/* The results of the whole count elsewhere, as do outputs from `stacked` on. */
+static bool counts_as_heap(const hone_routine_t* routine, int stacked, int v) {
   const hone_program_value_t* value = &routine->values[v];
   bool on_heap = value->place == HONE_PLACE_HOST || value->place == HONE_PLACE_HEAP;
   return on_heap && value->is_known && !value->is_late && value->first >= 0 &&
          !(routine->index == 0 && is_output(routine, routine->n_outputs, v)) &&
-         !is_stacked(program, routine, v);
+         !is_stacked(routine, stacked, v);
 }
 
 static void add_entry(hone_plan_t* plan, int first, int last, size_t bytes) {
@@ -153,12 +157,14 @@ static hone_status_t list_steps(const hone_program_t* program, const hone_routin
  * at once. */
 static hone_status_t list_heap(const hone_program_t* program, const hone_routine_t* routine,
                                const int64_t* symbols, hone_plan_t* plan) {
+  int stacked = first_stacked(program, routine);
   for (int v = 0; v < routine->n_values; v++) {
     const hone_program_value_t* value = &routine->values[v];
-    if (!counts_as_heap(program, routine, v)) continue;
+    if (!counts_as_heap(routine, stacked, v)) continue;
     size_t bytes;
     HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
-    add_entry(plan, value->first, value->last, bytes);
+    bool is_kept = routine->steps[value->first].kind == HONE_STEP_DIMS; /* from run to run */
+    add_entry(plan, is_kept ? 0 : value->first, value->last, bytes);
   }
   return NULL;
 }
@@ -414,9 +420,10 @@ static void visit_plan(void* self, hone_plan_t* plan, const int* which) {
 }
 
 static hone_status_t visit_heap(const visiting_t* v, const int64_t* symbols) {
+  int stacked = first_stacked(v->program, v->routine);
   for (int i = 0; i < v->routine->n_values; i++) {
     const hone_program_value_t* value = &v->routine->values[i];
-    if (!counts_as_heap(v->program, v->routine, i)) continue;
+    if (!counts_as_heap(v->routine, stacked, i)) continue;
     hone_program_placed_t placed = {.routine = v->routine->index,
                                     .value = i,
                                     .first = value->first,

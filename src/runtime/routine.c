@@ -176,7 +176,8 @@ static hone_status_t add_packed(const builder_t* b, const hone_buffer_t* buffer,
                                 const hone_tensor_t* constant, int* out_value) {
   hone_program_t* program = b->program;
   hone_tensor_t* packed;
-  HONE_TRY(hone_packing_apply(buffer, constant, program->allocator, &packed));
+  if (!program->room) HONE_TRY(hone_room_create(program->allocator, &program->room));
+  HONE_TRY(hone_packing_apply(buffer, constant, hone_room_allocator(program->room), &packed));
   int weight = hone_program_add_weight(program, packed);
   hone_dim_t* dims = hone_arena_alloc(program->arena, sizeof *dims);
   if (dims) *dims = hone_dim_int(hone_tensor_count(packed));

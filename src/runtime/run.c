@@ -13,10 +13,6 @@ enum { FEW_BUFFERS = 32, FEW_NUMBERS = 64 };
 
 /* ---- symbols ---- */
 
-static const char* element(const hone_tensor_t* tensor, int64_t index) {
-  return (const char*)tensor->data + (size_t)index * hone_dtype_size(tensor->dtype);
-}
-
 /* Launches went by what the symbol is defined as. */
 static hone_status_t check_early(const hone_context_t* context, const hone_program_value_t* value,
                                  const hone_program_bind_t* bind, const hone_slot_t* slot) {
@@ -40,11 +36,7 @@ static hone_status_t bind(hone_context_t* context, const hone_program_value_t* v
       *symbol = bind->index < slot->rank ? slot->dims[bind->index] : 0;
       continue;
     }
-    hone_tensor_t* tensor;
-    HONE_TRY(hone_slot_to_host(context, slot, &tensor));
-    *symbol = 0;
-    if (tensor->kind == HONE_KIND_TENSOR && bind->index < tensor->count)
-      hone_load_i64(tensor->dtype, element(tensor, bind->index), 0, 1, symbol);
+    HONE_TRY(hone_slot_read(context, slot, bind->index, symbol));
   }
   return NULL;
 }
@@ -67,8 +59,7 @@ static hone_status_t shape_slot(const hone_context_t* context, const hone_frame_
                                 const hone_program_value_t* value, hone_slot_t* slot) {
   const int64_t* numbers = frame->instance->numbers + value->shape;
   if (value->shape < 0 || *numbers < 0) return hone_slot_shape(context, value, slot);
-  hone_slot_begin(slot, value->dtype, value->rank, (size_t)*numbers++);
-  for (int i = 0; i < value->rank; i++) slot->dims[i] = numbers[i];
+  hone_slot_begin(slot, value->dtype, value->rank, numbers + 1, (size_t)*numbers);
   return NULL;
 }
 
@@ -152,42 +143,48 @@ hone_status_t hone_step_launch(hone_context_t* context, hone_frame_t* frame,
   return status;
 }
 
-/* An input that only the host has, where the device works in its memory: a view of what the device
- * has takes less than one of what the host has, and kernels need that anyway. */
-static hone_status_t see_block(hone_context_t* context, const hone_program_value_t* value,
-                               hone_slot_t* slot) {
-  const hone_device_properties_t* device = &context->program->properties;
-  hone_argument_t unused;
-  bool is_only_there = value->place == HONE_PLACE_INPUT && slot->tensor && !slot->block &&
-                       slot->bytes && slot->dtype != HONE_STRING &&
-                       slot->tensor->kind == HONE_KIND_TENSOR;
-  if (!is_only_there || !device->is_immediate || device->guard) return NULL;
-  return hone_slot_to_device(context, slot, &unused);
-}
-
 static hone_status_t run_view(hone_context_t* context, hone_frame_t* frame,
                               const hone_step_t* step) {
   int v = step->outputs[0];
-  hone_slot_t shaped;
-  HONE_TRY(shape_slot(context, frame, &frame->routine->values[v], &shaped));
-  hone_slot_t* from = &frame->slots[step->inputs[0]];
-  if (shaped.bytes != from->bytes)
+  hone_slot_t *from = &frame->slots[step->inputs[0]], *to = &frame->slots[v];
+  HONE_TRY(shape_slot(context, frame, &frame->routine->values[v], to));
+  if (to->bytes != from->bytes)
     return hone_status_make(HONE_INVALID_ARGUMENT, "%s: %zu bytes do not become %zu", step->name,
-                            from->bytes, shaped.bytes);
-  HONE_TRY(see_block(context, &frame->routine->values[step->inputs[0]], from));
-  return hone_slot_view(context, from, shaped.dtype, shaped.rank, shaped.dims, &frame->slots[v]);
+                            from->bytes, to->bytes);
+  return hone_slot_view(context, from, to);
 }
 
-/* Sizes as elements: the host knows them. */
+static bool has_sizes(const hone_step_t* step, const int64_t* symbols,
+                      const hone_tensor_t* tensor) {
+  const int64_t* elements = tensor->data;
+  int same = 0;
+  while (same < step->n_sizes && elements[same] == hone_dim_eval(step->sizes[same], symbols))
+    same++;
+  return same == step->n_sizes;
+}
+
+/* Whether nobody but the slot has its tensor: no output of an earlier run is a view of it. */
+static bool is_alone(const hone_slot_t* slot) {
+  const hone_block_t* block = slot->block;
+  size_t own = block && block->tensor == slot->tensor ? 2 : 1;
+  return (!block || block->references == 1) && atomic_load(&slot->tensor->references) == own;
+}
+
+/* Sizes as elements: the host knows them, and the last run's, which its slot has kept, serve again
+ * where they are equal. */
 static hone_status_t run_dims(hone_context_t* context, hone_frame_t* frame,
                               const hone_step_t* step) {
+  hone_slot_t* slot = &frame->slots[step->outputs[0]];
   hone_tensor_t* tensor;
   const int64_t count = step->n_sizes;
+  if (slot->tensor && is_alone(slot) && has_sizes(step, context->symbols, slot->tensor))
+    return NULL;
+  hone_slot_drop(context, slot);
   HONE_TRY(hone_tensor_create_raw(context->program->allocator, HONE_I64, 1, &count, &tensor));
   int64_t* elements = tensor->data;
   for (int i = 0; i < step->n_sizes; i++)
     elements[i] = hone_dim_eval(step->sizes[i], context->symbols);
-  hone_slot_set(&frame->slots[step->outputs[0]], tensor);
+  hone_slot_set(slot, tensor);
   return NULL;
 }
 
@@ -399,6 +396,7 @@ static hone_status_t run_whole(hone_context_t* context, hone_tensor_t* const* in
     out_outputs[i] = results[i].tensor;
     hone_tensor_retain(out_outputs[i]);
   }
+  if (!status) hone_context_hand_out(context, routine->n_outputs, results);
   for (int i = 0; i < routine->n_outputs; i++) hone_slot_drop(context, &results[i]);
   return status;
 }

@@ -52,7 +52,7 @@ void hone_context_free_headers(hone_context_t* context) {
   }
 }
 
-static void drop_block(hone_context_t* context, hone_block_t* block) {
+void hone_block_drop(hone_context_t* context, hone_block_t* block) {
   if (!block || block->is_arena || block->is_weight || --block->references > 0) return;
   if (!block->is_own && context->program->properties.is_immediate) {
     free_block(context, block);
@@ -60,6 +60,7 @@ static void drop_block(hone_context_t* context, hone_block_t* block) {
   }
   block->next_garbage = context->garbage;
   context->garbage = block;
+  if (block->handed_out) return;
   context->garbage_bytes += block->bytes + sizeof *block;
   if (context->garbage_bytes < MUCH_GARBAGE) return;
   /* What fails in the stream is told again by the next to wait for it. */
@@ -74,6 +75,10 @@ void hone_context_free_garbage(hone_context_t* context, size_t spare) {
   while (*link) {
     hone_block_t* block = *link;
     size_t bytes = block->bytes + sizeof *block;
+    if (block->handed_out) {
+      link = &block->next_garbage;
+      continue;
+    }
     if (block->is_own && kept < MANY_SPARE && context->garbage_bytes + bytes <= spare) {
       context->garbage_bytes += bytes;
       link = &block->next_garbage;
@@ -85,16 +90,50 @@ void hone_context_free_garbage(hone_context_t* context, size_t spare) {
   }
 }
 
+static bool has_caller(const hone_block_t* block) {
+  return block->tensor && atomic_load(&block->tensor->references) > 1;
+}
+
+/* Gives up what was handed out, but for what the caller has and is no older than that. */
+static void free_handed_out(hone_context_t* context, int oldest) {
+  hone_block_t** link = &context->garbage;
+  while (*link) {
+    hone_block_t* block = *link;
+    bool is_kept = !block->handed_out || (block->handed_out <= oldest && has_caller(block));
+    if (is_kept) {
+      link = &block->next_garbage;
+      continue;
+    }
+    *link = block->next_garbage;
+    free_block(context, block);
+  }
+}
+
+void hone_context_free_handed_out(hone_context_t* context) { free_handed_out(context, 0); }
+
+/* What nobody took in this run was of other sizes; what is two runs old is the caller's alone. */
+void hone_context_hand_out(hone_context_t* context, int count, hone_slot_t* outputs) {
+  free_handed_out(context, 1);
+  for (hone_block_t* block = context->garbage; block; block = block->next_garbage)
+    block->handed_out *= 2;
+  for (int i = 0; i < count; i++) {
+    hone_block_t* block = outputs[i].block;
+    bool is_large = block && block->is_own && block->bytes > LITTLE;
+    if (is_large && block->references == 1 && has_caller(block)) block->handed_out = 1;
+  }
+}
+
 /* One of the garbage's latest blocks, of that size: what comes next in the stream may overwrite
  * it. NULL: there is none. */
 static hone_block_t* take_garbage(hone_context_t* context, size_t bytes) {
   hone_block_t** link = &context->garbage;
-  for (int i = 0; i < MANY_TRIES && *link; i++, link = &(*link)->next_garbage) {
+  for (int i = 0; i < MANY_TRIES && *link; link = &(*link)->next_garbage) {
     hone_block_t* block = *link;
-    if (!block->is_own || block->bytes != bytes) continue;
-    if (block->tensor && atomic_load(&block->tensor->references) > 1) continue;
+    i += !block->handed_out;
+    if (!block->is_own || block->bytes != bytes || has_caller(block)) continue;
     *link = block->next_garbage;
-    context->garbage_bytes -= bytes + sizeof *block;
+    if (!block->handed_out) context->garbage_bytes -= bytes + sizeof *block;
+    block->handed_out = 0;
     block->references = 1;
     return block;
   }
@@ -113,26 +152,39 @@ static hone_status_t make_block(hone_context_t* context, hone_block_t** out_bloc
   return NULL;
 }
 
-/* A block in which the device works on the tensor's elements; *out_block NULL:
- * it cannot. */
+static bool can_wrap(const hone_program_t* program) {
+  return program->properties.shares_host_memory && program->backend->wrap;
+}
+
+/* The device is to work on the tensor's elements, of which the block, which is empty, gets a
+ * reference; it stays empty where the device cannot. */
+static hone_status_t wrap_elements(const hone_program_t* program, hone_tensor_t* tensor,
+                                   hone_block_t* block) {
+  hone_status_t status =
+      program->backend->wrap(program->device, tensor->data, tensor->bytes, &block->memory);
+  if (!status) {
+    hone_tensor_retain(tensor);
+    block->tensor = tensor;
+    return NULL;
+  }
+  if (hone_status_code(status) != HONE_UNSUPPORTED) return status;
+  hone_status_free(status);
+  return NULL;
+}
+
+/* The same in a block of its own; *out_block NULL: it cannot. */
 static hone_status_t wrap_tensor(hone_context_t* context, hone_tensor_t* tensor,
                                  hone_block_t** out_block) {
   const hone_program_t* program = context->program;
-  *out_block = NULL;
-  if (!program->properties.shares_host_memory || !program->backend->wrap || !tensor->bytes)
-    return NULL;
   hone_block_t* block;
+  *out_block = NULL;
+  if (!can_wrap(program) || !tensor->bytes) return NULL;
   HONE_TRY(make_block(context, &block));
-  hone_status_t status =
-      program->backend->wrap(program->device, tensor->data, tensor->bytes, &block->memory);
-  if (status) {
+  hone_status_t status = wrap_elements(program, tensor, block);
+  if (!block->memory) {
     free_block(context, block);
-    if (hone_status_code(status) != HONE_UNSUPPORTED) return status;
-    hone_status_free(status);
-    return NULL;
+    return status;
   }
-  hone_tensor_retain(tensor);
-  block->tensor = tensor;
   block->bytes = tensor->bytes;
   *out_block = block;
   return NULL;
@@ -166,31 +218,23 @@ void hone_frame_release(const hone_context_t* context, hone_frame_t* frame) {
 static hone_status_t reserve_on_host(const hone_program_t* program, size_t bytes,
                                      hone_block_t* arena) {
   const int64_t count = (int64_t)bytes;
-  if (program->properties.is_immediate || !program->properties.shares_host_memory ||
-      !program->backend->wrap)
-    return NULL;
+  if (program->properties.is_immediate || !can_wrap(program)) return NULL;
   hone_tensor_t* tensor;
   HONE_TRY(hone_tensor_create_raw(program->allocator, HONE_U8, 1, &count, &tensor));
-  hone_status_t status =
-      program->backend->wrap(program->device, tensor->data, bytes, &arena->memory);
-  if (!status) {
-    arena->tensor = tensor;
-    return NULL;
-  }
+  hone_status_t status = wrap_elements(program, tensor, arena);
   hone_tensor_release(tensor);
-  if (hone_status_code(status) != HONE_UNSUPPORTED) return status;
-  hone_status_free(status);
-  return NULL;
+  return status;
 }
 
-hone_status_t hone_frame_reserve(const hone_context_t* context, hone_frame_t* frame) {
+hone_status_t hone_frame_reserve(hone_context_t* context, hone_frame_t* frame) {
   const hone_program_t* program = context->program;
   size_t bytes = frame->instance->arena_bytes;
   if (frame->arena.memory && bytes <= frame->arena_room) return NULL;
   if (frame->arena.memory) /* the last run's may go on */
     HONE_TRY(program->backend->synchronize(context->stream));
   hone_frame_release(context, frame);
-  if (!bytes) bytes = 1; /* values without elements have an address too */
+  hone_context_free_handed_out(context); /* which are in no plan */
+  if (!bytes) bytes = 1;                 /* values without elements have an address too */
   HONE_TRY(reserve_on_host(program, bytes, &frame->arena));
   if (!frame->arena.memory)
     HONE_TRY(
@@ -202,25 +246,20 @@ hone_status_t hone_frame_reserve(const hone_context_t* context, hone_frame_t* fr
 /* ---- slots ---- */
 
 void hone_slot_drop_held(hone_context_t* context, hone_slot_t* slot) {
-  drop_block(context, slot->block);
+  hone_block_drop(context, slot->block);
   hone_tensor_release(slot->tensor);
   slot->block = NULL;
   slot->tensor = NULL;
 }
 
-static void retain_block(hone_block_t* block) {
-  if (block && !block->is_arena && !block->is_weight) block->references++;
-}
-
 void hone_slot_share(const hone_slot_t* from, hone_slot_t* to) {
   hone_slot_copy(from, to);
-  retain_block(to->block);
+  hone_block_retain(to->block);
   if (to->tensor) hone_tensor_retain(to->tensor);
 }
 
 void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned) {
-  hone_slot_begin(slot, owned->dtype, owned->rank, owned->bytes);
-  for (int i = 0; i < owned->rank; i++) slot->dims[i] = owned->dims[i];
+  hone_slot_begin(slot, owned->dtype, owned->rank, owned->dims, owned->bytes);
   slot->tensor = owned;
 }
 
@@ -228,13 +267,13 @@ void hone_slot_set(hone_slot_t* slot, hone_tensor_t* owned) {
 static void retype(const hone_slot_t* slot, hone_tensor_t* tensor) {
   tensor->dtype = slot->dtype;
   tensor->rank = slot->rank;
-  memcpy(tensor->dims, slot->dims, sizeof tensor->dims);
+  memcpy(tensor->dims, slot->dims, (size_t)slot->rank * sizeof *tensor->dims);
   tensor->count = (int64_t)(slot->bytes / hone_dtype_size(slot->dtype));
 }
 
 static hone_status_t allocate(hone_context_t* context, hone_slot_t* slot) {
   const hone_program_t* program = context->program;
-  if (program->properties.shares_host_memory && program->backend->wrap && slot->bytes) {
+  if (can_wrap(program) && slot->bytes) {
     hone_tensor_t* tensor;
     HONE_TRY(
         hone_tensor_create_raw(program->allocator, slot->dtype, slot->rank, slot->dims, &tensor));
@@ -249,7 +288,15 @@ hone_status_t hone_slot_allocate(hone_context_t* context, hone_slot_t* slot) {
   if (context->program->properties.guard) return hone_fence_allocate(context, slot);
   slot->block = take_garbage(context, slot->bytes);
   if (!slot->block) {
-    HONE_TRY(allocate(context, slot));
+    /* A run takes no more than planned: what waits for another value makes room. */
+    if (slot->bytes > LITTLE) free_handed_out(context, 2);
+    hone_status_t status = allocate(context, slot);
+    if (hone_status_code(status) == HONE_OUT_OF_MEMORY) {
+      hone_status_free(status);
+      hone_context_free_handed_out(context);
+      status = allocate(context, slot);
+    }
+    HONE_TRY(status);
     slot->block->is_own = true;
   } else if (slot->block->tensor) {
     retype(slot, slot->block->tensor);
@@ -282,13 +329,24 @@ hone_status_t hone_slot_to_device(hone_context_t* context, hone_slot_t* slot,
  * held on to beside it. */
 static bool is_in_sight(const hone_slot_t* slot) {
   const hone_block_t* block = slot->block;
-  return block->tensor && !block->is_arena && slot->offset + slot->bytes <= block->tensor->bytes &&
+  return block && block->tensor && !block->is_arena &&
+         slot->offset + slot->bytes <= block->tensor->bytes &&
          (block->bytes <= LITTLE || slot->bytes >= block->bytes / 2);
+}
+
+/* Nobody but the slot has what hone_slot_allocate made for it. */
+static bool is_alone(const hone_slot_t* slot) {
+  const hone_block_t* block = slot->block;
+  return block->is_own && block->references == 1 && !slot->offset &&
+         slot->bytes == block->tensor->bytes && atomic_load(&block->tensor->references) == 1;
 }
 
 hone_status_t hone_slot_send_to_host(const hone_context_t* context, hone_slot_t* slot) {
   if (slot->tensor) return NULL;
-  if (is_in_sight(slot))
+  if (!slot->block) return hone_status_make(HONE_INTERNAL, "a value is read that was not given");
+  bool is_seen = is_in_sight(slot);
+  if (is_seen && is_alone(slot)) retype(slot, slot->block->tensor); /* which then needs no view */
+  if (is_seen)
     return view_tensor(slot->block->tensor, slot->offset, slot->dtype, slot->rank, slot->dims,
                        &slot->tensor);
   const hone_program_t* program = context->program;
@@ -309,6 +367,24 @@ hone_status_t hone_slot_to_host(hone_context_t* context, hone_slot_t* slot,
   return NULL;
 }
 
+/* What an immediate device has in sight needs no tensor of its own. */
+hone_status_t hone_slot_read(hone_context_t* context, hone_slot_t* slot, int64_t index,
+                             int64_t* out_number) {
+  const size_t at = (size_t)index * hone_dtype_size(slot->dtype);
+  *out_number = 0;
+  if (!slot->tensor && context->program->properties.is_immediate && is_in_sight(slot)) {
+    if (context->has_checked) HONE_TRY(hone_context_synchronize(context));
+    const char* elements = (const char*)slot->block->tensor->data + slot->offset;
+    if (at < slot->bytes) hone_load_i64(slot->dtype, elements + at, 0, 1, out_number);
+    return NULL;
+  }
+  hone_tensor_t* tensor;
+  HONE_TRY(hone_slot_to_host(context, slot, &tensor));
+  if (tensor->kind == HONE_KIND_TENSOR && index < tensor->count)
+    hone_load_i64(tensor->dtype, (const char*)tensor->data + at, 0, 1, out_number);
+  return NULL;
+}
+
 hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot) {
   if (!slot->block || !slot->block->is_arena) return NULL;
   hone_slot_t kept = *slot;
@@ -323,16 +399,26 @@ hone_status_t hone_slot_keep(hone_context_t* context, hone_slot_t* slot) {
   return status;
 }
 
-hone_status_t hone_slot_view(hone_context_t* context, const hone_slot_t* from, hone_dtype_t dtype,
-                             int rank, const int64_t* dims, hone_slot_t* to) {
-  hone_slot_begin(to, dtype, rank, from->bytes);
+/* Where the device works in the host's memory, a view of what the device has takes less than one
+ * of what the host has, and kernels need that anyway. */
+static hone_status_t see_block(hone_context_t* context, hone_slot_t* slot, bool* out_seen) {
+  hone_argument_t unused;
+  bool is_plain = slot->tensor && !slot->block && slot->bytes && slot->dtype != HONE_STRING &&
+                  slot->tensor->kind == HONE_KIND_TENSOR;
+  if (is_plain) HONE_TRY(hone_slot_to_device(context, slot, &unused));
+  *out_seen = slot->block && slot->block->tensor;
+  return NULL;
+}
+
+hone_status_t hone_slot_view(hone_context_t* context, hone_slot_t* from, hone_slot_t* to) {
+  const hone_device_properties_t* device = &context->program->properties;
+  bool is_seen = false;
+  if (device->is_immediate && !device->guard) HONE_TRY(see_block(context, from, &is_seen));
   to->block = from->block;
   to->offset = from->offset;
-  for (int i = 0; i < rank; i++) to->dims[i] = dims[i];
-  retain_block(to->block);
-  bool is_seen = to->block && to->block->tensor && context->program->properties.is_immediate;
+  hone_block_retain(to->block);
   if (!from->tensor || is_seen) return NULL; /* the host's is made where somebody asks for it */
-  return view_tensor(from->tensor, 0, dtype, rank, dims, &to->tensor);
+  return view_tensor(from->tensor, 0, to->dtype, to->rank, to->dims, &to->tensor);
 }
 
 hone_status_t hone_slot_set_number(hone_context_t* context, hone_dtype_t dtype, int64_t number,
@@ -351,7 +437,7 @@ hone_status_t hone_slot_set_number(hone_context_t* context, hone_dtype_t dtype, 
 
 hone_status_t hone_slot_shape(const hone_context_t* context, const hone_program_value_t* value,
                               hone_slot_t* out) {
-  hone_slot_begin(out, value->dtype, value->rank, 0);
+  hone_slot_begin(out, value->dtype, value->rank, NULL, 0);
   for (int i = 0; i < value->rank; i++)
     out->dims[i] = hone_dim_eval(value->dims[i], context->symbols);
   return hone_program_value_bytes(value, context->symbols, &out->bytes);
@@ -360,7 +446,7 @@ hone_status_t hone_slot_shape(const hone_context_t* context, const hone_program_
 hone_status_t hone_slot_shape_stack(const hone_slot_t* part, int64_t count, hone_slot_t* out) {
   if (part->rank >= HONE_MAX_RANK)
     return hone_status_make(HONE_UNSUPPORTED, "loop: a stacked output has too many axes");
-  hone_slot_begin(out, part->dtype, part->rank + 1, 0);
+  hone_slot_begin(out, part->dtype, part->rank + 1, NULL, 0);
   out->dims[0] = count;
   for (int i = 0; i < part->rank; i++) out->dims[i + 1] = part->dims[i];
   return hone_size_mul(part->bytes, (size_t)count, &out->bytes) ? NULL : hone_oom();

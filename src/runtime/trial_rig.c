@@ -6,6 +6,7 @@
 
 #include "base/float_convert.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/tensor_impl.h"
 #include "runtime/packing.h"
 #include "runtime/routine.h"
@@ -224,6 +225,22 @@ static void make_proven(hone_tensor_t* tensor) {
   for (int64_t i = 0; i < tensor->count; i++) numbers[i] = fabsf(numbers[i]) + 0x1p-8f;
 }
 
+/* Weights that are small enough whatever stands beside them. */
+static void make_slight(hone_tensor_t* tensor) {
+  enum { SMALL = 32 };
+  int8_t* numbers = tensor->data;
+  for (int64_t i = 0; i < tensor->count; i++) numbers[i] %= SMALL;
+}
+
+/* One number in 20 is left, of either sign. */
+static void make_sparse(hone_tensor_t* tensor, uint64_t seed) {
+  int8_t* numbers = tensor->data;
+  for (int64_t i = 0; i < tensor->count; i++) {
+    uint32_t random = hone_random_u32(seed, (uint64_t)i);
+    numbers[i] = random % 20 ? 0 : (int8_t)((int)(random / 20 % 64) - 32);
+  }
+}
+
 static hone_status_t make_parameter(const hone_rig_t* b, int index) {
   const hone_rig_shared_t* s = b->shared;
   parameter_t* p = &b->parameters[index];
@@ -233,6 +250,8 @@ static hone_status_t make_parameter(const hone_rig_t* b, int index) {
   if (p->buffer->role != HONE_ROLE_INPUT) return NULL;
   fill(p->host, (uint64_t)index + 1);
   if (p->buffer->is_proven) make_proven(p->host);
+  if (p->buffer->is_sparse) make_sparse(p->host, (uint64_t)index + 1);
+  if (p->buffer->slight) make_slight(p->host);
   return s->backend->copy_in(s->stream, p->memory, 0, p->host->data, p->bytes);
 }
 

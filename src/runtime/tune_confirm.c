@@ -58,12 +58,10 @@ static hone_status_t confirm_defaults(const hone_tuning_t* t) {
   HONE_TRY(hone_tune_db_begin(t->database));
   for (int i = 0; i < t->n_kernels && !status; i++)
     if (t->kernels[i]->set) status = confirm_default(t, t->kernels[i]);
-  if (!status) return hone_tune_db_commit(t->database);
-  hone_tune_db_rollback(t->database);
-  return status;
+  return hone_tune_db_end(t->database, status);
 }
 
-static hone_tune_record_t record_of(const hone_tuning_item_t* item, hone_verdict_t verdict) {
+hone_tune_record_t hone_tuning_record(const hone_tuning_item_t* item, hone_verdict_t verdict) {
   return (hone_tune_record_t){.key = hone_tuning_key(item->kernel),
                               .label = item->kernel->lowered->name,
                               .parameters = item->offer.parameters,
@@ -83,9 +81,7 @@ static hone_status_t keep(const hone_tuning_t* t, const hone_confirm_decision_t*
     const hone_tune_key_t key = hone_tuning_key(item->kernel);
     status = hone_tune_db_rule(t->database, &key, item->offer.parameters, decision->verdict);
   }
-  if (!status) return hone_tune_db_commit(t->database);
-  hone_tune_db_rollback(t->database);
-  return status;
+  return hone_tune_db_end(t->database, status);
 }
 
 static bool tell(const hone_tuning_t* t, const hone_confirm_decision_t* decision) {
@@ -113,7 +109,8 @@ static hone_status_t put_down(hone_tuning_t* t, const hone_confirm_decision_t* d
   hone_status_t status = keep(t, decision);
   if (status || !t->log) return status;
   for (int i = 0; i < decision->count && !status; i++) {
-    const hone_tune_record_t record = record_of(&t->items[decision->items[i]], decision->verdict);
+    const hone_tune_record_t record =
+        hone_tuning_record(&t->items[decision->items[i]], decision->verdict);
     status = hone_tuning_log(t, &record);
   }
   t->log_failed = status != NULL;

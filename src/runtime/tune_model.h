@@ -76,6 +76,8 @@ hone_confirm_driver_t hone_tuning_whole(hone_tuning_t* tuning);
  * take, and reports it, failures too (tune_confirm.c). Errors: IO (the log); OUT_OF_MEMORY where
  * that leaves no room for the report of a failure. */
 HONE_MUST_USE hone_status_t hone_tuning_confirm(hone_tuning_t* tuning, double run_seconds);
+/* A verdict over an item that ran well, as databases and logs have it; texts are the item's. */
+hone_tune_record_t hone_tuning_record(const hone_tuning_item_t* item, hone_verdict_t verdict);
 /* Appends to the log; NULL: its first line. Errors: IO. */
 HONE_MUST_USE hone_status_t hone_tuning_log(hone_tuning_t* tuning,
                                             const hone_tune_record_t* record);

@@ -70,14 +70,8 @@ static void close_whole(void* context, void* built) {
 /* A database that has those candidates, and nothing else. */
 static hone_status_t put_items(const hone_tuning_t* t, const bool* on, hone_tune_db_t* database) {
   for (int i = 0; i < t->n_items; i++) {
-    const hone_tuning_item_t* item = &t->items[i];
     if (!on[i]) continue;
-    const hone_tune_record_t record = {.key = hone_tuning_key(item->kernel),
-                                       .label = item->kernel->lowered->name,
-                                       .parameters = item->offer.parameters,
-                                       .outcome = HONE_OUTCOME_OK,
-                                       .verdict = HONE_VERDICT_CONFIRMED,
-                                       .seconds = item->offer.seconds};
+    const hone_tune_record_t record = hone_tuning_record(&t->items[i], HONE_VERDICT_CONFIRMED);
     HONE_TRY(hone_tune_db_put(database, &record, NULL));
   }
   return NULL;

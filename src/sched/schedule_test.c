@@ -423,6 +423,22 @@ static void tensorize_marks_loops(void** state) {
                  "tensorize j.i.1 dot4_u8_i8_x16", "side by side");
 }
 
+/* Eights of weights that are not slight would not fit 16 bits. */
+static void tensorize_wants_slight_weights(void** state) {
+  const char* before =
+      "split j 8\nsplit k 8\nsplit k.i 4\npack b 0/8 1/8 1/4%2 0%8 1%4\ndistribute j.i\n"
+      "reorder k.o j.i.1 k.i.o k.i.i";
+  const char* other =
+      "split j 8\nsplit k 8 exact\nsplit k.i 4\npack b 1/8 0/8 0/4%2 1%8 0%4\n"
+      "distribute j.i\nreorder k.o j.i.1 k.i.o k.i.i";
+  char schedule[512];
+  snprintf(schedule, sizeof schedule, "%s\ntensorize j.i.1 dot8_u8_i8_x8", before);
+  assert_body(scheduled("matmul_slight", schedule),
+              "        for j.i.1 in 8 as dot8_u8_i8_x8 {\n"
+              "          for k.i.o in 2 reduction {\n");
+  assert_refused("quantized", other, "tensorize j.i.1 dot8_u8_i8_x8", "not slight");
+}
+
 /* ---- dependences ---- */
 
 static hone_kernel_t* parsed(const char* text) {
@@ -548,6 +564,7 @@ int main(void) {
       cmocka_unit_test(stage_copies_tiles),
       cmocka_unit_test(stage_copies_for_one_load),
       cmocka_unit_test(tensorize_marks_loops),
+      cmocka_unit_test(tensorize_wants_slight_weights),
       cmocka_unit_test(dependences_are_seen),
       cmocka_unit_test(schedules_are_noted_and_replayed),
       cmocka_unit_test(primitives_are_listed),

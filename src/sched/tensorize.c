@@ -1,7 +1,47 @@
-/* tensorize: a loop with all that is in it is what a device does in one instruction. */
+/* tensorize: a loop with all that is in it is what a device does in one instruction, a library, or
+ * a function. */
 #include "base/memory.h"
-#include "loop/intrinsic.h"
+#include "loop/product.h"
 #include "sched/common/edit.h"
+
+/* What reads a buffer, and does not stand inside of `loop`. */
+typedef struct readers {
+  const hone_stmt_t* loop;
+  const hone_buffer_t* buffer;
+  bool found;
+} readers_t;
+
+static bool find_reader(void* self, hone_stmt_t* stmt) {
+  readers_t* r = self;
+  const hone_stmt_t* around = stmt;
+  while (around && around != r->loop) around = around->parent;
+  r->found |= !around && ((stmt->value && hone_term_reads(stmt->value, r->buffer)) ||
+                          stmt->buffer == r->buffer);
+  return !r->found;
+}
+
+/* The weights of a sparse product become a table, which nothing else could read. */
+static hone_status_t make_table(hone_kernel_t* kernel, const hone_stmt_t* loop) {
+  hone_product_t product;
+  if (!hone_product_look(kernel, loop, true, &product)) return NULL;
+  hone_buffer_t* weights = kernel->buffers[product.b.at.buffer->id];
+  readers_t readers = {loop, weights, false};
+  hone_stmt_walk(kernel->root, find_reader, &readers);
+  if (weights->packing || readers.found)
+    return hone_sched_refuse("tensorize %s: %s is packed already, or read elsewhere", loop->name,
+                             weights->name);
+  hone_packing_t* packing = hone_packing_create(kernel, weights->rank, weights->rank);
+  if (!packing) return hone_oom();
+  for (int i = 0; i < weights->rank; i++) {
+    packing->dims[i] = weights->dims[i].k;
+    packing->axes[i] = (hone_packing_axis_t){i, 1};
+  }
+  packing->is_sparse = true;
+  packing->sums = product.sum_axis;
+  packing->columns = product.column_axis;
+  weights->packing = packing;
+  return NULL;
+}
 
 static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop,
                            const hone_intrinsic_t* intrinsic) {
@@ -11,7 +51,7 @@ static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop,
   if (matches) return NULL;
   return hone_sched_refuse(
       "tensorize %s: it is not what %s computes, or its elements do not lie "
-      "side by side",
+      "side by side, or its weights are not slight",
       loop->name, intrinsic->name);
 }
 
@@ -25,6 +65,7 @@ hone_status_t hone_sched_tensorize(hone_kernel_t* kernel, const char* name,
   if (!intrinsic)
     return hone_status_make(HONE_NOT_FOUND, "there is no intrinsic '%s'", intrinsic_name);
   HONE_TRY(check(kernel, loop, intrinsic));
+  if (intrinsic->is_sparse) HONE_TRY(make_table(kernel, loop));
   loop->intrinsic = intrinsic->name;
   return hone_sched_end(kernel, begin, "tensorize %s %s", loop->name, intrinsic->name);
 }

@@ -133,9 +133,7 @@ static hone_status_t check_schema(hone_tune_db_t* db, int64_t* out_version) {
 static hone_status_t look_at_schema(hone_tune_db_t* db, int64_t* out_version) {
   HONE_TRY(hone_tune_db_run(db, "BEGIN", "read"));
   hone_status_t status = check_schema(db, out_version);
-  if (!status) return hone_tune_db_commit(db);
-  hone_tune_db_rollback(db);
-  return status;
+  return hone_tune_db_end(db, status);
 }
 
 static hone_status_t write_schema(hone_tune_db_t* db, int64_t version) {
@@ -152,9 +150,7 @@ static hone_status_t make_schema(hone_tune_db_t* db) {
   HONE_TRY(hone_tune_db_begin(db));
   hone_status_t status = check_schema(db, &version);
   if (!status && version < HONE_TUNE_DB_VERSION) status = write_schema(db, version);
-  if (!status) return hone_tune_db_commit(db);
-  hone_tune_db_rollback(db);
-  return status;
+  return hone_tune_db_end(db, status);
 }
 
 /* ---- opening ---- */
@@ -248,6 +244,12 @@ void hone_tune_db_rollback(hone_tune_db_t* db) {
   /* After some errors SQLite has already rolled back; there is then nothing to do. */
   if (!sqlite3_get_autocommit(db->handle)) sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
   db->in_transaction = false;
+}
+
+hone_status_t hone_tune_db_end(hone_tune_db_t* db, hone_status_t done) {
+  if (!done) return hone_tune_db_commit(db);
+  hone_tune_db_rollback(db);
+  return done;
 }
 
 /* ---- care ---- */

@@ -97,6 +97,8 @@ HONE_MUST_USE hone_status_t hone_tune_db_put(hone_tune_db_t* db, const hone_tune
 HONE_MUST_USE hone_status_t hone_tune_db_begin(hone_tune_db_t* db);
 HONE_MUST_USE hone_status_t hone_tune_db_commit(hone_tune_db_t* db);
 void hone_tune_db_rollback(hone_tune_db_t* db);
+/* Commits, or rolls back where what was `done` is an error, which it gives. */
+HONE_MUST_USE hone_status_t hone_tune_db_end(hone_tune_db_t* db, hone_status_t done);
 /* Puts down what whole runs said of a candidate, in place of what stood there. One that
  * is not in the database stays so. Errors: IO, INVALID_DATA. */
 HONE_MUST_USE hone_status_t hone_tune_db_rule(hone_tune_db_t* db, const hone_tune_key_t* key,

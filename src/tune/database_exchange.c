@@ -239,11 +239,7 @@ static hone_status_t import_source(hone_tune_db_t* db, const source_t* source,
   hone_status_t status = source->other
                              ? hone_tune_db_each(source->other, NULL, false, copy_record, &copier)
                              : import_all_lines(db, source->data, source->size, &merge);
-  if (status) {
-    hone_tune_db_rollback(db);
-    return status;
-  }
-  HONE_TRY(hone_tune_db_commit(db));
+  HONE_TRY(hone_tune_db_end(db, status));
   *out_merge = merge;
   return NULL;
 }

@@ -84,10 +84,13 @@ static const hone_device_properties_t properties = {.struct_size = sizeof proper
 typedef struct fixture {
   hone_kernel_t* kernel;
   hone_tactic_set_t* set;
+  hone_tune_db_t* db; /* in memory; NULL: none is wanted */
+  hone_tune_key_t key;
+  char device[HONE_TUNE_DEVICE_SIZE];
 } fixture_t;
 
 static fixture_t open_set(double of_a, double of_b) {
-  fixture_t f;
+  fixture_t f = {0};
   price[0] = of_a;
   price[1] = of_b;
   f.kernel = hone_test_kernel_make(hone_test_kernel("softmax"));
@@ -96,7 +99,15 @@ static fixture_t open_set(double of_a, double of_b) {
   return f;
 }
 
+/* With a database, in which the set's kernel has a key. */
+static void open_tuned(fixture_t* f) {
+  *f = open_set(1, 1);
+  f->key = hone_tactic_set_key(f->set, "d1", f->device);
+  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &f->db));
+}
+
 static void close_set(fixture_t* f) {
+  hone_tune_db_close(f->db);
   hone_tactic_set_destroy(f->set);
   hone_kernel_destroy(f->kernel);
 }
@@ -210,49 +221,44 @@ static void no_tactic_is_said_so(void** state) {
 
 /* ---- what was tuned ---- */
 
-static void put_ruled(hone_tune_db_t* db, const hone_tune_key_t* key, const char* parameters,
-                      double seconds, hone_verdict_t verdict) {
-  const hone_tune_record_t record = {.key = *key,
+static void put_ruled(const fixture_t* f, const char* parameters, double seconds,
+                      hone_verdict_t verdict) {
+  const hone_tune_record_t record = {.key = f->key,
                                      .label = "softmax",
                                      .parameters = parameters,
                                      .outcome = HONE_OUTCOME_OK,
                                      .verdict = verdict,
                                      .seconds = seconds,
                                      .message = ""};
-  assert_ok(hone_tune_db_put(db, &record, NULL));
+  assert_ok(hone_tune_db_put(f->db, &record, NULL));
 }
 
-static void put(hone_tune_db_t* db, const hone_tune_key_t* key, const char* parameters,
-                double seconds) {
-  put_ruled(db, key, parameters, seconds, HONE_VERDICT_CONFIRMED);
+static void put(const fixture_t* f, const char* parameters, double seconds) {
+  put_ruled(f, parameters, seconds, HONE_VERDICT_CONFIRMED);
 }
 
-static hone_tuned_t ask(const fixture_t* f, hone_tune_db_t* db, const hone_tune_key_t* key) {
+static hone_tuned_t ask(const fixture_t* f) {
   hone_tuned_t tuned;
-  assert_ok(hone_tactic_set_tuned(f->set, db, key, &tuned));
+  assert_ok(hone_tactic_set_tuned(f->set, f->db, &f->key, &tuned));
   return tuned;
 }
 
 static void the_database_decides(void** state) {
-  fixture_t f = open_set(1, 1);
-  char device[HONE_TUNE_DEVICE_SIZE];
-  hone_tune_db_t* db;
-  hone_tune_key_t key = hone_tactic_set_key(f.set, "d1", device);
-  assert_string_equal(device, "a processor, x86, 4 units");
-  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &db));
-  hone_tuned_t tuned = ask(&f, db, &key);
+  fixture_t f;
+  open_tuned(&f);
+  assert_string_equal(f.device, "a processor, x86, 4 units");
+  hone_tuned_t tuned = ask(&f);
   assert_false(tuned.found);
-  put(db, &key, "tactic=a a.speed=1 a.size=1 b.speed=1 b.size=1", 1e-3); /* the default */
-  put(db, &key, "tactic=b a.speed=1 a.size=1 b.speed=4 b.size=2", 5e-4);
-  put(db, &key, "tactic=b a.speed=1 a.size=1 b.speed=9 b.size=2", 1e-9); /* of another space */
-  put(db, &key, "tactic=b a.speed=4 a.size=1 b.speed=1 b.size=2", 1e-9); /* not settled */
-  tuned = ask(&f, db, &key);
+  put(&f, "tactic=a a.speed=1 a.size=1 b.speed=1 b.size=1", 1e-3); /* the default */
+  put(&f, "tactic=b a.speed=1 a.size=1 b.speed=4 b.size=2", 5e-4);
+  put(&f, "tactic=b a.speed=1 a.size=1 b.speed=9 b.size=2", 1e-9); /* of another space */
+  put(&f, "tactic=b a.speed=4 a.size=1 b.speed=1 b.size=2", 1e-9); /* not settled */
+  tuned = ask(&f);
   assert_true(tuned.found && tuned.trials == 2);
   assert_true(tuned.seconds == 5e-4 && tuned.default_seconds == 1e-3);
   assert_string_equal(hone_tactic_set_chosen(f.set, &tuned.candidate)->name, "b");
-  hone_tune_key_t other = hone_tactic_set_key(f.set, "d2", device);
-  assert_false(ask(&f, db, &other).found);
-  hone_tune_db_close(db);
+  f.key = hone_tactic_set_key(f.set, "d2", f.device);
+  assert_false(ask(&f).found);
   close_set(&f);
 }
 
@@ -261,71 +267,59 @@ static void the_database_decides(void** state) {
 #define B4 "tactic=b a.speed=1 a.size=1 b.speed=4 b.size=4"
 
 static void only_what_was_confirmed_is_used(void** state) {
-  fixture_t f = open_set(1, 1);
-  char device[HONE_TUNE_DEVICE_SIZE];
-  hone_tune_db_t* db;
-  hone_tune_key_t key = hone_tactic_set_key(f.set, "d1", device);
+  fixture_t f;
+  open_tuned(&f);
   hone_candidate_t first = hone_space_default(f.set->space);
-  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &db));
-  put_ruled(db, &key, FIRST, 1e-3, HONE_VERDICT_NONE);
-  put_ruled(db, &key, B2, 1e-4, HONE_VERDICT_REFUSED);
-  put_ruled(db, &key, B4, 2e-4, HONE_VERDICT_NONE);
-  hone_tuned_t tuned = ask(&f, db, &key);
+  put_ruled(&f, FIRST, 1e-3, HONE_VERDICT_NONE);
+  put_ruled(&f, B2, 1e-4, HONE_VERDICT_REFUSED);
+  put_ruled(&f, B4, 2e-4, HONE_VERDICT_NONE);
+  hone_tuned_t tuned = ask(&f);
   assert_true(tuned.found && tuned.trials == 3 && tuned.refused == 1 && tuned.seconds == 1e-3);
   assert_true(tuned.untested == 2e-4);
   assert_memory_equal(&tuned.candidate, &first, sizeof first);
-  assert_ok(hone_tune_db_rule(db, &key, B4, HONE_VERDICT_CONFIRMED));
-  tuned = ask(&f, db, &key);
+  assert_ok(hone_tune_db_rule(f.db, &f.key, B4, HONE_VERDICT_CONFIRMED));
+  tuned = ask(&f);
   assert_true(tuned.seconds == 2e-4 && tuned.untested == 0);
-  hone_tune_db_close(db);
   close_set(&f);
 }
 
 static void what_may_be_worth_it_is_offered(void** state) {
-  fixture_t f = open_set(1, 1);
-  char device[HONE_TUNE_DEVICE_SIZE];
-  hone_tune_db_t* db;
+  fixture_t f;
   hone_arena_t* arena;
   hone_offers_t offers;
-  hone_tune_key_t key = hone_tactic_set_key(f.set, "d1", device);
+  open_tuned(&f);
   assert_ok(hone_arena_create(NULL, &arena));
-  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &db));
-  put_ruled(db, &key, FIRST, 1e-3, HONE_VERDICT_CONFIRMED);
-  put_ruled(db, &key, B2, 5e-4, HONE_VERDICT_NONE);
-  put_ruled(db, &key, B4, 4.95e-4, HONE_VERDICT_NONE);
-  assert_ok(hone_tactic_set_offers(f.set, db, &key, false, arena, &offers));
+  put_ruled(&f, FIRST, 1e-3, HONE_VERDICT_CONFIRMED);
+  put_ruled(&f, B2, 5e-4, HONE_VERDICT_NONE);
+  put_ruled(&f, B4, 4.95e-4, HONE_VERDICT_NONE);
+  assert_ok(hone_tactic_set_offers(f.set, f.db, &f.key, false, arena, &offers));
   assert_null(offers.confirmed.parameters);
   assert_string_equal(offers.untested.parameters, B4);
   assert_true(offers.untested.seconds == 4.95e-4 && offers.default_seconds == 1e-3);
-  assert_ok(hone_tune_db_rule(db, &key, B2, HONE_VERDICT_CONFIRMED));
-  assert_ok(hone_tactic_set_offers(f.set, db, &key, false, arena, &offers));
+  assert_ok(hone_tune_db_rule(f.db, &f.key, B2, HONE_VERDICT_CONFIRMED));
+  assert_ok(hone_tactic_set_offers(f.set, f.db, &f.key, false, arena, &offers));
   assert_string_equal(offers.confirmed.parameters, B2);
   assert_null(offers.untested.parameters); /* hardly faster than what is in use */
-  assert_ok(hone_tune_db_rule(db, &key, B2, HONE_VERDICT_REFUSED));
-  assert_ok(hone_tune_db_rule(db, &key, B4, HONE_VERDICT_REFUSED));
-  assert_ok(hone_tactic_set_offers(f.set, db, &key, false, arena, &offers));
+  assert_ok(hone_tune_db_rule(f.db, &f.key, B2, HONE_VERDICT_REFUSED));
+  assert_ok(hone_tune_db_rule(f.db, &f.key, B4, HONE_VERDICT_REFUSED));
+  assert_ok(hone_tactic_set_offers(f.set, f.db, &f.key, false, arena, &offers));
   assert_null(offers.untested.parameters);
-  assert_ok(hone_tactic_set_offers(f.set, db, &key, true, arena, &offers));
+  assert_ok(hone_tactic_set_offers(f.set, f.db, &f.key, true, arena, &offers));
   assert_string_equal(offers.untested.parameters, B4);
-  hone_tune_db_close(db);
   hone_arena_destroy(arena);
   close_set(&f);
 }
 
 /* What is faster by no more than measurements stray is not worth it. */
 static void the_default_stays_where_little_is_gained(void** state) {
-  fixture_t f = open_set(1, 1);
-  char device[HONE_TUNE_DEVICE_SIZE];
-  hone_tune_db_t* db;
-  hone_tune_key_t key = hone_tactic_set_key(f.set, "d1", device);
+  fixture_t f;
+  open_tuned(&f);
   hone_candidate_t first = hone_space_default(f.set->space);
-  assert_ok(hone_tune_db_open(NULL, NULL, HONE_TUNE_DB_WRITE, &db));
-  put(db, &key, "tactic=a a.speed=1 a.size=1 b.speed=1 b.size=1", 1e-3);
-  put(db, &key, "tactic=b a.speed=1 a.size=1 b.speed=4 b.size=2", 0.99e-3);
-  hone_tuned_t tuned = ask(&f, db, &key);
+  put(&f, "tactic=a a.speed=1 a.size=1 b.speed=1 b.size=1", 1e-3);
+  put(&f, "tactic=b a.speed=1 a.size=1 b.speed=4 b.size=2", 0.99e-3);
+  hone_tuned_t tuned = ask(&f);
   assert_true(tuned.found && tuned.seconds == 1e-3);
   assert_memory_equal(&tuned.candidate, &first, sizeof first);
-  hone_tune_db_close(db);
   close_set(&f);
 }
 

@@ -143,9 +143,7 @@ static hone_status_t put_pending(tuning_t* tuning) {
   HONE_TRY(hone_tune_db_begin(tuning->database));
   hone_status_t status = NULL;
   for (int i = 0; i < tuning->n_pending && !status; i++) status = put(tuning, &tuning->pending[i]);
-  if (!status) return hone_tune_db_commit(tuning->database);
-  hone_tune_db_rollback(tuning->database);
-  return status;
+  return hone_tune_db_end(tuning->database, status);
 }
 
 /* Writes what is pending. */

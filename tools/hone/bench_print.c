@@ -148,12 +148,13 @@ static hone_status_t print_table(const hone_bench_t* bench, hone_str_t* line) {
   return NULL;
 }
 
+static hone_status_t print_all(const void* what, hone_str_t* line) {
+  const hone_bench_t* bench = what;
+  HONE_TRY(hone_bench_print_machine(bench, line));
+  putchar('\n');
+  return bench->n_entries == 1 ? print_one(bench, line) : print_table(bench, line);
+}
+
 hone_status_t hone_bench_print(const hone_bench_t* bench) {
-  hone_str_t line;
-  hone_str_init(&line, NULL);
-  hone_status_t status = hone_bench_print_machine(bench, &line);
-  if (!status) putchar('\n');
-  if (!status) status = bench->n_entries == 1 ? print_one(bench, &line) : print_table(bench, &line);
-  hone_str_free(&line);
-  return status;
+  return hone_line_report(print_all, bench);
 }

@@ -136,7 +136,8 @@ static hone_status_t run_both(job_t* job) {
 
 /* ---- saying it ---- */
 
-static hone_status_t print_lines(const job_t* job, hone_str_t* line) {
+static hone_status_t print_lines(const void* what, hone_str_t* line) {
+  const job_t* job = what;
   hone_str_appendf(line,
                    "%s on %s against ref: %" PRId64 " kernels run, %" PRId64 " steps interpreted",
                    job->run.subject.path, job->device_name, job->n_kernels, job->n_interpreted);
@@ -156,14 +157,6 @@ static hone_status_t print_lines(const job_t* job, hone_str_t* line) {
   HONE_TRY(hone_line_flush(line));
   hone_str_appendf(line, "written: %s/graph.hg, inputs.npz, expected.npz", first->folder);
   return hone_line_flush(line);
-}
-
-static hone_status_t print_text(const job_t* job) {
-  hone_str_t line;
-  hone_str_init(&line, NULL);
-  hone_status_t status = print_lines(job, &line);
-  hone_str_free(&line);
-  return status;
 }
 
 static hone_status_t print_json(const job_t* job) {
@@ -202,7 +195,7 @@ static hone_status_t do_diff(job_t* job) {
   HONE_TRY(hone_run_read_inputs(run));
   HONE_TRY(compile(job));
   HONE_TRY(run_both(job));
-  return hone_cli_has(run->cli, "json") ? print_json(job) : print_text(job);
+  return hone_cli_has(run->cli, "json") ? print_json(job) : hone_line_report(print_lines, job);
 }
 
 static void close_job(job_t* job) {

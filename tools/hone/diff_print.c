@@ -109,7 +109,8 @@ static hone_status_t print_first(const hone_diff_t* diff, hone_str_t* line) {
   return print_case(diff, line);
 }
 
-static hone_status_t print_all(const hone_diff_t* diff, hone_str_t* line) {
+static hone_status_t print_all(const void* what, hone_str_t* line) {
+  const hone_diff_t* diff = what;
   const hone_run_t* run = &diff->run;
   hone_str_appendf(line, "%s against %s", hone_path_basename(diff->subject->path),
                    diff->other ? hone_path_basename(run->model->path) : "recorded values");
@@ -129,13 +130,7 @@ static hone_status_t print_all(const hone_diff_t* diff, hone_str_t* line) {
   return hone_line_flush(line);
 }
 
-hone_status_t hone_diff_print(const hone_diff_t* diff) {
-  hone_str_t line;
-  hone_str_init(&line, NULL);
-  hone_status_t status = print_all(diff, &line);
-  hone_str_free(&line);
-  return status;
-}
+hone_status_t hone_diff_print(const hone_diff_t* diff) { return hone_line_report(print_all, diff); }
 
 /* ---- for machines ---- */
 

@@ -210,7 +210,8 @@ static hone_status_t print_ops(const hone_info_t* info, hone_str_t* line) {
   return info->n_ops ? hone_line_flush(line) : NULL;
 }
 
-static hone_status_t print_all(const hone_info_t* info, hone_str_t* line) {
+static hone_status_t print_all(const void* what, hone_str_t* line) {
+  const hone_info_t* info = what;
   HONE_TRY(print_origin(info->model, line));
   HONE_TRY(print_graph(info, line));
   HONE_TRY(print_values(info, line));
@@ -224,10 +225,4 @@ static hone_status_t print_all(const hone_info_t* info, hone_str_t* line) {
   return print_ops(info, line);
 }
 
-hone_status_t hone_info_print(const hone_info_t* info) {
-  hone_str_t line;
-  hone_str_init(&line, NULL);
-  hone_status_t status = print_all(info, &line);
-  hone_str_free(&line);
-  return status;
-}
+hone_status_t hone_info_print(const hone_info_t* info) { return hone_line_report(print_all, info); }

@@ -39,3 +39,12 @@ hone_status_t hone_line_flush(hone_str_t* line) {
   if (line->data) line->data[0] = 0;
   return NULL;
 }
+
+hone_status_t hone_line_report(hone_status_t (*print)(const void* what, hone_str_t* line),
+                               const void* what) {
+  hone_str_t line;
+  hone_str_init(&line, NULL);
+  hone_status_t status = print(what, &line);
+  hone_str_free(&line);
+  return status;
+}

@@ -13,5 +13,9 @@ size_t hone_line_width(const hone_str_t* line);
 void hone_line_pad(hone_str_t* line, size_t width);
 /* Prints the line, cut to the width with an ellipsis, and empties it. */
 HONE_MUST_USE hone_status_t hone_line_flush(hone_str_t* line);
+/* Has `print` print `what`, with a line that lives as long. */
+HONE_MUST_USE hone_status_t hone_line_report(hone_status_t (*print)(const void* what,
+                                                                    hone_str_t* line),
+                                             const void* what);
 
 #endif

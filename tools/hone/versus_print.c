@@ -77,7 +77,8 @@ static hone_status_t print_verdict(const hone_versus_t* versus, hone_str_t* line
   return hone_line_flush(line);
 }
 
-static hone_status_t print_all(const hone_versus_t* versus, hone_str_t* line) {
+static hone_status_t print_all(const void* what, hone_str_t* line) {
+  const hone_versus_t* versus = what;
   HONE_TRY(print_head(versus, line));
   printf("\n%-14s %9s %9s %9s %9s %9s %4s %8s %5s %7s\n", "", "MEDIAN", "MIN", "PREPARE", "LOAD",
          "FIRST", "CPUS", "ERROR", "LIMIT", "SPEED");
@@ -91,9 +92,5 @@ static hone_status_t print_all(const hone_versus_t* versus, hone_str_t* line) {
 }
 
 hone_status_t hone_versus_print(const hone_versus_t* versus) {
-  hone_str_t line;
-  hone_str_init(&line, NULL);
-  hone_status_t status = print_all(versus, &line);
-  hone_str_free(&line);
-  return status;
+  return hone_line_report(print_all, versus);
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "loop/slight.h"
 #include "tune/cost.h"
 
 static bool find_outs(hone_contraction_t* c, const hone_stmt_t* nest) {
@@ -188,8 +189,18 @@ bool hone_contraction_could_pack(const hone_contraction_t* c) {
 
 /* ---- products in groups ---- */
 
+/* Whether it adds up products of bytes without a sign by weights that are slight along the sum. */
+static bool is_slight(const hone_contraction_t* c) {
+  const hone_buffer_t *a = c->a->buffer, *b = c->b->buffer;
+  if (a->dtype != HONE_U8 || !b->slight || c->update->value->dtype != HONE_I32) return false;
+  return b->packing
+             ? hone_slight_lies(b, hone_known_extent(b->dims[b->rank - 2]))
+             : c->n_sums == 1 && hone_contraction_axis(c->b, c->sums[0].var) == b->slight - 1;
+}
+
 int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction_t* c) {
   hone_dtype_t a = c->a->buffer->dtype, b = c->b->buffer->dtype, sum = c->update->value->dtype;
+  if (shape->has_dot8 && is_slight(c)) return HONE_SLIGHT_GROUP;
   if (shape->has_dot4 && sum == HONE_I32 && hone_dtype_size(a) == 1 && hone_dtype_size(b) == 1)
     return 4;
   if (shape->has_dot2_bf16 && sum == HONE_F32 && a == HONE_BF16 && b == HONE_BF16) return 2;

@@ -1,5 +1,6 @@
 /* The tile of a contraction that is kept in registers, by a model of what its steps cost. */
 #include "backends/common/contraction.h"
+#include "ir/slight.h"
 
 /* Elements whose addresses differ by a multiple of this share a set of the first
  * cache, which has as many ways as it has such pieces. */
@@ -23,8 +24,14 @@ static double vector_cycles(const hone_cpu_shape_t* shape, double sums, int vect
   return (double)shape->lanes / (bytes > 0.75 * room ? FAR : NEAR);
 }
 
+/* Vectors that hold the weights of a group for as many lanes as one has. */
+static int group_vectors(const hone_contraction_t* c) {
+  return c->group == HONE_SLIGHT_GROUP ? HONE_SLIGHT_HALVES : 1;
+}
+
 /* Cycles of arithmetic for one step of the sum; of bytes that are widened, with that. */
 static double step_arithmetic(const hone_contraction_t* c, int rows, int vectors) {
+  if (c->group == HONE_SLIGHT_GROUP) return 1.5 * rows * vectors;
   bool widens = c->group == 4 && c->widens;
   return widens ? rows * vectors + 0.5 * rows + 0.75 * vectors : rows * vectors / 2.0;
 }
@@ -32,6 +39,8 @@ static double step_arithmetic(const hone_contraction_t* c, int rows, int vectors
 /* Vectors that a tile keeps; of products in pairs those that are to be added too. */
 static int count_registers(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
                            int vectors) {
+  enum { SLIGHT = 4 /* both operands, their products, and ones */ };
+  if (c->group == HONE_SLIGHT_GROUP) return (rows + group_vectors(c)) * vectors + SLIGHT;
   bool is_apart = c->group == 2 && shape->has_dot2_i16 && !shape->fast_int8;
   /* Beside instructions that add up products: even and odd bytes of what these do not take. */
   int halves = c->group == 4 && c->widens && shape->fast_int8 ? vectors + 1 : 0;
@@ -51,7 +60,7 @@ static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t
                          int vectors) {
   double steps = (double)window_steps(c);
   if (steps > 0) return ((rows - 1 + steps) / steps + 1) * vectors;
-  return rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors;
+  return group_vectors(c) * (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors);
 }
 
 /* Cycles for one step of the sum over a tile, with two loads a cycle, and four cycles until a
@@ -63,8 +72,8 @@ static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_
   double arithmetic = step_arithmetic(c, rows, vectors);
   double loads = step_loads(shape, c, rows, vectors) / 2;
   double cycles = arithmetic > loads ? arithmetic : loads;
-  return (cycles > 4 ? cycles : 4) +
-         vectors * vector_cycles(shape, c->sum_count / c->group, vectors);
+  double weights = group_vectors(c) * vector_cycles(shape, c->sum_count / c->group, vectors);
+  return (cycles > 4 ? cycles : 4) + vectors * weights;
 }
 
 enum { FEW_SYMBOLS = 64, MOST_ROWS = 16, MOST_VECTORS = 4 };
@@ -153,6 +162,7 @@ hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction
   double cost, best_cost = 0;
   hone_tile_t best = {0};
   for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
+    if (vectors > 1 && count_registers(r->shape, c, 1, vectors) > r->shape->registers) break;
     hone_tile_t t = choose_rows(r, c, vectors, &cost);
     cost = hone_contraction_cost(r, c, t) * line_factor(r, c, vectors);
     if (best.rows && cost >= best_cost * 0.999) continue;

@@ -191,13 +191,46 @@ static bool are_contiguous(hone_kernel_t* kernel, hone_stmt_t* outer, hone_stmt_
   return pair.fits;
 }
 
+static int axis_of(const hone_term_t* load, hone_dim_t var) {
+  for (int i = 0; i < load->buffer->rank; i++)
+    if (hone_dim_same(load->index[i], var)) return i;
+  return -1;
+}
+
+/* Whether weights have an axis for each of two loops. */
+static bool term_has_axes(const hone_term_t* term, hone_dim_t outer, hone_dim_t inner) {
+  if (term->kind == HONE_TERM_LOAD && term->buffer->is_constant && axis_of(term, outer) >= 0 &&
+      axis_of(term, inner) >= 0)
+    return true;
+  for (int i = 0; i < term->n_args; i++)
+    if (term_has_axes(term->args[i], outer, inner)) return true;
+  return false;
+}
+
+static bool sum_has_axes(const hone_stmt_t* stmt, hone_dim_t outer, hone_dim_t inner) {
+  if (stmt->value && stmt->parent->is_reduction && term_has_axes(stmt->value, outer, inner))
+    return true;
+  for (int i = 0; i < stmt->n_body; i++)
+    if (sum_has_axes(stmt->body[i], outer, inner)) return true;
+  return false;
+}
+
+/* Whether the inner loop alone fills vectors with what sums read of weights: fused with the outer
+ * one it would only know where in memory its rounds are, and weights are laid out axis by axis. */
+static bool fills_vectors(const hone_recipe_t* r, const hone_stmt_t* outer,
+                          const hone_stmt_t* inner) {
+  int64_t lanes = r->shape->lanes, extent = hone_dim_is_int(inner->extent) ? inner->extent.k : 0;
+  return lanes > 1 && extent >= lanes && extent % lanes == 0 &&
+         sum_has_axes(inner, outer->var, inner->var);
+}
+
 hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer) {
   hone_stmt_t* parent = outer->parent;
   int position = hone_stmt_position(outer);
   hone_stmt_t* inner = hone_only_loop(outer);
   if (!inner || inner->is_reduction) return outer;
   inner = hone_fuse_contiguous(r, inner);
-  if (are_contiguous(r->kernel, outer, inner))
+  if (!fills_vectors(r, outer, inner) && are_contiguous(r->kernel, outer, inner))
     hone_recipe_did(r, hone_sched_fuse(r->kernel, outer->name, inner->name));
   return parent->body[position];
 }
@@ -440,5 +473,6 @@ hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
                             .fast_int8 = properties->fast_int8,
                             .mixed_int8 = properties->mixed_int8,
                             .has_dot2_bf16 = properties->has_dot2_bf16,
-                            .has_dot2_i16 = properties->has_dot2_i16};
+                            .has_dot2_i16 = properties->has_dot2_i16,
+                            .has_dot8 = properties->has_dot8};
 }

@@ -15,6 +15,7 @@ typedef struct hone_cpu_shape {
   bool mixed_int8;    /* but those of two with a sign, or two without */
   bool has_dot2_bf16; /* dot2_bf16_bf16_… */
   bool has_dot2_i16;  /* dot2_i16_i16_… */
+  bool has_dot8;      /* dot8_u8_i8_…, for weights that are slight (ir/slight.h) */
 } hone_cpu_shape_t;
 
 /* Where the blocks of a contraction's lanes stand among the loops of the output. */
@@ -37,7 +38,7 @@ typedef struct hone_cpu_choice {
   bool no_tile;   /* as anything else */
   /* Chains of contractions. */
   int chain_rows; /* done at a time, which are lanes; 0: each as it comes */
-  /* Products of matrices by a library. */
+  /* Products of matrices by a library or a function. */
   const char* product;               /* the intrinsic; NULL: by loops */
   int product_rows, product_columns; /* of the output, in a call: divisors; 0: all */
   bool product_turned;               /* weights are laid out the other way round */
@@ -81,13 +82,14 @@ bool hone_contraction_any(hone_kernel_t* kernel);
 /* Cycles that a contraction takes one core in a tile, were all data at hand. */
 double hone_contraction_cycles(const hone_contraction_facts_t* facts, const hone_cpu_shape_t* shape,
                                int rows, int vectors);
-/* Extents of a product of matrices that a library could compute, of several the largest.
+/* Extents of a product of matrices that a library could compute, or the function for weights that
+ * are mostly zero, of several the largest.
  * Fuses loops of the kernel, which is of no other use afterwards. */
 typedef struct hone_product_facts {
   int64_t rows, columns, sums;
   bool has_weights; /* that can be turned */
 } hone_product_facts_t;
-bool hone_product_find(hone_kernel_t* kernel, hone_product_facts_t* out_facts);
+bool hone_product_find(hone_kernel_t* kernel, bool is_sparse, hone_product_facts_t* out_facts);
 /* Whether the kernel is a chain: sums of products, and sums over rows of those. */
 bool hone_chain_any(hone_kernel_t* kernel);
 

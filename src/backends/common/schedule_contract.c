@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/common/contraction.h"
+#include "ir/slight.h"
 #include "tune/cost.h"
 
 enum { ENOUGH_BLOCKS = 8 /* of rows, for threads to share */ };
@@ -39,10 +40,31 @@ static int list_others(const hone_contraction_t* c, bool* used, int n, char (*wo
   return n;
 }
 
+/* Appends the lanes of a block and the numbers of a group that each of them has. Of eight numbers
+ * all lanes of a vector have their first four side by side, then the others. */
+static int list_group(const hone_recipe_t* r, const hone_contraction_t* c, int lanes, int group,
+                      int64_t block, int n, char (*words)[24]) {
+  enum { FOUR = 4 };
+  bool has_halves = c->group == HONE_SLIGHT_GROUP;
+  int64_t vector = r->shape->lanes;
+  if (group >= 0 && has_halves) {
+    if (block > vector)
+      snprintf(words[n++], sizeof *words, "%d/%lld%%%lld", lanes, (long long)vector,
+               (long long)(block / vector));
+    snprintf(words[n++], sizeof *words, "%d/%d%%%d", group, FOUR, HONE_SLIGHT_HALVES);
+    block = vector;
+  }
+  snprintf(words[n++], sizeof *words, "%d%%%lld", lanes, (long long)block);
+  if (group >= 0)
+    snprintf(words[n++], sizeof *words, "%d%%%d", group, has_halves ? FOUR : c->group);
+  return n;
+}
+
 /* Weights as [block, the axes in the order of the sums, in the block, in the group]. */
 static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t block) {
-  char words[HONE_MAX_RANK + 1][24];
-  const char* layout[HONE_MAX_RANK + 1];
+  enum { PARTS = 4 /* more than there were axes */ };
+  char words[HONE_MAX_RANK + PARTS][24];
+  const char* layout[HONE_MAX_RANK + PARTS];
   bool used[HONE_MAX_RANK] = {false};
   int n = 0, group = -1, lanes = hone_contraction_axis(c->b, c->lanes->var),
       rank = c->b->buffer->rank;
@@ -60,8 +82,7 @@ static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t 
     if (k == c->n_sums - 1 && c->group > 1) group = axis;
     snprintf(words[n++], sizeof *words, group == axis ? "%d/%d" : "%d", axis, c->group);
   }
-  snprintf(words[n++], sizeof *words, "%d%%%lld", lanes, (long long)block);
-  if (group >= 0) snprintf(words[n++], sizeof *words, "%d%%%d", group, c->group);
+  n = list_group(r, c, lanes, group, block, n, words);
   for (int i = 0; i < n; i++) layout[i] = words[i];
   return hone_recipe_did(r, hone_sched_pack(r->kernel, c->b->buffer->name, n, layout));
 }
@@ -128,6 +149,11 @@ static void unroll_sum(hone_recipe_t* r, const char* sum) {
     hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
 }
 
+/* Loops of the sum that the instruction does: of eight numbers halves, and what is in them. */
+static int count_group_loops(const hone_intrinsic_t* dot) {
+  return dot->slight_lanes ? HONE_SLIGHT_HALVES : 1;
+}
+
 /* One of the loop nests that a tile falls into: rows { lanes { sums { … } } },
  * with the sums moved outside, except for what an instruction adds up. */
 static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
@@ -142,14 +168,17 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
        sum = hone_only_loop(sum))
     names[n++] = sum->name;
   bool has_sums = n > 0;
-  const char* group = has_sums && r->dot ? names[--n] : NULL;
+  const char* group[HONE_SLIGHT_HALVES];
+  int n_group = has_sums && r->dot ? count_group_loops(r->dot) : 0;
+  n -= n_group;
+  for (int i = 0; i < n_group; i++) group[i] = names[n + i];
   if (n > 0 && !hone_loop_name(sum_name, names[n - 1], "")) return;
   if (rows) names[n++] = rows_name;
   names[n++] = lanes_name;
-  if (group) names[n++] = group;
+  for (int i = 0; i < n_group; i++) names[n++] = group[i];
   if (has_sums && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes_name);
-  if (loop) make_vectors(r, loop, group ? r->dot : NULL);
+  if (loop) make_vectors(r, loop, n_group ? r->dot : NULL);
   if (rows) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
   if (has_sums) unroll_sum(r, sum_name);
 }
@@ -415,6 +444,22 @@ static int list_sums(hone_stmt_t* stmt, int room, hone_stmt_t** out) {
   return n;
 }
 
+/* Has each step of a sum go on in several places of the block of weights at once: memory gives
+ * several streams more in the same time than one. */
+static void read_in_streams(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* sum) {
+  enum { MOST_STREAMS = 4, LEAST_STEPS = 64 };
+  char outer[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
+  int64_t steps = hone_known_extent(sum->extent), streams = MOST_STREAMS;
+  while (streams > 1 && (steps % streams || steps / streams < LEAST_STEPS)) streams--;
+  if (streams < 2 || hone_cost_bytes(c->b->buffer) <= (double)second_cache(r) ||
+      !hone_loop_name(outer, sum->name, ".o") || !hone_loop_name(inner, sum->name, ".i") ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, steps / streams, HONE_TAIL_EXACT)))
+    return;
+  const char* order[] = {inner, outer};
+  if (hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order)))
+    hone_recipe_did(r, hone_sched_unroll(r->kernel, outer));
+}
+
 /* Has the tiles of one sum ask for the weights of the next block, some of them each step. */
 static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
                    const hone_stmt_t* sum, bool is_only) {
@@ -430,10 +475,20 @@ static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stm
   hone_recipe_did(r, hone_sched_prefetch(r->kernel, c->b->buffer->name, block->name, steps));
 }
 
+/* Whether the sum's tiles are so low that there are hardly others for its block: of rows that only
+ * a run knows, which tiles share evenly, or the only ones. */
+static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
+                     const hone_stmt_t* sum, bool is_only) {
+  enum { LOW = 3 };
+  const hone_stmt_t* rows = c->rows ? hone_only_loop(sum) : NULL;
+  if (is_only) return count_tiles(r->kernel, sum, block) == 1;
+  return rows && hone_known_extent(rows->extent) <= LOW;
+}
+
 /* Weights come from far, and those of a block of lanes are read in little time when the
  * first tile needs them. So the tiles of the block before ask for them, line by line: all of
  * them where only a run knows how many there are of which height, and a few may have to ask
- * for everything. */
+ * for everything. Where hardly a tile but one reads a block, it could not ask early enough. */
 static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
   hone_stmt_t* sums[FEW_HEIGHTS + 1];
   hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
@@ -443,7 +498,12 @@ static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_
   if (!block || is_near || !c->b->buffer->is_constant) return;
   int n = list_sums(block, FEW_HEIGHTS + 1, sums);
   bool is_open = n > 1 && !hone_dim_is_int(sums[0]->parent->extent);
-  for (int i = 0; i < n && (i == 0 || is_open); i++) ask_in(r, c, block, sums[i], !is_open);
+  for (int i = 0; i < n && (i == 0 || is_open); i++) {
+    if (is_alone(r, c, block, sums[i], !is_open))
+      read_in_streams(r, c, sums[i]);
+    else
+      ask_in(r, c, block, sums[i], !is_open);
+  }
 }
 
 /* Cuts the lanes, which are the outermost loop, into blocks. */
@@ -458,11 +518,12 @@ static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, hone_contraction
   const hone_intrinsic_t* dot = r->dot;
   if (!hone_contraction_recognise(r, c, rest, HONE_LANES_OUTERMOST)) return false;
   r->dot = NULL;
-  if (!dot || hone_known_extent(c->lanes->extent) < r->shape->lanes || c->n_sums < 2)
+  int n_group = dot ? count_group_loops(dot) : 0;
+  if (!dot || hone_known_extent(c->lanes->extent) < r->shape->lanes || c->n_sums <= n_group)
     return hone_contraction_is_tileable(r, c);
   r->dot = dot;
   c->group = hone_contraction_group(r->shape, c);
-  c->n_sums--;
+  c->n_sums -= n_group;
   return true;
 }
 
@@ -488,13 +549,20 @@ static bool is_short(const hone_recipe_t* r, const hone_contraction_t* c) {
          (c->apart || !shares_steps(r, c));
 }
 
+/* Whether nothing but lanes and rows, and of these only a run knows how many, is in the output. */
+static bool has_open_rows_alone(const hone_contraction_t* c) {
+  return c->rows && c->n_outs == 2 && !hone_dim_is_int(c->rows->extent);
+}
+
 static void schedule_rest(hone_recipe_t* r, hone_stmt_t* rest, const hone_contraction_t* front,
                           const cuts_t* front_cuts);
 
 /* Tiles of the blocks that the lanes, which are the outermost loop, are cut into. What
- * these leave over stands behind in a nest of its own, and gets tiles of its own. */
+ * these leave over stands behind in a nest of its own, and gets tiles of its own. Beside blocks
+ * that threads share already, rows that only a run knows can not be cut at the top: lanes that are
+ * less than a block are one round of a loop around them. */
 static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t tile,
-                           cuts_t* cuts) {
+                           bool beside_shared, cuts_t* cuts) {
   char tail[HONE_LOOP_NAME];
   *cuts = (cuts_t){.lanes_outer = ""};
   int64_t lanes = r->shape->lanes, extent = hone_known_extent(c->lanes->extent);
@@ -507,13 +575,16 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   if (!hone_loop_name(tail, c->lanes->name, ".t") ||
       !hone_loop_name(cuts->lanes, c->lanes->name, ""))
     return;
-  if (!is_block && !cut_lanes(r, c, lanes * tile.vectors, cuts)) return;
+  bool is_round = beside_shared && is_block && has_open_rows_alone(c);
+  if ((!is_block || is_round) && !cut_lanes(r, c, is_round ? extent : lanes * tile.vectors, cuts))
+    return;
+  if (is_round && tile.rows > FEW_HEIGHTS) tile.rows = FEW_HEIGHTS;
   r->is_short = is_short(r, c);
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
   if (!arrange(r, c, cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
-  if (r->choice->sum_unroll < 2) ask_ahead(r, c, cuts);
+  if (r->choice->sum_unroll < 2 && !is_round) ask_ahead(r, c, cuts);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
   if (rest) schedule_rest(r, rest, c, cuts);
 }
@@ -531,9 +602,19 @@ static void schedule_rest(hone_recipe_t* r, hone_stmt_t* rest, const hone_contra
   /* Too few blocks are shared out together with the lanes inside. */
   bool goes_along = blocks && hone_known_extent(blocks->extent) >= ENOUGH_BLOCKS;
   c.block = goes_along ? hone_known_extent(front->rows->extent) : 0;
-  schedule_lanes(r, &c, hone_contraction_tile(r, &c), &cuts);
+  const hone_stmt_t* front_lanes = hone_kernel_find_loop(r->kernel, front_cuts->lanes_outer);
+  bool is_shared = front_lanes && front_lanes->loop == HONE_LOOP_PARALLEL;
+  schedule_lanes(r, &c, hone_contraction_tile(r, &c), is_shared, &cuts);
   if (goes_along && *cuts.rows_outer)
     hone_recipe_did(r, hone_sched_merge(r->kernel, front_cuts->rows_outer, cuts.rows_outer));
+}
+
+/* Cuts the eight numbers of a group of the sum into its halves. */
+static void cut_halves(hone_recipe_t* r, const char* sum) {
+  char group[HONE_LOOP_NAME];
+  if (hone_loop_name(group, sum, ".i"))
+    hone_recipe_did(r, hone_sched_split(r->kernel, group, HONE_SLIGHT_GROUP / HONE_SLIGHT_HALVES,
+                                        HONE_TAIL_EXACT));
 }
 
 /* Cuts the innermost sum into what an instruction adds up, and the steps around that. */
@@ -544,6 +625,7 @@ static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[HONE_
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, c->group, HONE_TAIL_EXACT)))
     return;
   r->dot = dot;
+  if (dot->slight_lanes) cut_halves(r, sum->name);
   sum->name = steps;
 }
 
@@ -691,7 +773,7 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
     prepare_dots(r, &c);
     return r->status != NULL;
   }
-  if (move_lanes_out(r, &c)) schedule_lanes(r, &c, tile, &cuts);
+  if (move_lanes_out(r, &c)) schedule_lanes(r, &c, tile, false, &cuts);
   return true;
 }
 

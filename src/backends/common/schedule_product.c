@@ -1,21 +1,18 @@
-/* Products of matrices by a library: the output is cut into blocks, each of which is
+/* Products of matrices by a library or a function: the output is cut into blocks, each of which is
  *
  *   init     acc = 0
  *   product  acc += a * b, one call
  *   rest     out = f(acc), by loops of ours
  *
  * with acc in scratch. A block is done by one thread, and the call is too, so that
- * threads are shared out as everywhere else. */
+ * threads are shared out as everywhere else. Weights that are mostly zero are laid out as the
+ * table that the function for them reads. */
 #include <stdio.h>
 
 #include "backends/common/contraction.h"
 #include "loop/product.h"
 
 /* ---- recognising ---- */
-
-static bool is_f32_load(const hone_term_t* term) {
-  return term->kind == HONE_TERM_LOAD && term->dtype == HONE_F32;
-}
 
 /* The steps along both loops; false where they are no constants. */
 static bool lies(hone_kernel_t* k, const hone_term_t* load, const hone_axis_t* rows,
@@ -27,16 +24,35 @@ static bool lies(hone_kernel_t* k, const hone_term_t* load, const hone_axis_t* r
          hone_matrix_lies(rows->extent.k, columns->extent.k, row_step, column_step, &matrix);
 }
 
+/* Enough rows of an input, whose bytes lie side by side, by a matrix that is mostly zero, with axes
+ * for the sum and the lanes and no other. */
+static bool is_sparse_product(hone_kernel_t* k, const hone_contraction_t* c) {
+  const hone_buffer_t* weights = c->b->buffer;
+  int sum = hone_contraction_axis(c->b, c->sums[0].var);
+  int column = hone_contraction_axis(c->b, c->lanes->var);
+  int64_t step, rows = c->rows->extent.k, sums = c->sums[0].extent.k;
+  bool is_matrix = weights->is_sparse && !weights->packing && sum >= 0 && column >= 0;
+  for (int i = 0; i < weights->rank; i++)
+    is_matrix &= i == sum || i == column || hone_dim_is(weights->dims[i], 1);
+  return is_matrix && hone_dim_is(weights->dims[sum], sums) &&
+         hone_dim_is(weights->dims[column], c->lanes->extent.k) && sums % 2 == 0 &&
+         sums <= HONE_SPARSE_SUMS && rows >= HONE_SPARSE_FEWEST_ROWS &&
+         c->a->buffer->role == HONE_ROLE_INPUT &&
+         hone_contraction_factor(k, c->a->buffer, c->a->index, c->sums[0].var, &step) && step == 1;
+}
+
 /* Its blocks, if there are any, are what hone_product_look knows. */
-static bool recognise(const hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_t* c) {
+static bool recognise(const hone_recipe_t* r, hone_stmt_t* nest, bool is_sparse,
+                      hone_contraction_t* c) {
+  const hone_term_t *a, *b;
   if (!hone_contraction_recognise(r, c, nest, HONE_LANES_OF_OUTPUT) || !c->rows || c->apart ||
-      c->n_sums != 1 || !is_f32_load(c->update->value->args[0]) ||
-      !is_f32_load(c->update->value->args[1]) || c->update->buffer->dtype != HONE_F32 ||
+      c->n_sums != 1 || !hone_product_factors(c->update, is_sparse, &a, &b) ||
       hone_term_uses(c->b, c->rows->var))
     return false;
   return hone_known_extent(c->rows->extent) > 1 && hone_known_extent(c->lanes->extent) > 1 &&
          hone_known_extent(c->sums[0].extent) > 1 && lies(r->kernel, c->a, c->rows, &c->sums[0]) &&
-         lies(r->kernel, c->b, &c->sums[0], c->lanes);
+         lies(r->kernel, c->b, &c->sums[0], c->lanes) &&
+         (!is_sparse || (b == c->b && is_sparse_product(r->kernel, c)));
 }
 
 /* The factor whose elements are known, and the loops that its rows and columns go along;
@@ -50,7 +66,7 @@ static const hone_term_t* find_weights(const hone_contraction_t* c, int* rows, i
   return can ? weights : NULL;
 }
 
-bool hone_product_find(hone_kernel_t* kernel, hone_product_facts_t* out) {
+bool hone_product_find(hone_kernel_t* kernel, bool is_sparse, hone_product_facts_t* out) {
   hone_recipe_t r = {
       .kernel = kernel, .shape = &(hone_cpu_shape_t){0}, .choice = &(hone_cpu_choice_t){0}};
   double most = 0;
@@ -59,7 +75,7 @@ bool hone_product_find(hone_kernel_t* kernel, hone_product_facts_t* out) {
     if (!hone_stmt_is_loop(kernel->root->body[i])) continue;
     hone_stmt_t* nest = hone_fuse_contiguous(&r, kernel->root->body[i]);
     hone_fuse_contiguous_sums(&r, nest);
-    if (!recognise(&r, nest, &c)) continue;
+    if (!recognise(&r, nest, is_sparse, &c)) continue;
     double work = (double)c.rows->extent.k * (double)c.lanes->extent.k * c.sum_count;
     if (work <= most) continue;
     most = work;
@@ -72,6 +88,10 @@ bool hone_product_find(hone_kernel_t* kernel, hone_product_facts_t* out) {
 }
 
 /* ---- doing ---- */
+
+static bool is_sparse(const hone_recipe_t* r) {
+  return hone_intrinsic_find(r->choice->product)->is_sparse;
+}
 
 /* The axis that is further out changes places with the other, behind all axes. */
 static void turn_weights(hone_recipe_t* r, const hone_contraction_t* c) {
@@ -88,6 +108,13 @@ static void turn_weights(hone_recipe_t* r, const hone_contraction_t* c) {
   hone_recipe_did(r, hone_sched_pack(r->kernel, weights->buffer->name, n, layout));
 }
 
+/* Blocks of equal length, the last of which begins earlier where they are no divisors. */
+static bool overlap(hone_recipe_t* r, const hone_axis_t* axis, int64_t block,
+                    char outer[HONE_LOOP_NAME], char inner[HONE_LOOP_NAME]) {
+  return hone_loop_name(inner, axis->name, ".w.i") && hone_loop_name(outer, axis->name, ".w.o") &&
+         hone_recipe_did(r, hone_sched_overlap(r->kernel, axis->name, block));
+}
+
 /* Cuts the loop into blocks, if it is one: what is in a block is inside of a loop in any case. */
 static bool cut(hone_recipe_t* r, const hone_axis_t* axis, int64_t block,
                 char outer[HONE_LOOP_NAME], char inner[HONE_LOOP_NAME]) {
@@ -96,19 +123,31 @@ static bool cut(hone_recipe_t* r, const hone_axis_t* axis, int64_t block,
          hone_recipe_did(r, hone_sched_split(r->kernel, axis->name, block, HONE_TAIL_EXACT));
 }
 
-/* others { rows_outer { lanes_outer { rows { lanes } } } } */
+/* Rows of a block of a sparse product: as many as lanes, or a part of all that is nearly as many,
+ * so that blocks do not overlap and threads can share them. */
+static int64_t choose_block(int64_t rows, int64_t most) {
+  for (int64_t n = most; 3 * n >= 2 * most; n--)
+    if (rows % n == 0) return n;
+  return most;
+}
+
+/* others { rows_outer { lanes_outer { rows { lanes } } } }; threads share rows_outer, or, where its
+ * blocks overlap, lanes_outer, which goes around it then. */
 static bool arrange(hone_recipe_t* r, const hone_contraction_t* c, char rows[HONE_LOOP_NAME],
                     char lanes[HONE_LOOP_NAME]) {
   char rows_outer[HONE_LOOP_NAME], lanes_outer[HONE_LOOP_NAME];
   const char* order[HONE_CONTRACTION_LOOPS + 2];
   int n = 0;
-  if (!cut(r, c->rows, r->choice->product_rows, rows_outer, rows) ||
+  int64_t block = r->choice->product_rows, all = c->rows->extent.k;
+  if (is_sparse(r)) block = choose_block(all, block);
+  bool overlaps = is_sparse(r) && all > block && all % block;
+  if (!(overlaps ? overlap : cut)(r, c->rows, block, rows_outer, rows) ||
       !cut(r, c->lanes, r->choice->product_columns, lanes_outer, lanes))
     return false;
   for (int i = 0; i < c->n_outs; i++)
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows) order[n++] = c->outs[i].name;
-  order[n++] = rows_outer;
-  order[n++] = lanes_outer;
+  order[n++] = overlaps ? lanes_outer : rows_outer;
+  order[n++] = overlaps ? rows_outer : lanes_outer;
   order[n++] = rows;
   order[n++] = lanes;
   return hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
@@ -121,13 +160,20 @@ static hone_stmt_t* innermost(hone_stmt_t* stmt) {
 
 /* The loops that stay for where the library is missing run along the columns, if those
  * of b lie side by side. */
-static void schedule_call(hone_recipe_t* r, hone_stmt_t* part) {
+static void schedule_library(hone_recipe_t* r, hone_stmt_t* part) {
   const hone_stmt_t *lanes = hone_only_loop(part), *sum = lanes ? hone_only_loop(lanes) : NULL;
   hone_product_t product;
-  if (!sum || !hone_product_look(r->kernel, part, &product)) return;
+  if (!sum || !hone_product_look(r->kernel, part, false, &product)) return;
   const char* order[] = {sum->name, lanes->name};
   if (!product.b.is_turned) hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order));
   hone_recipe_did(r, hone_sched_tensorize(r->kernel, part->name, r->choice->product));
+}
+
+static void schedule_call(hone_recipe_t* r, hone_stmt_t* part) {
+  if (!is_sparse(r))
+    schedule_library(r, part);
+  else
+    hone_recipe_did(r, hone_sched_tensorize(r->kernel, part->name, r->choice->product));
 }
 
 static void schedule_part(hone_recipe_t* r, hone_stmt_t* part) {
@@ -142,7 +188,7 @@ bool hone_schedule_product(hone_recipe_t* r, hone_stmt_t* nest) {
   hone_contraction_t c;
   char rows[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME];
   hone_fuse_contiguous_sums(r, nest);
-  if (!recognise(r, nest, &c)) return false;
+  if (!recognise(r, nest, is_sparse(r), &c)) return false;
   if (r->choice->product_turned) turn_weights(r, &c);
   if (!arrange(r, &c, rows, lanes)) return false;
   const hone_stmt_t* block = hone_kernel_find_loop(r->kernel, rows);

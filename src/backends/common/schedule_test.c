@@ -225,6 +225,8 @@ static void any_choice_keeps_results(void** state) {
 
 /* ---- what the recipes make of the nests they are for ---- */
 
+static int64_t second_cache; /* of what is scheduled for */
+
 static char* scheduled(const char* symbols, const char* lines) {
   hone_backend_t backend = interpreting_backend();
   const hone_open_options_t open = {
@@ -233,7 +235,7 @@ static char* scheduled(const char* symbols, const char* lines) {
   hone_graph_t* plain = hone_graph_of_text(symbols, lines);
   hone_device_t* device;
   hone_program_t* program;
-  shape = (hone_cpu_shape_t){8, 16};
+  shape = (hone_cpu_shape_t){.lanes = 8, .registers = 16, .second_cache = second_cache};
   assert_ok(backend.open(0, &open, &device));
   assert_ok(hone_compile(graph, &backend, device, NULL, NULL, &program));
   char* text = strdup(program->kernels[0].source);
@@ -388,6 +390,22 @@ static void weights_of_a_cut_batch_are_packed(void** state) {
   hone_str_free(&lines);
 }
 
+/* Phases of a transposed convolution beside its channels, which fill vectors by themselves. */
+static void weights_of_phases_and_channels_are_packed(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines, "  %0 \"x\" = input : f32[12, 10]\n  %1 = constant {");
+  for (int i = 0; i < 320; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_append(&lines,
+                  "} : f32[10, 2, 16]\n"
+                  "  %2 = contract %0 %1 dtype=f32 axes=[1, 0] batch=0 : f32[12, 2, 16]\n"
+                  "  return %2 \"y\"\n");
+  char* text = scheduled("", hone_str_text(&lines));
+  expect_lines(text, 2, (const char* const[]){"pack in1 2/16 1 0 2%16", " vector {"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 static void outputs_that_lie_apart_are_lanes(void** state) {
   char* text = scheduled_outputs(16,
                                  "  %3 = permute %2 axes=[1, 0] : f32[16, 12]\n"
@@ -476,25 +494,53 @@ static void loops_along_which_weights_repeat_are_cut(void** state) {
 }
 
 /* A product with weights of rows of which only a run knows how many there are. */
-static char* scheduled_rows(const char* rows, const char* tail) {
+static char* scheduled_sums(const char* rows, int sums, const char* tail) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
-  hone_str_appendf(&lines, "  %%0 \"x\" <0 dim %d> = input : f32[%s, 10]\n  %%1 = constant {",
-                   rows[0] != 'n', rows);
-  for (int i = 0; i < 400; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_appendf(&lines, "  %%0 \"x\" <0 dim %d> = input : f32[%s, %d]\n  %%1 = constant {",
+                   rows[0] != 'n', rows, sums);
+  for (int i = 0; i < 40 * sums; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
   hone_str_appendf(&lines,
-                   "} : f32[40, 10]\n"
+                   "} : f32[40, %d]\n"
                    "  %%2 = contract %%0 %%1 dtype=f32 axes=[%d, 1] batch=0 : f32[%s, 40]\n%s",
-                   strchr(rows, ',') ? 2 : 1, rows, tail);
+                   sums, strchr(rows, ',') ? 2 : 1, rows, tail);
   char* text = scheduled("symbol \"n\" input 1 64\n", hone_str_text(&lines));
   hone_str_free(&lines);
   return text;
+}
+
+static char* scheduled_rows(const char* rows, const char* tail) {
+  return scheduled_sums(rows, 10, tail);
 }
 
 static void open_rows_are_cut_evenly(void** state) {
   char* text = scheduled_rows("n", "  return %2 \"y\"\n");
   expect_lines(text, 4, (const char* const[]){"balance", "prefetch in1", ".b2.o", "parallel"});
   free(text);
+}
+
+/* Lanes that are less than a block, beside blocks that threads share. */
+static void so_are_those_of_the_lanes_left_over(void** state) {
+  char* text = scheduled_rows("n", "  return %2 \"y\"\n");
+  expect_lines(text, 2, (const char* const[]){"for i1.t.o in 1 parallel", "balance i4 8"});
+  free(text);
+}
+
+/* Weights that find no room in the second cache, and hardly a row to use them again. */
+static void weights_of_few_rows_come_in_streams(void** state) {
+  second_cache = 16 << 10;
+  char* open = scheduled_sums("n", 256, "  return %2 \"y\"\n");
+  char* one = scheduled_sums("1", 130, "  return %2 \"y\"\n");
+  second_cache = 1 << 20;
+  char* near = scheduled_sums("n", 256, "  return %2 \"y\"\n");
+  second_cache = 0;
+  expect_lines(open, 3,
+               (const char* const[]){"in 4 unroll reduction", "for k9.i in 64", "prefetch in1"});
+  expect_lines(one, 1, (const char* const[]){"k.o in 2 unroll reduction"});
+  if (strstr(near, "unroll reduction")) fail_msg("streams from a cache in:\n%s", near);
+  free(open);
+  free(one);
+  free(near);
 }
 
 /* Rows that only a run knows, cut evenly, beside the border of a pad. */
@@ -664,12 +710,15 @@ int main(void) {
       cmocka_unit_test(rows_go_by_blocks),
       cmocka_unit_test(rows_left_over_at_the_top_leave_threads_their_share),
       cmocka_unit_test(weights_of_a_cut_batch_are_packed),
+      cmocka_unit_test(weights_of_phases_and_channels_are_packed),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(weights_of_whole_windows_are_packed),
       cmocka_unit_test(data_that_lanes_would_gather_gets_them),
       cmocka_unit_test(lookups_are_shared_out_by_table),
       cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
       cmocka_unit_test(open_rows_are_cut_evenly),
+      cmocka_unit_test(so_are_those_of_the_lanes_left_over),
+      cmocka_unit_test(weights_of_few_rows_come_in_streams),
       cmocka_unit_test(threads_share_open_rows_with_a_border),
       cmocka_unit_test(open_rows_of_a_known_factor_go_in_blocks),
       cmocka_unit_test(a_row_is_summed_in_lanes),

@@ -35,7 +35,8 @@ static hone_device_properties_t machine(int number) {
                                     .vector_registers = registers[number % 4],
                                     .max_group_size = 256,
                                     .has_dot4 = number % 2 == 1,
-                                    .has_dot2_i16 = number % 2 == 1};
+                                    .has_dot2_i16 = number % 2 == 1,
+                                    .has_dot8 = number % 2 == 1};
 }
 
 static hone_tactic_set_t* make_set(hone_kernel_t* kernel, int number) {
@@ -227,6 +228,11 @@ static void bytes_are_multiplied_in_fours(void** state) {
   expect_groups("matmul_bytes", "dot4_u8_i8");
 }
 
+static void slight_weights_are_multiplied_in_eights(void** state) {
+  (void)state;
+  expect_groups("matmul_slight", "dot8_u8_i8");
+}
+
 static void shorts_are_multiplied_in_twos(void** state) {
   (void)state;
   expect_groups("matmul_shorts", "dot2_i16_i16");
@@ -291,6 +297,7 @@ int main(void) {
       cmocka_unit_test(defaults_are_the_recipes),
       cmocka_unit_test(products_are_tiled_and_maps_are_rows),
       cmocka_unit_test(bytes_are_multiplied_in_fours),
+      cmocka_unit_test(slight_weights_are_multiplied_in_eights),
       cmocka_unit_test(shorts_are_multiplied_in_twos),
       cmocka_unit_test(few_lanes_are_multiplied_in_twos),
       cmocka_unit_test(cost_knows_what_is_better),

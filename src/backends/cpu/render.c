@@ -85,6 +85,10 @@ static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
     hone_render_intrinsic(r, loop);
     return;
   }
+  if (hone_render_is_sparse(loop)) {
+    hone_render_sparse(r, loop);
+    return;
+  }
   if (hone_render_is_product(loop)) hone_render_open_product(r, loop);
   if (fills_registers(loop)) hone_str_append(r->out, "#pragma GCC unroll 1\n");
   put_loop_head(r, loop, "0", NULL);

@@ -224,6 +224,8 @@ hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
   int64_t stride;
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, index);
   lane_pattern_t pattern = pattern_of(r, offset, &stride);
+  if (buffer->packing && buffer->packing->is_sparse)
+    hone_render_refuse(r, "reads elements of a sparse packing");
   hone_dim_t first = pattern == LANES_ANY ? offset : first_lane(r, offset);
   bool is_vector = pattern != LANES_SAME;
   if (buffer->space != HONE_SPACE_GLOBAL && r->storage[buffer->id] != HONE_STORAGE_ARRAY)
@@ -373,7 +375,7 @@ void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* 
 
 bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second) {
   const hone_buffer_t* buffer = first->buffer;
-  return buffer && buffer == second->buffer && buffer->dtype == HONE_U8 &&
+  return buffer && buffer == second->buffer && hone_dtype_size(buffer->dtype) == 1 &&
          buffer->space == HONE_SPACE_GLOBAL && first->combine == HONE_COMBINE_SET &&
          second->combine == HONE_COMBINE_SET;
 }
@@ -395,12 +397,13 @@ bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const 
                             hone_map_t* done) {
   hone_operand_t x, y;
   const hone_buffer_t* buffer = first->buffer;
-  if (!are_side_by_side(r, first, second) ||
+  if (!are_side_by_side(r, first, second) || !hone_render_is_quantized(r, first->value) ||
+      !hone_render_is_quantized(r, second->value) ||
       !hone_render_quantized_whole(r, first->value, done, &x) ||
       !hone_render_quantized_whole(r, second->value, done, &y))
     return false;
   hone_c_indent(r->out, r->depth);
-  hone_str_append(r->out, "hone_store_bytes_u8v(");
+  hone_str_appendf(r->out, "hone_store_bytes_%sv(", hone_dtype_name(buffer->dtype));
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, first->index);
   hone_render_address(r, buffer, first->index, first_lane(r, offset));
   hone_str_append(r->out, ", ");

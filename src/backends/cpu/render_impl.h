@@ -61,7 +61,10 @@ void hone_render_close_head(hone_renderer_t* r, const hone_renderer_t* head);
  * point; false: the term is not. */
 bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out);
-/* The same of a byte as the i32 that byte_u8 of prelude/cpu_quantize.inc makes it of. */
+/* Whether it is; nothing is written. */
+bool hone_render_is_quantized(hone_renderer_t* r, const hone_term_t* term);
+/* The same of a byte as the i32 that byte_u8 or signed_i8 of prelude/cpu_quantize.inc makes it of.
+ */
 bool hone_render_quantized_whole(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                                  hone_operand_t* out);
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */
@@ -91,6 +94,9 @@ bool hone_render_is_product(const hone_stmt_t* loop);
 void hone_render_declare_libraries(hone_renderer_t* r);
 void hone_render_define_libraries(hone_renderer_t* r);
 void hone_render_open_product(hone_renderer_t* r, const hone_stmt_t* loop);
+/* render_product.c: a sparse product, a call in place of the loop. */
+bool hone_render_is_sparse(const hone_stmt_t* loop);
+void hone_render_sparse(hone_renderer_t* r, const hone_stmt_t* loop);
 /* Begins a line for one lane after the other: the head of a loop whose variable
  * is the vector loop's. */
 void hone_render_open_lanes(hone_renderer_t* r);

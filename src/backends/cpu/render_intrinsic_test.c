@@ -3,6 +3,7 @@
  * them not. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +19,9 @@
 #include "hone/function.h"
 #include "loop/interpret.h"
 #include "loop/intrinsic.h"
+#include "loop/slight.h"
 #include "loop/text.h"
+#include "runtime/packing.h"
 
 enum { ROWS = 3, STEPS = 5, MOST = 64, TEXT = 2048 };
 
@@ -59,6 +62,8 @@ static const row_t rows[] = {
     {"dot2_i16_i16_x5", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64", 5},
     {"dot2_i16_i16_x6", 16, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v4", "aarch64", 6},
     {"dot2_i16_i16_x7", 8, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v3", "aarch64", 7},
+    {"dot8_u8_i8_x8", 8, 8, HONE_U8, HONE_I8, HONE_I32, "x86-64-v3", "x86-64"},
+    {"dot8_u8_i8_x16", 16, 8, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4", "aarch64"},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
      "x86-64-v4+vnni"},
     {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
@@ -71,22 +76,43 @@ static const row_t rows[] = {
 
 static int rounds_of(const row_t* row) { return row->part ? row->part : row->lanes; }
 
+static bool is_slight(const row_t* row) { return row->group == HONE_SLIGHT_GROUP; }
+
+/* The same of slight weights, [lanes, the numbers of all groups], as they are packed. */
+static int print_slight(const row_t* row, char* text) {
+  int lanes = row->lanes, numbers = STEPS * row->group;
+  return snprintf(
+      text, TEXT,
+      "kernel dots {\n  input a: u8[%d, %d, 2, 4] = 0\n"
+      "  input b: i8[%d, 2, %d, 4] = 1 constant slight 1 from [%d, %d] by 1*8 1*4 0*1 1*1\n"
+      "  output out: i32[%d, %d] = 0\n  local acc: i32[%d]\n  for i in %d parallel {\n"
+      "    for z in %d vector { acc[z] = i32(0) }\n    for s in %d reduction {\n"
+      "      for lane in %d as %s { for h in 2 reduction { for k in 4 reduction {\n"
+      "        acc[lane] += mul(cast.i32(a[i, s, h, k]), cast.i32(b[s, h, lane, k]))\n"
+      "      } } }\n    }\n    for y in %d vector { out[i, y] = acc[y] }\n  }\n}\n",
+      ROWS, STEPS, STEPS, lanes, lanes, numbers, ROWS, lanes, lanes, ROWS, lanes, STEPS, lanes,
+      row->name, lanes);
+}
+
 /* out[i] = the sums over STEPS groups of row i, for each lane; b has `room` lanes. */
 static hone_kernel_t* make_kernel_of(const row_t* row, int room) {
   char text[TEXT];
   int rounds = rounds_of(row);
   const char *a = hone_dtype_name(row->a), *b = hone_dtype_name(row->b);
   const char* c = hone_dtype_name(row->c);
-  int n = snprintf(
-      text, sizeof text,
-      "kernel dots {\n  input a: %s[%d, %d, %d] = 0\n  input b: %s[%d, %d, %d] = 1\n"
-      "  output out: %s[%d, %d] = 0\n  local acc: %s[%d]\n  for i in %d parallel {\n"
-      "    for z in %d vector { acc[z] = %s(0) }\n    for s in %d reduction {\n"
-      "      for lane in %d as %s { for k in %d reduction {\n"
-      "        acc[lane] += mul(cast.%s(a[i, s, k]), cast.%s(b[s, lane, k]))\n      } }\n    }\n"
-      "    for y in %d vector { out[i, y] = acc[y] }\n  }\n}\n",
-      a, ROWS, STEPS, row->group, b, STEPS, room, row->group, c, ROWS, rounds, c, rounds, ROWS,
-      rounds, c, STEPS, rounds, row->name, row->group, c, c, rounds);
+  int n =
+      is_slight(row)
+          ? print_slight(row, text)
+          : snprintf(text, sizeof text,
+                     "kernel dots {\n  input a: %s[%d, %d, %d] = 0\n  input b: %s[%d, %d, %d] = 1\n"
+                     "  output out: %s[%d, %d] = 0\n  local acc: %s[%d]\n  for i in %d parallel {\n"
+                     "    for z in %d vector { acc[z] = %s(0) }\n    for s in %d reduction {\n"
+                     "      for lane in %d as %s { for k in %d reduction {\n"
+                     "        acc[lane] += mul(cast.%s(a[i, s, k]), cast.%s(b[s, lane, k]))\n      "
+                     "} }\n    }\n"
+                     "    for y in %d vector { out[i, y] = acc[y] }\n  }\n}\n",
+                     a, ROWS, STEPS, row->group, b, STEPS, room, row->group, c, ROWS, rounds, c,
+                     rounds, ROWS, rounds, c, STEPS, rounds, row->name, row->group, c, c, rounds);
   assert_true(n > 0 && n < TEXT);
   hone_kernel_t* kernel;
   assert_ok(hone_kernel_parse(NULL, text, (size_t)n, &kernel));
@@ -114,18 +140,61 @@ static void fill(hone_tensor_t* tensor) {
   }
 }
 
+/* Halves the numbers of a half of a group until they are slight. */
+static void make_slight(int8_t* group, int half) {
+  int above = 0, below = 0;
+  for (int k = 0; k < HONE_SLIGHT_GROUP; k++) {
+    if (hone_slight_half(k) != half) continue;
+    *(group[k] > 0 ? &above : &below) += abs(group[k]);
+  }
+  if (above <= HONE_SLIGHT_MOST && below <= HONE_SLIGHT_MOST) return;
+  for (int k = 0; k < HONE_SLIGHT_GROUP; k++)
+    if (hone_slight_half(k) == half) group[k] /= 2;
+  make_slight(group, half);
+}
+
+/* As large as slight weights can be, times bytes that are as large as they can be. */
+static void fill_slight(data_t* data) {
+  static const int8_t most[][HONE_SLIGHT_GROUP] = {{127, 1, -128, 0, 0, 0, 0, 0},
+                                                   {64, 64, 32, 32, -64, -64, 32, 32},
+                                                   {-128, 127, 0, 0, 0, 1, -127, -1}};
+  int8_t* weights = hone_tensor_data(data->tensors[1]);
+  for (int64_t i = 0; i < hone_tensor_count(data->tensors[1]); i += HONE_SLIGHT_GROUP) {
+    if (i / HONE_SLIGHT_GROUP % 4)
+      memcpy(weights + i, most[i / HONE_SLIGHT_GROUP % 3], sizeof *most);
+    for (int half = 0; half < HONE_SLIGHT_HALVES; half++) make_slight(weights + i, half);
+  }
+  uint8_t* bytes = hone_tensor_data(data->tensors[0]);
+  memset(bytes, UINT8_MAX, hone_tensor_bytes(data->tensors[0]) / ROWS);
+}
+
+/* What the kernel reads instead of the tensor. */
+static hone_tensor_t* laid_out(hone_kernel_t* kernel, hone_tensor_t* b) {
+  hone_tensor_t* packed = b;
+  if (kernel->buffers[1]->packing)
+    assert_ok(hone_packing_apply(kernel->buffers[1], b, NULL, &packed));
+  else
+    hone_tensor_retain(b);
+  return packed;
+}
+
 static data_t make_data(const row_t* row, hone_kernel_t* kernel) {
   data_t data;
   const int64_t a[] = {ROWS, STEPS, row->group}, b[] = {STEPS, row->lanes, row->group};
+  const int64_t fours[] = {ROWS, STEPS, 2, 4}, numbers[] = {row->lanes, STEPS * row->group};
   const int64_t out[] = {ROWS, rounds_of(row)};
-  assert_ok(hone_tensor_create(NULL, row->a, 3, a, &data.tensors[0]));
-  assert_ok(hone_tensor_create(NULL, row->b, 3, b, &data.tensors[1]));
+  bool slight = is_slight(row);
+  assert_ok(hone_tensor_create(NULL, row->a, slight ? 4 : 3, slight ? fours : a, &data.tensors[0]));
+  assert_ok(
+      hone_tensor_create(NULL, row->b, slight ? 2 : 3, slight ? numbers : b, &data.tensors[1]));
   assert_ok(hone_tensor_create(NULL, row->c, 2, out, &data.tensors[2]));
   fill(data.tensors[0]);
   fill(data.tensors[1]);
-  void* parameters[] = {hone_tensor_data(data.tensors[0]), hone_tensor_data(data.tensors[1]),
-                        data.want};
+  if (slight) fill_slight(&data);
+  hone_tensor_t* packed = laid_out(kernel, data.tensors[1]);
+  void* parameters[] = {hone_tensor_data(data.tensors[0]), hone_tensor_data(packed), data.want};
   assert_ok(hone_kernel_interpret(kernel, NULL, parameters));
+  hone_tensor_release(packed);
   return data;
 }
 
@@ -203,7 +272,11 @@ static void write_program(const row_t* row, const hone_target_t* target, const d
   hone_str_init(&text, NULL);
   hone_str_appendf(&text, "%s\n%s\nint printf(const char*, ...);\n", prelude, kernel.data);
   put_bytes(&text, "a", data->tensors[0]);
-  put_bytes(&text, "b", data->tensors[1]);
+  hone_kernel_t* form = make_kernel(row);
+  hone_tensor_t* packed = laid_out(form, data->tensors[1]);
+  put_bytes(&text, "b", packed);
+  hone_tensor_release(packed);
+  hone_kernel_destroy(form);
   put_bytes(&text, "out", data->tensors[2]);
   hone_str_appendf(
       &text,

@@ -3,7 +3,8 @@
  *
  * x is held between the numbers that become the least and the greatest byte, before all else; from
  * below only where what narrows it does not do so, and so from above where it fits an i32. A NaN
- * becomes the least one, 0, as casts make it; so bytes have no sign here.
+ * becomes the least one, which is 0 for u8, as casts make it; i8 is for what fits an i32, and is no
+ * NaN.
  *
  * What depends on the scale and the zero point alone is written as numbers where these are, and is
  * computed at the head of the function, once, where the kernel reads them. */
@@ -101,7 +102,8 @@ static numbers_t write_head(hone_renderer_t* r, const hone_quantized_t* q) {
 static numbers_t read_numbers(hone_renderer_t* r, const hone_quantized_t* q) {
   uint64_t scale = q->dividend ? (uint64_t)q->scale->id : 0;
   uint64_t zero = q->zero ? (uint64_t)q->zero->id : 0;
-  uint64_t key = scale << 36 | zero << 8 | (uint64_t)q->high;
+  uint64_t is_signed = q->dtype == HONE_I8;
+  uint64_t key = scale << 36 | zero << 9 | is_signed << 8 | (uint64_t)(q->high - q->low);
   numbers_t* known = hone_map_get_u64(r->quantizations, key);
   if (known) return *known;
   numbers_t made = write_head(r, q);
@@ -118,17 +120,17 @@ static bool is_unproven(const hone_term_t* number) {
   return is_read(number) && !number->buffer->is_proven;
 }
 
-/* False: it has to be divided, and rounded as it is written. */
-static bool find_numbers(hone_renderer_t* r, const hone_quantized_t* q, numbers_t* out) {
-  if (is_unproven(q->zero) || (is_unproven(q->scale) && is_read(q->zero))) return false;
-  if (!is_read(q->scale) && !is_read(q->zero))
-    *out = known_numbers(q);
-  else if (is_unproven(q->scale))
-    *out = undivided(q->low - value_of(q->zero, 0), q->high - value_of(q->zero, 0),
+/* Without: it has to be divided, and rounded as it is written. */
+static bool has_numbers(const hone_quantized_t* q) {
+  return !is_unproven(q->zero) && !(is_unproven(q->scale) && is_read(q->zero));
+}
+
+static numbers_t find_numbers(hone_renderer_t* r, const hone_quantized_t* q) {
+  if (!is_read(q->scale) && !is_read(q->zero)) return known_numbers(q);
+  if (is_unproven(q->scale))
+    return undivided(q->low - value_of(q->zero, 0), q->high - value_of(q->zero, 0),
                      literal(value_of(q->zero, 0)));
-  else
-    *out = read_numbers(r, q);
-  return true;
+  return read_numbers(r, q);
 }
 
 /* ---- writing ---- */
@@ -142,15 +144,23 @@ static void put_number(hone_renderer_t* r, number_t number, bool is_vector) {
   if (is_vector) hone_str_append(r->out, ")");
 }
 
-/* The byte as an i32 that becomes a number of the type, u8 and i16 being packed with what is
- * below 0 taken for 0, and for u8 what is above 255 for 255. */
+/* How x is held: between both numbers, below the greatest, or not at all. What makes bytes of i32s
+ * takes those beyond for the least and the greatest; what makes i16s of u8s does so below 0. */
+static int find_hold(hone_renderer_t* r, const hone_quantized_t* q, hone_dtype_t to_dtype) {
+  enum { BETWEEN, BELOW, BOUNDED };
+  bool is_whole = q->high - q->low == UINT8_MAX;
+  if (to_dtype == q->dtype && is_whole && hone_quantized_is_bounded(r->kernel, r->sums, q))
+    return BOUNDED;
+  bool is_packed = to_dtype == HONE_U8 || to_dtype == HONE_I16;
+  return is_packed && q->dtype == HONE_U8 ? BELOW : BETWEEN;
+}
+
+/* The byte as an i32 that becomes a number of the type. */
 static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, const numbers_t* n,
                                 hone_dtype_t to_dtype, hone_map_t* done) {
   static const char* const names[2][3] = {{"between", "below", "bounded"},
                                           {"quantize", "quantize_below", "quantize_bounded"}};
-  bool is_bounded = to_dtype == HONE_U8 && q->high == UINT8_MAX &&
-                    hone_quantized_is_bounded(r->kernel, r->sums, q);
-  int how = to_dtype == HONE_I32 ? 0 : is_bounded ? 2 : 1;
+  int how = find_hold(r, q, to_dtype);
   hone_operand_t x = hone_render_term(r, n->divides ? q->dividend : q->x, done);
   hone_operand_t to = hone_render_fresh(r, HONE_I32, x.is_vector);
   hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", names[n->divides][how], x.is_vector ? "v" : "",
@@ -182,40 +192,58 @@ static const hone_term_t* find_byte(const hone_term_t* term, const hone_term_t**
     *out_less = term->args[1];
     return term->args[0]->args[0];
   }
-  bool is_wide = is_prim(term, HONE_PRIM_CAST, HONE_I32) || is_prim(term, HONE_PRIM_CAST, HONE_I16);
+  bool is_wide = is_prim(term, HONE_PRIM_CAST, HONE_I32) ||
+                 is_prim(term, HONE_PRIM_CAST, HONE_I16) || is_prim(term, HONE_PRIM_CAST, HONE_F32);
   return is_wide ? term->args[0] : term;
 }
 
-/* What computes the byte that the term is, as such or as a wider number. */
-static bool find_quantized(hone_renderer_t* r, const hone_term_t* term, hone_quantized_t* q,
-                           numbers_t* numbers) {
+/* What computes the byte that the term is, as such or as a wider number, *out_less if that is
+ * less the zero point. */
+static bool match(hone_renderer_t* r, const hone_term_t* term, hone_quantized_t* q,
+                  bool* out_less) {
   const hone_term_t *less, *byte = find_byte(term, &less);
-  if (!hone_quantized_match(byte, q) || (less && !hone_quantized_is_zero(q, less)) ||
-      !find_numbers(r, q, numbers))
-    return false;
-  if (less) numbers->zero = literal(0);
-  return true;
+  *out_less = less;
+  return hone_quantized_match(byte, q) && (!less || hone_quantized_is_zero(q, less)) &&
+         has_numbers(q) &&
+         (q->dtype == HONE_U8 || hone_quantized_is_bounded(r->kernel, r->sums, q));
+}
+
+bool hone_render_is_quantized(hone_renderer_t* r, const hone_term_t* term) {
+  hone_quantized_t q;
+  bool less;
+  return match(r, term, &q, &less);
+}
+
+static hone_operand_t put_less(hone_renderer_t* r, const hone_quantized_t* q, bool less,
+                               hone_dtype_t to_dtype, hone_map_t* done) {
+  numbers_t numbers = find_numbers(r, q);
+  if (less) numbers.zero = literal(0);
+  return put_whole(r, q, &numbers, to_dtype, done);
 }
 
 bool hone_render_quantized_whole(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                                  hone_operand_t* out) {
   hone_quantized_t q;
-  numbers_t numbers;
-  if (!find_quantized(r, term, &q, &numbers)) return false;
-  *out = put_whole(r, &q, &numbers, term->dtype, done);
+  bool less;
+  if (!match(r, term, &q, &less)) return false;
+  *out = put_less(r, &q, less, term->dtype, done);
   return true;
 }
 
 bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
   hone_quantized_t q;
-  numbers_t numbers;
-  if (!find_quantized(r, term, &q, &numbers)) return false;
-  *out = put_whole(r, &q, &numbers, term->dtype, done);
+  bool less;
+  if (!match(r, term, &q, &less)) return false;
+  *out = put_less(r, &q, less, term->dtype, done);
   if (term->dtype == HONE_I32) return true;
   hone_operand_t whole = *out;
   *out = hone_render_fresh(r, term->dtype, whole.is_vector);
-  hone_str_appendf(r->out, " = hone_byte_%s%s(t%d);\n", hone_dtype_name(term->dtype),
+  hone_str_appendf(r->out, " = hone_%s_%s%s%s(t%d);\n",
+                   term->dtype == HONE_F32 ? "cast"
+                   : q.dtype == HONE_I8    ? "signed"
+                                           : "byte",
+                   hone_dtype_name(term->dtype), term->dtype == HONE_F32 ? "_i32" : "",
                    whole.is_vector ? "v" : "", whole.temporary);
   return true;
 }

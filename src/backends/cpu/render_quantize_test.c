@@ -120,17 +120,60 @@ static void bytes_are_those_of_division(void** state) {
 
 enum { ROWS = 112, CHANNELS = 16, SUMS = ROWS * CHANNELS };
 
-/* Rows of four go to places that lie in sevens, the two vectors of one side by side. */
+/* Rows of four go to places that lie in sevens, the two vectors of one side by side; and the same
+ * as wider numbers. */
 static const char SUMS_TEXT[] =
     "kernel sums {\n"
     "  input s: i32[112, 16] = 0\n  input a: f32[16] = 1 constant\n"
-    "  input b: f32[16] = 2 constant\n  output bytes: u8[7, 16, 16] = 0\n"
+    "  input b: f32[16] = 2 constant\n  output bytes: TYPE[7, 16, 16] = 0\n"
+    "  output shorts: i16[7, 16, 16] = 1\n  output wide: i32[7, 16, 16] = 2\n"
+    "  output floats: f32[7, 16, 16] = 3\n"
     "  for i.o in 28 {\n    for i.i in 4 unroll {\n      for j.o in 2 unroll {\n"
     "        for j.i in 8 vector {\n"
-    "          bytes[((4*i.o + i.i)%%7), ((4*i.o + i.i)/7), (8*j.o + j.i)] = "
-    "cast.u8(min(max(add(round(div(add(mul(cast.f32(s[(4*i.o + i.i), (8*j.o + j.i)]), "
-    "a[(8*j.o + j.i)]), b[(8*j.o + j.i)]), f32(%.9g))), f32(%d)), f32(0)), f32(255)))\n"
+    "          bytes[((4*i.o + i.i)%7), ((4*i.o + i.i)/7), (8*j.o + j.i)] = VALUE\n"
+    "        }\n      }\n    }\n  }\n"
+    "  for k.o in 28 {\n    for k.i in 4 unroll {\n      for l.o in 2 unroll {\n"
+    "        for l.i in 8 vector {\n"
+    "          shorts[((4*k.o + k.i)%7), ((4*k.o + k.i)/7), (8*l.o + l.i)] = cast.i16(OTHER)\n"
+    "          wide[((4*k.o + k.i)%7), ((4*k.o + k.i)/7), (8*l.o + l.i)] = cast.i32(OTHER)\n"
+    "          floats[((4*k.o + k.i)%7), ((4*k.o + k.i)/7), (8*l.o + l.i)] = cast.f32(OTHER)\n"
     "        }\n      }\n    }\n  }\n}\n";
+
+/* Of bytes without a sign, or with one: the zero point is then 128 less. */
+static void put_value(hone_str_t* text, float scale, int zero, bool is_signed, char row,
+                      char column) {
+  int less = is_signed ? 128 : 0;
+  hone_str_appendf(text, "cast.%s(min(max(add(round(div(add(mul(cast.f32(s[(4*%c.o + %c.i), ",
+                   is_signed ? "i8" : "u8", row, row);
+  for (const char* of = "ab"; *of; of++)
+    hone_str_appendf(text, "(8*%c.o + %c.i)]), %c[", column, column, *of);
+  hone_str_appendf(text, "(8*%c.o + %c.i)]), f32(%.9g))), f32(%d)), f32(%d)), f32(%d)))", column,
+                   column, (double)scale, zero - less, -less, 255 - less);
+}
+
+static bool is_at(const char* text, const char* word) {
+  return strncmp(text, word, strlen(word)) == 0;
+}
+
+static hone_kernel_t* make_sums(float scale, int zero, bool is_signed) {
+  hone_str_t all;
+  hone_kernel_t* kernel;
+  hone_str_init(&all, NULL);
+  for (const char* at = SUMS_TEXT; *at; at++) {
+    if (is_at(at, "TYPE")) {
+      hone_str_append(&all, is_signed ? "i8" : "u8");
+      at += 3;
+    } else if (is_at(at, "VALUE") || is_at(at, "OTHER")) {
+      put_value(&all, scale, zero, is_signed, *at == 'V' ? 'i' : 'k', *at == 'V' ? 'j' : 'l');
+      at += 4;
+    } else {
+      hone_str_append_char(&all, *at);
+    }
+  }
+  assert_ok(hone_kernel_parse(NULL, hone_str_text(&all), all.size, &kernel));
+  hone_str_free(&all);
+  return kernel;
+}
 
 typedef struct factors {
   float a[CHANNELS], b[CHANNELS];
@@ -152,29 +195,29 @@ static void fill_sums(const factors_t* by, float scale, int zero, int32_t* sums)
   for (int i = 0; i < 2 * CHANNELS; i++) sums[i] = i < CHANNELS ? INT32_MIN : INT32_MAX;
 }
 
-static void check_sums(float factor, float scale, int zero, bool is_bounded) {
-  char text[TEXT];
-  static const hone_dtype_t dtypes[] = {HONE_I32, HONE_F32, HONE_F32, HONE_U8};
-  enum { N = sizeof dtypes / sizeof *dtypes };
+static void check_sums(float factor, float scale, int zero, bool is_signed, bool is_bounded) {
+  enum { N = 7 };
+  const hone_dtype_t dtypes[N] = {HONE_I32, HONE_F32, HONE_F32, is_signed ? HONE_I8 : HONE_U8,
+                                  HONE_I16, HONE_I32, HONE_F32};
   hone_tensor_t *got[N], *want[N];
   void* data[N];
   hone_function_t* function;
-  hone_kernel_t* kernel;
   factors_t by;
   for (int i = 0; i < CHANNELS; i++) {
     by.a[i] = factor * (1 + 0.37f * (float)i);
     by.b[i] = scale * (float)(i - 5) * 3.3f;
   }
-  snprintf(text, sizeof text, SUMS_TEXT, (double)scale, zero);
-  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  hone_kernel_t* kernel = make_sums(scale, zero, is_signed);
   assert_ok(hone_quantized_prove(kernel, give_factors, &by));
   assert_int_equal(kernel->buffers[1]->is_bounded, is_bounded);
   assert_int_equal(kernel->buffers[2]->is_bounded, is_bounded);
   for (int i = 0; i < N; i++) {
-    const int64_t dims[][3] = {{ROWS, CHANNELS}, {CHANNELS}, {CHANNELS}, {7, 16, CHANNELS}};
-    static const int ranks[] = {2, 1, 1, 3};
-    assert_ok(hone_tensor_create(NULL, dtypes[i], ranks[i], dims[i], &got[i]));
-    assert_ok(hone_tensor_create(NULL, dtypes[i], ranks[i], dims[i], &want[i]));
+    static const int64_t inputs[][2] = {{ROWS, CHANNELS}, {CHANNELS}, {CHANNELS}};
+    static const int64_t results[] = {7, 16, CHANNELS};
+    int rank = i == 0 ? 2 : i < 3 ? 1 : 3;
+    const int64_t* dims = i < 3 ? inputs[i] : results;
+    assert_ok(hone_tensor_create(NULL, dtypes[i], rank, dims, &got[i]));
+    assert_ok(hone_tensor_create(NULL, dtypes[i], rank, dims, &want[i]));
     data[i] = hone_tensor_data(want[i]);
   }
   fill_sums(&by, scale, zero, data[0]);
@@ -186,7 +229,8 @@ static void check_sums(float factor, float scale, int zero, bool is_bounded) {
   assert_ok(hone_kernel_interpret(kernel, NULL, data));
   assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
   assert_ok(hone_function_run(function, 0, NULL, N, got));
-  assert_memory_equal(hone_tensor_data(got[3]), data[3], SUMS);
+  for (int i = 3; i < N; i++)
+    assert_memory_equal(hone_tensor_data(got[i]), data[i], SUMS * hone_dtype_size(dtypes[i]));
   for (int i = 0; i < N; i++) {
     hone_tensor_release(got[i]);
     hone_tensor_release(want[i]);
@@ -197,11 +241,13 @@ static void check_sums(float factor, float scale, int zero, bool is_bounded) {
 
 /* Those that fit an i32 are not held between two numbers; the last do not. */
 static void sums_far_beyond_bytes_are_held(void** state) {
-  check_sums(1e-4f, 0.0235f, 0, true);
-  check_sums(3e-3f, 0.07f, 131, true);
-  check_sums(-5e-4f, 0.01f, 7, true);
-  check_sums(0.5f, 0.5f, 0, false);
-  check_sums(40.0f, 0.01f, 255, false);
+  for (int is_signed = 0; is_signed < 2; is_signed++) {
+    check_sums(1e-4f, 0.0235f, 0, is_signed, true);
+    check_sums(3e-3f, 0.07f, 131, is_signed, true);
+    check_sums(-5e-4f, 0.01f, 7, is_signed, true);
+    check_sums(0.5f, 0.5f, 0, is_signed, false);
+    check_sums(40.0f, 0.01f, 255, is_signed, false);
+  }
 }
 
 int main(void) {

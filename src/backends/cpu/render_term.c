@@ -187,6 +187,19 @@ static hone_operand_t render_by_bytes(hone_renderer_t* r, const hone_term_t* ter
   return to;
 }
 
+static bool is_cube(const hone_term_t* term) {
+  const hone_term_t* power = term->prim == HONE_PRIM_POW ? term->args[1] : NULL;
+  return power && term->dtype == HONE_F32 && power->kind == HONE_TERM_CONST &&
+         hone_to_double(HONE_F32, power->bits) == 3;
+}
+
+static hone_operand_t render_cube(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
+  hone_operand_t x = hone_render_term(r, term, done);
+  hone_operand_t to = hone_render_fresh(r, HONE_F32, x.is_vector);
+  hone_str_appendf(r->out, " = hone_cube_f32%s(t%d);\n", x.is_vector ? "v" : "", x.temporary);
+  return to;
+}
+
 /* Which operand of a minimum or maximum is a number, neither NaN nor a zero but that of
  * max(x, 0); -1: none is. Then it is simpler. */
 static int find_bound(const hone_term_t* term) {
@@ -224,6 +237,10 @@ static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, 
 static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
   if (hone_render_quantized(r, term, done, out)) return true;
+  if (is_cube(term)) {
+    *out = render_cube(r, term->args[0], done);
+    return true;
+  }
   const hone_term_t* x = by_bytes(term);
   bool is_bound = term->prim == HONE_PRIM_MIN || term->prim == HONE_PRIM_MAX;
   int bound = is_bound ? find_bound(term) : -1;

@@ -20,7 +20,7 @@ static bool find(hone_kernel_t* kernel, hone_product_facts_t* out) {
   hone_kernel_t* copy;
   hone_status_t status =
       hone_contraction_any(kernel) ? hone_kernel_clone(kernel, &copy) : hone_oom();
-  bool found = !status && hone_product_find(copy, out);
+  bool found = !status && hone_product_find(copy, false, out);
   if (!status) hone_kernel_destroy(copy);
   hone_status_free(status);
   return found;

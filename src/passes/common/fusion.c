@@ -405,12 +405,31 @@ static bool is_stacked(const hone_fusion_t* f, const search_t* s, int group, int
   return false;
 }
 
+/* Whether the reader looks up elements of the group, several times as many as there are: each would
+ * be computed where it is waited for. */
+static bool is_looked_up_often(const hone_fusion_t* f, const search_t* s, int group, int reader) {
+  enum { OFTEN = 4 };
+  const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
+  hone_dims_t* dims = f->graph->dims;
+  hone_dim_t often = hone_dim_mul(dims, count_of(f, map->shape), hone_dim_int(OFTEN));
+  if (hone_dim_min_value(hone_dim_sub(dims, count_of(f, to->shape), often)) < 0) return false;
+  for (int i = to->first; i <= to->last; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    if (group_at(f, i) != reader || node->prim != HONE_PRIM_GATHER) continue;
+    const hone_value_t* table = node->inputs[0];
+    while (table->node && hone_fusion_is_view(table->node)) table = table->node->inputs[0];
+    if (group_of_value(f, s->index_of, table) == group) return true;
+  }
+  return false;
+}
+
 static bool may_precede(const hone_fusion_t* f, const search_t* s, int group, int reader,
                         bool is_only) {
   const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
   if (map->kind != KIND_MAP) return false;
   contents_t c = contents_of(f, group);
   if (c.only_views) return is_only;
+  if (is_looked_up_often(f, s, group, reader)) return false;
   /* In the loops of a reduction what is on a stack could not be told apart. */
   if (to->kind == KIND_CONTRACT || (c.has_stack && to->kind == KIND_REDUCE)) return false;
   if (!is_only) return to->kind == KIND_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;

@@ -108,11 +108,32 @@ hone_status_t hone_operand_convert_tensor(const hone_allocator_t* allocator,
   return NULL;
 }
 
+enum { SIGN = 0x80 };
+
+static hone_status_t flip_tensor(const hone_allocator_t* allocator, const hone_tensor_t* from,
+                                 hone_tensor_t** out_tensor) {
+  HONE_TRY(hone_tensor_create(allocator, HONE_U8, hone_tensor_rank(from), hone_tensor_dims(from),
+                              out_tensor));
+  const uint8_t* numbers = hone_tensor_data(from);
+  uint8_t* flipped = hone_tensor_data(*out_tensor);
+  for (int64_t i = 0; i < hone_tensor_count(from); i++) flipped[i] = numbers[i] ^ SIGN;
+  return NULL;
+}
+
+/* The value in the store's dtype, computed from it. */
+static hone_value_t* recast(const hone_operand_store_t* store, hone_builder_t* b,
+                            hone_value_t* value) {
+  if (!store->flips_sign) return hone_cast(b, value, store->dtype);
+  hone_value_t* bits = hone_bitcast(b, value, HONE_U8);
+  return hone_binary(b, HONE_PRIM_XOR, bits, hone_scalar_i64(b, HONE_U8, SIGN));
+}
+
 static hone_value_t* convert_constant(hone_operand_store_t* store, hone_rewriter_t* r,
                                       const hone_tensor_t* constant) {
   hone_tensor_t* now;
-  hone_status_t status =
-      hone_operand_convert_tensor(r->graph->allocator, constant, store->dtype, &now);
+  hone_status_t status = store->flips_sign ? flip_tensor(r->graph->allocator, constant, &now)
+                                           : hone_operand_convert_tensor(
+                                                 r->graph->allocator, constant, store->dtype, &now);
   if (status) return hone_fail_status(r->b, status);
   store->bytes += (int64_t)hone_tensor_bytes(now);
   return hone_constant(r->b, now);
@@ -133,9 +154,9 @@ static hone_value_t* make(hone_operand_store_t* store, hone_rewriter_t* r, hone_
   const hone_node_t* node = value->node;
   const hone_tensor_t* constant = hone_match_constant(value);
   if (constant) return convert_constant(store, r, constant);
-  if (has_widened(node, store->dtype)) return node->inputs[0];
+  if (!store->flips_sign && has_widened(node, store->dtype)) return node->inputs[0];
   if (!hone_operand_only_moves(node) || value->binds || depth == MAX_MOVES)
-    return hone_cast(r->b, value, store->dtype);
+    return recast(store, r->b, value);
   hone_value_t* inputs[2];
   for (int i = 0; i < node->n_inputs; i++) {
     inputs[i] = convert(store, r, node->inputs[i], depth + 1);

@@ -41,6 +41,7 @@ HONE_MUST_USE hone_status_t hone_operand_convert_tensor(const hone_allocator_t* 
  * none of them twice. */
 typedef struct hone_operand_store {
   hone_dtype_t dtype;
+  bool flips_sign; /* u8 that is 128 more than the i8 that it is made of */
   hone_map_t made; /* converted values by those that they come from */
   int64_t bytes;   /* of constants, as they are now */
 } hone_operand_store_t;
