@@ -12,7 +12,7 @@ static bool evicts_itself(const hone_cpu_shape_t* shape, int64_t row_bytes, int 
   int64_t common = row_bytes & -row_bytes; /* the power of two in it */
   int64_t sets = common >= WAY_BYTES ? 1 : common ? WAY_BYTES / common : WAY_BYTES;
   int64_t ways = shape->first_cache / WAY_BYTES > 2 ? shape->first_cache / WAY_BYTES : USUAL_WAYS;
-  return rows > sets * (ways - 2);
+  return rows > sets * (ways - 1);
 }
 
 /* Cycles that a vector of weights takes to arrive: more, where those of a block

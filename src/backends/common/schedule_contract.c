@@ -465,24 +465,35 @@ static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stm
                    const hone_stmt_t* sum, bool is_only) {
   enum { LEAST_STEPS = 2, MOST_STEPS = 64, STEPS_OF_FEW = 4 };
   char steps[HONE_LOOP_NAME];
+  const char* weights = c->b->buffer->name;
   if (!hone_dim_is_int(sum->extent) || !hone_loop_name(steps, sum->name, ".o")) return;
   int64_t tiles = is_only ? count_tiles(r->kernel, sum, block) : HONE_MANY_ROUNDS;
+  if (tiles == 1) {
+    hone_recipe_did(r, hone_sched_prefetch(r->kernel, weights, block->name, sum->name));
+    return;
+  }
   int64_t each = is_only ? MOST_STEPS : STEPS_OF_FEW;
   while (each > 1 && (each > tiles || sum->extent.k % each)) each /= 2;
   if (each < LEAST_STEPS ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, each, HONE_TAIL_EXACT)))
     return;
-  hone_recipe_did(r, hone_sched_prefetch(r->kernel, c->b->buffer->name, block->name, steps));
+  hone_recipe_did(r, hone_sched_prefetch(r->kernel, weights, block->name, steps));
 }
 
-/* Whether the sum's tiles are so low that there are hardly others for its block: of rows that only
- * a run knows, which tiles share evenly, or the only ones. */
+/* The rows of the tiles of a sum, or 1. */
+static int64_t tile_rows(const hone_contraction_t* c, const hone_stmt_t* sum) {
+  const hone_stmt_t* rows = c->rows ? hone_only_loop(sum) : NULL;
+  return rows ? hone_known_extent(rows->extent) : 1;
+}
+
+/* Whether the sum's tiles are so low that there are hardly others for its block, and that they
+ * ask too late for the next: of rows that only a run knows, which tiles share evenly, or the only
+ * ones. */
 static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
                      const hone_stmt_t* sum, bool is_only) {
-  enum { LOW = 3 };
-  const hone_stmt_t* rows = c->rows ? hone_only_loop(sum) : NULL;
-  if (is_only) return count_tiles(r->kernel, sum, block) == 1;
-  return rows && hone_known_extent(rows->extent) <= LOW;
+  enum { LOW = 3, HIGH = 8 };
+  if (is_only) return count_tiles(r->kernel, sum, block) == 1 && tile_rows(c, sum) < HIGH;
+  return c->rows && tile_rows(c, sum) <= LOW;
 }
 
 /* Weights come from far, and those of a block of lanes are read in little time when the

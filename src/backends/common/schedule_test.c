@@ -226,6 +226,7 @@ static void any_choice_keeps_results(void** state) {
 /* ---- what the recipes make of the nests they are for ---- */
 
 static int64_t second_cache; /* of what is scheduled for */
+static int registers = 16;
 
 static char* scheduled(const char* symbols, const char* lines) {
   hone_backend_t backend = interpreting_backend();
@@ -235,7 +236,7 @@ static char* scheduled(const char* symbols, const char* lines) {
   hone_graph_t* plain = hone_graph_of_text(symbols, lines);
   hone_device_t* device;
   hone_program_t* program;
-  shape = (hone_cpu_shape_t){.lanes = 8, .registers = 16, .second_cache = second_cache};
+  shape = (hone_cpu_shape_t){.lanes = 8, .registers = registers, .second_cache = second_cache};
   assert_ok(backend.open(0, &open, &device));
   assert_ok(hone_compile(graph, &backend, device, NULL, NULL, &program));
   char* text = strdup(program->kernels[0].source);
@@ -531,6 +532,9 @@ static void weights_of_few_rows_come_in_streams(void** state) {
   second_cache = 16 << 10;
   char* open = scheduled_sums("n", 256, "  return %2 \"y\"\n");
   char* one = scheduled_sums("1", 130, "  return %2 \"y\"\n");
+  registers = 32;
+  char* high = scheduled_sums("8", 128, "  return %2 \"y\"\n");
+  registers = 16;
   second_cache = 1 << 20;
   char* near = scheduled_sums("n", 256, "  return %2 \"y\"\n");
   second_cache = 0;
@@ -538,6 +542,9 @@ static void weights_of_few_rows_come_in_streams(void** state) {
                (const char* const[]){"in 4 unroll reduction", "for k9.i in 64", "prefetch in1"});
   expect_lines(one, 1, (const char* const[]){"k.o in 2 unroll reduction"});
   if (strstr(near, "unroll reduction")) fail_msg("streams from a cache in:\n%s", near);
+  /* A tile of many rows takes long enough for the next block to arrive. */
+  expect_lines(high, 1, (const char* const[]){"prefetch in1[(i1.o_i.o + 1), 0, (16*k)]"});
+  free(high);
   free(open);
   free(one);
   free(near);
