@@ -16,12 +16,12 @@
 
 /* Bytes in fours: cpu_dot.inc of the prelude has them for all vectors of x86, with VNNI or
  * without, and for Arm's dotprod. */
-#define DOT4(a_type, b_type, lanes)                                                     \
-  {                                                                                     \
-    "dot4_" a_type "_" b_type "_x" lanes,                                               \
-        DOT("dot4_" a_type "_" b_type "_x" lanes, lanes, "4", a_type, b_type, "i32"), { \
-      { "cpu", "dot4", "hone_dot4_" a_type "_" b_type "v($2, $0, $1)" }                 \
-    }                                                                                   \
+#define DOT4(a_type, b_type, n)                                                                   \
+  {                                                                                               \
+    .name = "dot4_" a_type "_" b_type "_x" #n, .lanes = (n),                                      \
+    .pattern = DOT("dot4_" a_type "_" b_type "_x" #n, #n, "4", a_type, b_type, "i32"), .texts = { \
+      {"cpu", "dot4", "hone_dot4_" a_type "_" b_type "v($2, $0, $1)"}                             \
+    }                                                                                             \
   }
 #define DOT4_OF_ALL(lanes) \
   DOT4("u8", "i8", lanes), DOT4("i8", "i8", lanes), DOT4("u8", "u8", lanes), DOT4("i8", "u8", lanes)
@@ -41,42 +41,40 @@
     }                                                                                        \
   }
 
-/* Numbers of 16 bits in twos; fewer lanes than a vector has are part of one. */
-#define DOT2(lanes)                                                                         \
-  {                                                                                         \
-    "dot2_i16_i16_x" lanes, DOT("dot2_i16_i16_x" lanes, lanes, "2", "i16", "i16", "i32"), { \
-      { "cpu", "dot2_i16", "hone_dot2_i16_i16v($2, $0, $1)" }                               \
-    }                                                                                       \
+/* Numbers of 16 bits in twos. */
+#define DOT2(n)                                                                   \
+  {                                                                               \
+    .name = "dot2_i16_i16_x" #n, .lanes = (n),                                    \
+    .pattern = DOT("dot2_i16_i16_x" #n, #n, "2", "i16", "i16", "i32"), .texts = { \
+      {"cpu", "dot2_i16", "hone_dot2_i16_i16v($2, $0, $1)"}                       \
+    }                                                                             \
+  }
+#define DOT2_BF16(n, feature)                                                         \
+  {                                                                                   \
+    .name = "dot2_bf16_bf16_x" #n, .lanes = (n),                                      \
+    .pattern = DOT("dot2_bf16_bf16_x" #n, #n, "2", "bf16", "bf16", "f32"), .texts = { \
+      {"cpu", feature, "hone_dot2_bf16v($2, $0, $1)"}                                 \
+    }                                                                                 \
   }
 
 static const hone_intrinsic_t intrinsics[] = {
-    DOT4_OF_ALL("4"),
-    DOT4_OF_ALL("8"),
-    DOT4_OF_ALL("16"),
+    DOT4_OF_ALL(4),
+    DOT4_OF_ALL(8),
+    DOT4_OF_ALL(16),
     DOT8(8),
     DOT8(16),
-    DOT2("2"),
-    DOT2("3"),
-    DOT2("4"),
-    DOT2("5"),
-    DOT2("6"),
-    DOT2("7"),
-    DOT2("8"),
-    DOT2("16"),
-    {"dot2_bf16_bf16_x16",
-     DOT("dot2_bf16_bf16_x16", "16", "2", "bf16", "bf16", "f32"),
-     {{"cpu", "avx512bf16", "hone_dot2_bf16v($2, $0, $1)"}}},
-    {"dot2_bf16_bf16_x4",
-     DOT("dot2_bf16_bf16_x4", "4", "2", "bf16", "bf16", "f32"),
-     {{"cpu", "bf16", "hone_dot2_bf16v($2, $0, $1)"}}},
-    {"dot4_i8",
-     "kernel dot4_i8 {\n"
-     "  input a: i8[4] = 0\n"
-     "  input b: i8[4] = 1\n"
-     "  output c: i32[] = 0\n"
-     "  for k in 4 reduction { c[] += mul(cast.i32(a[k]), cast.i32(b[k])) }\n"
-     "}\n",
-     {{NULL, NULL, NULL}}},
+    DOT2(4),
+    DOT2(8),
+    DOT2(16),
+    DOT2_BF16(16, "avx512bf16"),
+    DOT2_BF16(4, "bf16"),
+    {.name = "dot4_i8",
+     .pattern = "kernel dot4_i8 {\n"
+                "  input a: i8[4] = 0\n"
+                "  input b: i8[4] = 1\n"
+                "  output c: i32[] = 0\n"
+                "  for k in 4 reduction { c[] += mul(cast.i32(a[k]), cast.i32(b[k])) }\n"
+                "}\n"},
     {.name = "sgemm_openblas"},
     {.name = "sgemm_onednn"},
     {.name = "sparse_u8_i8", .is_sparse = true},
@@ -110,6 +108,7 @@ enum { MAX_LOOPS = 8 };
 
 typedef struct match {
   hone_kernel_t *pattern, *kernel;
+  int lanes; /* as of the intrinsic */
   int n_loops;
   hone_dim_t of_pattern[MAX_LOOPS], of_kernel[MAX_LOOPS]; /* variables that stand for one another */
   hone_operand_range_t operands[HONE_MAX_OPERANDS];       /* by the pattern's buffer id */
@@ -155,12 +154,19 @@ static bool match_term(match_t* m, const hone_term_t* p, const hone_term_t* k) {
   return match_term(m, p->args[0], k->args[1]) && match_term(m, p->args[1], k->args[0]);
 }
 
+/* As many rounds; or fewer, of a part of a vector, than it has lanes. */
+static bool match_extent(const match_t* m, hone_dim_t p, hone_dim_t k) {
+  bool is_part = m->lanes && m->n_loops == 0 && hone_dim_is_int(k) && k.k > 1 && k.k < m->lanes;
+  return is_part || hone_dim_same(p, k);
+}
+
 static bool match_stmt(match_t* m, const hone_stmt_t* p, const hone_stmt_t* k) {
   if (p->kind != k->kind || p->n_body != k->n_body) return false;
   if (p->kind == HONE_STMT_STORE)
     return p->combine == k->combine && match_access(m, p->buffer, p->index, k->buffer, k->index) &&
            match_term(m, p->value, k->value);
-  if (p->kind != HONE_STMT_LOOP || !hone_dim_same(p->extent, k->extent) || m->n_loops == MAX_LOOPS)
+  if (p->kind != HONE_STMT_LOOP || !match_extent(m, p->extent, k->extent) ||
+      m->n_loops == MAX_LOOPS)
     return false;
   m->of_pattern[m->n_loops] = p->var;
   m->of_kernel[m->n_loops++] = k->var;
@@ -191,7 +197,7 @@ static bool match_product(hone_kernel_t* kernel, const hone_stmt_t* loop,
 hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loop,
                                    const hone_intrinsic_t* intrinsic, bool* out,
                                    hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
-  match_t m = {.kernel = kernel};
+  match_t m = {.kernel = kernel, .lanes = intrinsic->lanes};
   *out = hone_intrinsic_is_product(intrinsic) && match_product(kernel, loop, intrinsic, operands);
   if (hone_intrinsic_is_product(intrinsic)) return NULL;
   HONE_TRY(hone_kernel_parse(kernel->allocator, intrinsic->pattern, strlen(intrinsic->pattern),

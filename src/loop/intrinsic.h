@@ -24,6 +24,7 @@ typedef struct hone_intrinsic {
   const char* name;
   const char* pattern; /* a kernel in text: one nest over parameters only; NULL: a product */
   hone_intrinsic_text_t texts[HONE_INTRINSIC_TEXTS];
+  int lanes; /* a loop of fewer rounds, but the same else, is a part of it; 0: none is */
   /* Lanes whose weights, operand 1, have to be slight (ir/slight.h), since it adds up in 16 bits;
    * 0: any will do. */
   int slight_lanes;

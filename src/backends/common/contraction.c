@@ -221,9 +221,10 @@ const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
   int64_t lanes = hone_known_extent(c->lanes->extent);
   if (group == 1) return NULL;
   snprintf(name, sizeof name, "dot%d_%s_%s_x%d", group, hone_dtype_name(c->a->buffer->dtype),
-           hone_dtype_name(c->b->buffer->dtype),
-           lanes && lanes < shape->lanes ? (int)lanes : shape->lanes);
-  return hone_intrinsic_find(name);
+           hone_dtype_name(c->b->buffer->dtype), shape->lanes);
+  const hone_intrinsic_t* dot = hone_intrinsic_find(name);
+  bool is_part = dot && lanes && lanes < shape->lanes;
+  return is_part && !(dot->lanes && lanes > 1) ? NULL : dot;
 }
 
 /* Whether sums can be taken in groups: weights that can be laid out so, and whole groups that

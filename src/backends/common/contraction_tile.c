@@ -93,10 +93,10 @@ int64_t hone_likely_extent(hone_kernel_t* kernel, hone_dim_t extent) {
   return extent_then > 1 ? extent_then : HONE_MANY_ROUNDS;
 }
 
-/* Vectors along the lanes, the last of which may be part of one unless sums go in fours. */
+/* Vectors along the lanes, the last of which may be part of one unless weights are slight. */
 int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_t* c) {
   int64_t lanes = hone_likely_extent(r->kernel, c->lanes->extent), each = r->shape->lanes;
-  if (c->group > 1 && lanes >= each) return lanes / each;
+  if (c->group == HONE_SLIGHT_GROUP && lanes >= each) return lanes / each;
   return (lanes + each - 1) / each;
 }
 

@@ -127,8 +127,9 @@ static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrins
     return;
   if (hone_loop_name(part, name, ".i")) make_vector(r, part, dot);
   if (hone_loop_name(part, name, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
-  if (hone_loop_name(part, name, ".t") && hone_kernel_find_loop(r->kernel, part))
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
+  hone_stmt_t* tail =
+      hone_loop_name(part, name, ".t") ? hone_kernel_find_loop(r->kernel, part) : NULL;
+  if (tail) make_vectors(r, tail, dot);
 }
 
 static hone_stmt_t* deepest(hone_stmt_t* loop) {
@@ -524,13 +525,20 @@ static bool cut_lanes(hone_recipe_t* r, const hone_contraction_t* c, int64_t blo
          hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL));
 }
 
+/* Whether the instruction is for as many lanes as there are, or for a part of them. */
+static bool does_parts(const hone_recipe_t* r, const hone_intrinsic_t* dot,
+                       const hone_contraction_t* c) {
+  int64_t lanes = hone_known_extent(c->lanes->extent);
+  return lanes >= r->shape->lanes || (dot->lanes && lanes > 1);
+}
+
 /* Recognises what blocks of lanes leave over; what adds up the blocks' sums does so here too. */
 static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, hone_contraction_t* c) {
   const hone_intrinsic_t* dot = r->dot;
   if (!hone_contraction_recognise(r, c, rest, HONE_LANES_OUTERMOST)) return false;
   r->dot = NULL;
   int n_group = dot ? count_group_loops(dot) : 0;
-  if (!dot || hone_known_extent(c->lanes->extent) < r->shape->lanes || c->n_sums <= n_group)
+  if (!dot || !does_parts(r, dot, c) || c->n_sums <= n_group)
     return hone_contraction_is_tileable(r, c);
   r->dot = dot;
   c->group = hone_contraction_group(r->shape, c);
@@ -580,7 +588,7 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   /* A single lane is no vector, so it does not go with others. */
   if (extent > lanes && extent % lanes == 1 && tile.vectors > extent / lanes)
     tile.vectors = (int)(extent / lanes);
-  bool fills_vectors = c->group > 1 && extent > lanes; /* parts of them are left over */
+  bool fills_vectors = c->group == HONE_SLIGHT_GROUP && extent > lanes; /* parts are left over */
   bool is_block =
       fills_vectors ? extent == lanes * tile.vectors : extent && extent <= lanes * tile.vectors;
   if (!hone_loop_name(tail, c->lanes->name, ".t") ||

@@ -243,7 +243,17 @@ static void few_lanes_are_multiplied_in_twos(void** state) {
   static const hone_cpu_choice_t by_itself = {0};
   (void)state;
   char* text = built_as(&by_itself, hone_test_kernel("few_shorts"), 1);
-  assert_non_null(strstr(text, "as dot2_i16_i16_x3"));
+  assert_non_null(strstr(text, "as dot2_i16_i16_x8"));
+  free_text(text);
+}
+
+/* What whole vectors leave over is part of one too. */
+static void lanes_left_over_are_multiplied_in_fours(void** state) {
+  static const hone_cpu_choice_t by_itself = {0};
+  (void)state;
+  char* text = built_as(&by_itself, hone_test_kernel("some_bytes"), 1);
+  assert_non_null(strstr(text, " in 8 as dot4_u8_i8_x8"));
+  assert_non_null(strstr(text, " in 3 as dot4_u8_i8_x8"));
   free_text(text);
 }
 
@@ -297,6 +307,7 @@ int main(void) {
       cmocka_unit_test(defaults_are_the_recipes),
       cmocka_unit_test(products_are_tiled_and_maps_are_rows),
       cmocka_unit_test(bytes_are_multiplied_in_fours),
+      cmocka_unit_test(lanes_left_over_are_multiplied_in_fours),
       cmocka_unit_test(slight_weights_are_multiplied_in_eights),
       cmocka_unit_test(shorts_are_multiplied_in_twos),
       cmocka_unit_test(few_lanes_are_multiplied_in_twos),

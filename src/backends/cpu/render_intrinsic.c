@@ -36,6 +36,19 @@ static void put_text(hone_renderer_t* r, const char* text, hone_operand_t sums,
   }
 }
 
+/* Whether the index is that of a whole vector's first lane and the loop's variable. Those of
+ * loops of one round are zero. */
+static bool begins_vector(const hone_renderer_t* r, hone_dim_t index, const hone_stmt_t* loop) {
+  int64_t factor;
+  hone_dims_t* dims = r->kernel->dims;
+  hone_dim_t first = hone_dim_sub(dims, index, loop->var);
+  for (const hone_stmt_t* s = loop->parent; s; s = s->parent)
+    if (s->kind == HONE_STMT_LOOP && hone_dim_is(s->extent, 1) &&
+        hone_dim_factor(first, s->var, &factor))
+      first = hone_dim_sub(dims, first, hone_dim_mul(dims, s->var, hone_dim_int(factor)));
+  return hone_dim_is(hone_dim_mod(dims, first, hone_dim_int(r->lanes)), 0);
+}
+
 /* Whether the loop has a round for each lane of a vector, or fewer, and the others' operands are
  * there: weights that are laid out for whole vectors. */
 static bool fits_vector(const hone_renderer_t* r, const hone_stmt_t* loop) {
@@ -45,8 +58,8 @@ static bool fits_vector(const hone_renderer_t* r, const hone_stmt_t* loop) {
     const hone_term_t* load = product->args[i];
     while (load->kind == HONE_TERM_PRIM) load = load->args[0];
     int lane = load->kind == HONE_TERM_LOAD ? load->buffer->rank - 2 : -1;
-    if (lane >= 0 && hone_dim_same(load->index[lane], loop->var) &&
-        hone_dim_is(load->buffer->dims[lane], r->lanes))
+    if (lane >= 0 && hone_dim_is_int(load->buffer->dims[lane]) &&
+        load->buffer->dims[lane].k % r->lanes == 0 && begins_vector(r, load->index[lane], loop))
       return true;
   }
   return false;

@@ -46,6 +46,23 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {0}},
+    {"some_bytes",
+     "kernel some_bytes {\n"
+     "  input a: u8[12, 20] = 0\n"
+     "  input b: i8[11, 20] = 1 constant\n"
+     "  output out: f32[12, 11] = 0\n"
+     "  local acc: i32[]\n"
+     "  for i in 12 {\n"
+     "    for j in 11 {\n"
+     "      acc[] = i32(0)\n"
+     "      for k in 20 reduction {\n"
+     "        acc[] += mul(cast.i32(a[i, k]), cast.i32(b[j, k]))\n"
+     "      }\n"
+     "      out[i, j] = cast.f32(acc[])\n"
+     "    }\n"
+     "  }\n"
+     "}\n",
+     {0}},
     {"matmul_slight",
      "kernel matmul_slight {\n"
      "  input a: u8[12, 24] = 0\n"
