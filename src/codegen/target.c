@@ -217,6 +217,7 @@ bool hone_target_has(const hone_target_t* target, const char* feature) {
       {"dot4", HONE_ARCH_X86_64, 0, false, false},
       {"dot4", HONE_ARCH_AARCH64, 16, true, false},
       {"dot2_i16", HONE_ARCH_X86_64, 0, false, false},
+      {"dot_apart", HONE_ARCH_X86_64, 64, true, false},
       {"dot8", HONE_ARCH_X86_64, 32, false, false},
       {"dot8", HONE_ARCH_X86_64, 64, false, false},
       {"sparse_u8_i8", HONE_ARCH_X86_64, 32, false, false},

@@ -36,7 +36,8 @@ typedef struct hone_target {
  * NULL is native. "+vnni" and "+bf16" may follow. Errors: INVALID_ARGUMENT. */
 HONE_MUST_USE hone_status_t hone_target_parse(const char* name, hone_target_t* out_target);
 /* Whether it has the instructions of that name, as intrinsics ask for them: dot4 (products of
- * bytes added up in fours or in pairs), dot2_i16 (of 16 bits in pairs), dot8 (of eight bytes, in 16
+ * bytes added up in fours or in pairs), dot2_i16 (of 16 bits in pairs), dot_apart (VNNI
+ * of AVX-512), dot8 (of eight bytes, in 16
  * bits), sparse_u8_i8 (AVX2), avx512bf16, bf16 (of aarch64). */
 bool hone_target_has(const hone_target_t* target, const char* feature);
 /* One line for people. */

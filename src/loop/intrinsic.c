@@ -57,6 +57,20 @@
     }                                                                                 \
   }
 
+/* Bytes of the lane's own, k of them as far apart as they like; weights have room for four. */
+#define DOT_APART(n, count)                                                                   \
+  {                                                                                           \
+    .name = "dot" #count "_apart_u8_i8_x" #n, .lanes = (n), .is_apart = true,                 \
+    .pattern = "kernel dot" #count "_apart_u8_i8_x" #n " {\n  input a: u8[" #count ", " #n    \
+               "] = 0\n  input b: i8[" #n ", 4] = 1\n  output c: i32[" #n                     \
+               "] = 0\n  for lane in " #n " { for k in " #count                               \
+               " reduction {\n    c[lane] += mul(cast.i32(a[k, lane]), cast.i32(b[lane, k]))" \
+               "\n  } }\n}\n",                                                                \
+    .texts = {                                                                                \
+      {"cpu", "dot_apart", "hone_dot_apart_u8_i8v($2, $0, $s, " #count ", $n, $1)"}           \
+    }                                                                                         \
+  }
+
 static const hone_intrinsic_t intrinsics[] = {
     DOT4_OF_ALL(4),
     DOT4_OF_ALL(8),
@@ -66,6 +80,9 @@ static const hone_intrinsic_t intrinsics[] = {
     DOT2(4),
     DOT2(8),
     DOT2(16),
+    DOT_APART(16, 2),
+    DOT_APART(16, 3),
+    DOT_APART(16, 4),
     DOT2_BF16(16, "avx512bf16"),
     DOT2_BF16(4, "bf16"),
     {.name = "dot4_i8",
@@ -108,11 +125,17 @@ enum { MAX_LOOPS = 8 };
 
 typedef struct match {
   hone_kernel_t *pattern, *kernel;
-  int lanes; /* as of the intrinsic */
+  int lanes;     /* as of the intrinsic */
+  bool is_apart; /* as well */
   int n_loops;
   hone_dim_t of_pattern[MAX_LOOPS], of_kernel[MAX_LOOPS]; /* variables that stand for one another */
   hone_operand_range_t operands[HONE_MAX_OPERANDS];       /* by the pattern's buffer id */
 } match_t;
+
+/* Whether the step of the pattern's loop may be another one in the kernel. */
+static bool may_step(const match_t* m, const hone_buffer_t* p, int loop) {
+  return m->is_apart && p->id == 0 && loop == 1;
+}
 
 /* Both move through memory alike, and the rest is where it was seen before. */
 static bool match_access(match_t* m, const hone_buffer_t* p, const hone_dim_t* p_index,
@@ -121,16 +144,18 @@ static bool match_access(match_t* m, const hone_buffer_t* p, const hone_dim_t* p
   hone_dim_t in_pattern = hone_buffer_offset(m->pattern, p, p_index);
   hone_dim_t offset = hone_buffer_offset(m->kernel, k, k_index);
   hone_operand_range_t* operand = &m->operands[p->id];
+  int64_t step = 0;
   if (p->dtype != k->dtype) return false;
   for (int i = 0; i < m->n_loops; i++) {
     int64_t want, got;
     if (!hone_dim_factor(in_pattern, m->of_pattern[i], &want) ||
-        !hone_dim_factor(offset, m->of_kernel[i], &got) || want != got)
+        !hone_dim_factor(offset, m->of_kernel[i], &got) || (want != got && !may_step(m, p, i)))
       return false;
+    step = got;
     offset = hone_dim_sub(dims, offset, hone_dim_mul(dims, m->of_kernel[i], hone_dim_int(got)));
   }
   if (operand->buffer) return operand->buffer == k && hone_dim_same(operand->offset, offset);
-  *operand = (hone_operand_range_t){k, offset};
+  *operand = (hone_operand_range_t){k, offset, step};
   return !hone_dim_is_bad(offset);
 }
 
@@ -197,7 +222,7 @@ static bool match_product(hone_kernel_t* kernel, const hone_stmt_t* loop,
 hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loop,
                                    const hone_intrinsic_t* intrinsic, bool* out,
                                    hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
-  match_t m = {.kernel = kernel, .lanes = intrinsic->lanes};
+  match_t m = {.kernel = kernel, .lanes = intrinsic->lanes, .is_apart = intrinsic->is_apart};
   *out = hone_intrinsic_is_product(intrinsic) && match_product(kernel, loop, intrinsic, operands);
   if (hone_intrinsic_is_product(intrinsic)) return NULL;
   HONE_TRY(hone_kernel_parse(kernel->allocator, intrinsic->pattern, strlen(intrinsic->pattern),

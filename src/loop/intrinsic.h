@@ -13,7 +13,8 @@ enum { HONE_MAX_OPERANDS = 4, HONE_INTRINSIC_TEXTS = 2 };
 
 /* How a backend writes it: an expression in its language that gives the results
  * of all lanes, in which $0, $1, … are pointers to the first elements of the
- * pattern's inputs, and the number of its output is what that was before. */
+ * pattern's inputs, and the number of its output is what that was before; $s is the step of
+ * operand 0, $n the number of lanes. */
 typedef struct hone_intrinsic_text {
   const char* backend; /* "cpu"; NULL: none */
   const char* feature; /* what the target must have: "avx512vnni" */
@@ -25,6 +26,8 @@ typedef struct hone_intrinsic {
   const char* pattern; /* a kernel in text: one nest over parameters only; NULL: a product */
   hone_intrinsic_text_t texts[HONE_INTRINSIC_TEXTS];
   int lanes; /* a loop of fewer rounds, but the same else, is a part of it; 0: none is */
+  /* Each lane has data of its own, and the second loop's step in operand 0 may be any. */
+  bool is_apart;
   /* Lanes whose weights, operand 1, have to be slight (ir/slight.h), since it adds up in 16 bits;
    * 0: any will do. */
   int slight_lanes;
@@ -35,6 +38,7 @@ typedef struct hone_intrinsic {
 typedef struct hone_operand_range {
   const hone_buffer_t* buffer;
   hone_dim_t offset;
+  int64_t step; /* of the innermost loop */
 } hone_operand_range_t;
 
 /* NULL when there is none of that name. */

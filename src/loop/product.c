@@ -70,7 +70,7 @@ static bool find_moves(hone_kernel_t* kernel, const hone_stmt_t* const* loops,
     hone_dim_t part = hone_dim_mul(kernel->dims, loops[i]->var, hone_dim_int(out->steps[i]));
     offset = hone_dim_sub(kernel->dims, offset, part);
   }
-  out->at = (hone_operand_range_t){buffer, offset};
+  out->at = (hone_operand_range_t){buffer, offset, 0};
   return !hone_dim_is_bad(offset);
 }
 

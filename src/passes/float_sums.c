@@ -45,11 +45,33 @@ static bool has_dots(const hone_node_t* contract, int side) {
   return !contract->n_batch || (own >= VECTOR && hone_operand_has_groups(contract, FOURS));
 }
 
+/* Whether lanes add up bytes of their own by weights with a sign: of windows with an axis of two
+ * to four places, and another one. */
+static bool has_dots_apart(const hone_pass_context_t* context, const hone_node_t* contract,
+                           int side) {
+  enum { VECTOR = 8, LEAST = 2, MOST = 4 };
+  const hone_type_t* type = &contract->inputs[side]->type;
+  int sums = (contract->n_axes - 2 * contract->n_batch) / 2, few = 0;
+  int64_t channels = 1;
+  if (!context->options->sums_apart || !is_weights(contract->inputs[side]) ||
+      type->dtype != HONE_I8 || contract->inputs[!side]->type.dtype != HONE_U8)
+    return false;
+  for (int i = side; i < contract->n_axes; i += 2) {
+    int64_t extent = type->dims[contract->axes[i]].k;
+    if (i < 2 * contract->n_batch)
+      channels *= extent;
+    else
+      few += extent >= LEAST && extent <= MOST;
+  }
+  return channels >= VECTOR && sums >= 2 && few > 0;
+}
+
 /* ---- the sums ---- */
 
 static hone_value_t* sum_in_floats(hone_rewriter_t* r, hone_node_t* node) {
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_I32 || !is_byte(node->inputs[0]) ||
-      !is_byte(node->inputs[1]) || !is_exact(node) || has_dots(node, 0) || has_dots(node, 1))
+      !is_byte(node->inputs[1]) || !is_exact(node) || has_dots(node, 0) || has_dots(node, 1) ||
+      has_dots_apart(r->context, node, 0) || has_dots_apart(r->context, node, 1))
     return NULL;
   hone_node_t product = *node;
   hone_value_t* inputs[2];

@@ -52,6 +52,7 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .widens_f16 = says(text, "halves"),
                                  .widens_bf16 = says(text, "halves"),
                                  .sums_fours = says(text, "fours"),
+                                 .sums_apart = says(text, "fours, apart"),
                                  .mixes_signs = says(text, "mixed signs"),
                                  .sums_pairs = says(text, "pairs"),
                                  .sums_shorts = says(text, "shorts"),

@@ -55,6 +55,7 @@ typedef struct hone_pass_options {
   bool widens;                   /* products of `precision` are slower than of f32 here */
   bool widens_f16, widens_bf16;  /* the same for numbers that the model itself has in these types */
   bool sums_fours;               /* the device adds up products of four bytes at once */
+  bool sums_apart;               /* and of two to four bytes that each lane has of its own */
   bool mixes_signs;              /* … of two without and two with a sign; of like signs slower */
   bool sums_shorts; /* products of two numbers of 16 bits take it no longer than of two bytes */
   bool sums_slight; /* products of eight bytes by slight weights (ir/slight.h) take it less */

@@ -186,6 +186,7 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   d->backend->properties(d->device, &properties);
   options->widens = !(options->precision == HONE_BF16 ? properties.fast_bf16 : properties.fast_f16);
   options->sums_fours = properties.has_dot4;
+  options->sums_apart = properties.has_dot_apart;
   options->sums_pairs = options->precision == HONE_BF16 && properties.has_dot2_bf16;
   options->mixes_signs = properties.mixed_int8;
   options->sums_slight = properties.has_dot8;

@@ -156,6 +156,7 @@ static bool place_lanes(const hone_recipe_t* r, hone_contraction_t* c, hone_lane
 /* The sum whose steps are consecutive in a, else the last. */
 int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* c) {
   int best = c->n_sums - 1;
+  if (c->apart_sum >= 0) return c->apart_sum;
   for (int i = 0; i < c->n_sums - 1; i++) {
     int64_t factor;
     if (hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->sums[i].var, &factor) &&
@@ -198,8 +199,33 @@ static bool is_slight(const hone_contraction_t* c) {
              : c->n_sums == 1 && hone_contraction_axis(c->b, c->sums[0].var) == b->slight - 1;
 }
 
+/* The sum of two to four steps that instructions add up where each lane has data of its own: of
+ * several the one whose steps are furthest apart, as rows of an image are. What they turn for it
+ * serves neighbours, which see it in another step of the other sum. */
+static int find_apart_sum(const hone_recipe_t* r, const hone_contraction_t* c) {
+  enum { LEAST = 2, MOST = 4 };
+  int64_t lane, step, most = 0;
+  int best = -1;
+  if (!r->shape->has_dot_apart || !c->apart || c->n_sums < 2 || c->a->buffer->dtype != HONE_U8 ||
+      c->b->buffer->dtype != HONE_I8 || c->update->value->dtype != HONE_I32 ||
+      !hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, c->lanes->var, &lane) ||
+      lane != 1)
+    return -1;
+  for (int i = 0; i < c->n_sums; i++) {
+    int64_t steps = hone_known_extent(c->sums[i].extent);
+    if (steps < LEAST || steps > MOST ||
+        !hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, c->sums[i].var, &step) ||
+        step <= most)
+      continue;
+    best = i;
+    most = step;
+  }
+  return best;
+}
+
 int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction_t* c) {
   hone_dtype_t a = c->a->buffer->dtype, b = c->b->buffer->dtype, sum = c->update->value->dtype;
+  if (c->apart) return c->apart_sum < 0 ? 1 : (int)c->sums[c->apart_sum].extent.k;
   if (shape->has_dot8 && is_slight(c)) return HONE_SLIGHT_GROUP;
   if (shape->has_dot4 && sum == HONE_I32 && hone_dtype_size(a) == 1 && hone_dtype_size(b) == 1)
     return 4;
@@ -220,8 +246,9 @@ const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
   int group = hone_contraction_group(shape, c);
   int64_t lanes = hone_known_extent(c->lanes->extent);
   if (group == 1) return NULL;
-  snprintf(name, sizeof name, "dot%d_%s_%s_x%d", group, hone_dtype_name(c->a->buffer->dtype),
-           hone_dtype_name(c->b->buffer->dtype), shape->lanes);
+  snprintf(name, sizeof name, "dot%d_%s%s_%s_x%d", group, c->apart ? "apart_" : "",
+           hone_dtype_name(c->a->buffer->dtype), hone_dtype_name(c->b->buffer->dtype),
+           shape->lanes);
   const hone_intrinsic_t* dot = hone_intrinsic_find(name);
   bool is_part = dot && lanes && lanes < shape->lanes;
   return is_part && !(dot->lanes && lanes > 1) ? NULL : dot;
@@ -233,12 +260,14 @@ bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_
                                  int innermost) {
   const hone_axis_t* sum = &c->sums[innermost];
   int64_t factor;
+  if (c->apart && innermost != c->apart_sum) return false;
   return hone_contraction_dot(r->shape, c) && !r->choice->no_pack &&
          hone_contraction_could_pack(c) && c->b->buffer->rank + 2 <= HONE_MAX_RANK &&
          hone_contraction_axis(c->b, sum->var) >= 0 && hone_dim_is_int(sum->extent) &&
          sum->extent.k % hone_contraction_group(r->shape, c) == 0 &&
-         hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &factor) &&
-         factor == 1;
+         (c->apart ||
+          (hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &factor) &&
+           factor == 1));
 }
 
 int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c) {
@@ -259,12 +288,13 @@ static bool find_overlap(hone_kernel_t* kernel, const hone_contraction_t* c) {
 
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,
                                 hone_lanes_at_t at) {
-  *c = (hone_contraction_t){.group = 1};
+  *c = (hone_contraction_t){.group = 1, .apart_sum = -1};
   if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
       !place_lanes(r, c, at))
     return false;
   find_rows(r->kernel, c);
   c->apart = hone_term_uses(c->a, c->lanes->var);
+  c->apart_sum = find_apart_sum(r, c);
   c->widens = widens(r->shape, c);
   if (hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
     c->group = hone_contraction_group(r->shape, c);

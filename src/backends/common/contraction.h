@@ -31,6 +31,7 @@ typedef struct hone_contraction {
   int group;                        /* of them that one instruction adds up; 1: one */
   bool widens;                      /* bytes in groups become numbers of 16 bits before */
   bool apart;    /* each lane has data of its own, as channels of a depthwise convolution do */
+  int apart_sum; /* that goes in groups where each lane has data of its own; -1: none does */
   bool overlaps; /* rows see in one of few steps what their neighbours see some steps later */
 } hone_contraction_t;
 

@@ -474,5 +474,6 @@ hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
                             .mixed_int8 = properties->mixed_int8,
                             .has_dot2_bf16 = properties->has_dot2_bf16,
                             .has_dot2_i16 = properties->has_dot2_i16,
+                            .has_dot_apart = properties->has_dot_apart,
                             .has_dot8 = properties->has_dot8};
 }

@@ -15,6 +15,7 @@ typedef struct hone_cpu_shape {
   bool mixed_int8;    /* but those of two with a sign, or two without */
   bool has_dot2_bf16; /* dot2_bf16_bf16_… */
   bool has_dot2_i16;  /* dot2_i16_i16_… */
+  bool has_dot_apart; /* dotN_apart_u8_i8_… */
   bool has_dot8;      /* dot8_u8_i8_…, for weights that are slight (ir/slight.h) */
 } hone_cpu_shape_t;
 

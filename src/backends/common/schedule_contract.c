@@ -40,23 +40,27 @@ static int list_others(const hone_contraction_t* c, bool* used, int n, char (*wo
   return n;
 }
 
+enum { WORD = 4 /* bytes that a lane takes */ };
+
+/* Numbers that there is room for in a group: of a lane's own bytes always four. */
+static int group_room(const hone_contraction_t* c) { return c->apart ? WORD : c->group; }
+
 /* Appends the lanes of a block and the numbers of a group that each of them has. Of eight numbers
  * all lanes of a vector have their first four side by side, then the others. */
 static int list_group(const hone_recipe_t* r, const hone_contraction_t* c, int lanes, int group,
                       int64_t block, int n, char (*words)[24]) {
-  enum { FOUR = 4 };
   bool has_halves = c->group == HONE_SLIGHT_GROUP;
   int64_t vector = r->shape->lanes;
   if (group >= 0 && has_halves) {
     if (block > vector)
       snprintf(words[n++], sizeof *words, "%d/%lld%%%lld", lanes, (long long)vector,
                (long long)(block / vector));
-    snprintf(words[n++], sizeof *words, "%d/%d%%%d", group, FOUR, HONE_SLIGHT_HALVES);
+    snprintf(words[n++], sizeof *words, "%d/%d%%%d", group, WORD, HONE_SLIGHT_HALVES);
     block = vector;
   }
   snprintf(words[n++], sizeof *words, "%d%%%lld", lanes, (long long)block);
   if (group >= 0)
-    snprintf(words[n++], sizeof *words, "%d%%%d", group, has_halves ? FOUR : c->group);
+    snprintf(words[n++], sizeof *words, "%d%%%d", group, has_halves ? WORD : group_room(c));
   return n;
 }
 
@@ -80,7 +84,7 @@ static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t 
     if (axis < 0 || used[axis]) continue;
     used[axis] = true;
     if (k == c->n_sums - 1 && c->group > 1) group = axis;
-    snprintf(words[n++], sizeof *words, group == axis ? "%d/%d" : "%d", axis, c->group);
+    snprintf(words[n++], sizeof *words, group == axis ? "%d/%d" : "%d", axis, group_room(c));
   }
   n = list_group(r, c, lanes, group, block, n, words);
   for (int i = 0; i < n; i++) layout[i] = words[i];
@@ -98,8 +102,9 @@ static void order_sums(hone_recipe_t* r, hone_contraction_t* c) {
     if (i != best) order[n++] = c->sums[i];
   order[n++] = c->sums[best];
   for (int i = 0; i < n; i++) names[i] = order[i].name;
-  if (hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names)))
-    memcpy(c->sums, order, (size_t)n * sizeof *order);
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
+  memcpy(c->sums, order, (size_t)n * sizeof *order);
+  if (c->apart_sum >= 0) c->apart_sum = best == c->apart_sum ? n - 1 : -1;
 }
 
 /* ---- doing ---- */
@@ -563,7 +568,8 @@ static bool shares_steps(const hone_recipe_t* r, const hone_contraction_t* c) {
  * seen it, which sums of the tile would have to leave. */
 static bool is_short(const hone_recipe_t* r, const hone_contraction_t* c) {
   int64_t steps = hone_known_extent(c->sums[c->n_sums - 1].extent);
-  return c->n_sums > 1 && c->group == 1 && steps > 1 && steps <= HONE_FEW_STEPS &&
+  bool is_apart = c->apart && c->group > 1; /* whose rows are no step any more */
+  return (is_apart || (c->n_sums > 1 && c->group == 1)) && steps > 1 && steps <= HONE_FEW_STEPS &&
          hone_known_extent(c->lanes->extent) >= r->shape->lanes &&
          (c->apart || !shares_steps(r, c));
 }
@@ -636,10 +642,16 @@ static void cut_halves(hone_recipe_t* r, const char* sum) {
                                         HONE_TAIL_EXACT));
 }
 
-/* Cuts the innermost sum into what an instruction adds up, and the steps around that. */
+/* Cuts the innermost sum into what an instruction adds up, and the steps around that; of a lane's
+ * own bytes it is all of that sum. */
 static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[HONE_LOOP_NAME]) {
   hone_axis_t* sum = &c->sums[c->n_sums - 1];
   const hone_intrinsic_t* dot = c->group > 1 ? hone_contraction_dot(r->shape, c) : NULL;
+  if (dot && c->apart) {
+    r->dot = dot;
+    c->n_sums--;
+    return;
+  }
   if (!dot || !hone_loop_name(steps, sum->name, ".o") ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, c->group, HONE_TAIL_EXACT)))
     return;

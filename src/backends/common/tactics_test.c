@@ -35,6 +35,7 @@ static hone_device_properties_t machine(int number) {
                                     .vector_registers = registers[number % 4],
                                     .max_group_size = 256,
                                     .has_dot4 = number % 2 == 1,
+                                    .has_dot_apart = bytes[number % 4] == 64,
                                     .has_dot2_i16 = number % 2 == 1,
                                     .has_dot8 = number % 2 == 1};
 }
@@ -247,6 +248,17 @@ static void few_lanes_are_multiplied_in_twos(void** state) {
   free_text(text);
 }
 
+/* Of windows a column of each lane's own bytes at once. */
+static void lanes_multiply_bytes_of_their_own(void** state) {
+  static const hone_cpu_choice_t by_itself = {0};
+  (void)state;
+  char* text = built_as(&by_itself, hone_test_kernel("depthwise_bytes"), 2);
+  assert_non_null(strstr(text, " in 16 as dot3_apart_u8_i8_x16"));
+  assert_non_null(strstr(text, " in 8 as dot3_apart_u8_i8_x16"));
+  assert_null(strstr(text, "acc[] +="));
+  free_text(text);
+}
+
 /* What whole vectors leave over is part of one too. */
 static void lanes_left_over_are_multiplied_in_fours(void** state) {
   static const hone_cpu_choice_t by_itself = {0};
@@ -310,6 +322,7 @@ int main(void) {
       cmocka_unit_test(lanes_left_over_are_multiplied_in_fours),
       cmocka_unit_test(slight_weights_are_multiplied_in_eights),
       cmocka_unit_test(shorts_are_multiplied_in_twos),
+      cmocka_unit_test(lanes_multiply_bytes_of_their_own),
       cmocka_unit_test(few_lanes_are_multiplied_in_twos),
       cmocka_unit_test(cost_knows_what_is_better),
       cmocka_unit_test(threads_are_woken_for_work_that_lasts),

@@ -1,5 +1,7 @@
 /* Loops that are one instruction: what they add to is kept in a vector, as the
  * results of a vector loop are, and their operands lie in memory. */
+#include <inttypes.h>
+
 #include "backends/cpu/render_impl.h"
 
 const hone_intrinsic_text_t* hone_render_intrinsic_text(const hone_stmt_t* loop) {
@@ -23,12 +25,17 @@ static void refuse(hone_renderer_t* r, const hone_stmt_t* loop, const char* feat
 /* The text with its operands: pointers, but the sums as a vector. */
 static void put_text(hone_renderer_t* r, const char* text, hone_operand_t sums,
                      const hone_operand_range_t* operands, const hone_buffer_t* output) {
+  int64_t lanes = hone_dim_max_value(r->vector->extent);
   for (const char* at = text; *at; at++) {
     if (*at != '$') {
       hone_str_append_char(r->out, *at);
       continue;
     }
-    const hone_operand_range_t* operand = &operands[*++at - '0'];
+    if (*++at == 's' || *at == 'n') {
+      hone_str_appendf(r->out, "%" PRId64, *at == 's' ? operands[0].step : lanes);
+      continue;
+    }
+    const hone_operand_range_t* operand = &operands[*at - '0'];
     if (operand->buffer == output)
       hone_str_appendf(r->out, "t%d", sums.temporary);
     else

@@ -67,6 +67,10 @@ static const row_t rows[] = {
     {"dot4_u8_u8_x8", 8, 4, HONE_U8, HONE_U8, HONE_I32, "x86-64-v3", "aarch64", 5},
     {"dot8_u8_i8_x8", 8, 8, HONE_U8, HONE_I8, HONE_I32, "x86-64-v3", "x86-64"},
     {"dot8_u8_i8_x16", 16, 8, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4", "aarch64"},
+    {"dot2_apart_u8_i8_x16", 16, 2, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v4"},
+    {"dot3_apart_u8_i8_x16", 16, 3, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v3+vnni"},
+    {"dot4_apart_u8_i8_x16", 16, 4, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v4"},
+    {"dot3_apart_u8_i8_x16", 16, 3, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v4", 9},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
      "x86-64-v4+vnni"},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
@@ -99,6 +103,22 @@ static int print_slight(const row_t* row, char* text) {
       row->name, lanes);
 }
 
+static bool is_apart(const row_t* row) { return strstr(row->name, "_apart_") != NULL; }
+
+/* The same of bytes of each lane's own, with room for `room` lanes of four weights. */
+static int print_apart(const row_t* row, int room, char* text) {
+  int rounds = rounds_of(row);
+  return snprintf(text, TEXT,
+                  "kernel dots {\n  input a: u8[%d, %d, %d, %d] = 0\n  input b: i8[%d, %d, 4] = 1\n"
+                  "  output out: i32[%d, %d] = 0\n  local acc: i32[%d]\n  for i in %d parallel {\n"
+                  "    for z in %d vector { acc[z] = i32(0) }\n    for s in %d reduction {\n"
+                  "      for lane in %d as %s { for k in %d reduction {\n"
+                  "        acc[lane] += mul(cast.i32(a[i, s, k, lane]), cast.i32(b[s, lane, k]))\n"
+                  "      } }\n    }\n    for y in %d vector { out[i, y] = acc[y] }\n  }\n}\n",
+                  ROWS, STEPS, row->group, rounds, STEPS, room, ROWS, rounds, rounds, ROWS, rounds,
+                  STEPS, rounds, row->name, row->group, rounds);
+}
+
 /* out[i] = the sums over STEPS groups of row i, for each lane; b has `room` lanes. */
 static hone_kernel_t* make_kernel_of(const row_t* row, int room) {
   char text[TEXT];
@@ -106,8 +126,9 @@ static hone_kernel_t* make_kernel_of(const row_t* row, int room) {
   const char *a = hone_dtype_name(row->a), *b = hone_dtype_name(row->b);
   const char* c = hone_dtype_name(row->c);
   int n =
-      is_slight(row)
-          ? print_slight(row, text)
+      is_slight(row) ? print_slight(row, text)
+      : is_apart(row)
+          ? print_apart(row, room, text)
           : snprintf(text, sizeof text,
                      "kernel dots {\n  input a: %s[%d, %d, %d] = 0\n  input b: %s[%d, %d, %d] = 1\n"
                      "  output out: %s[%d, %d] = 0\n  local acc: %s[%d]\n  for i in %d parallel {\n"
@@ -185,11 +206,13 @@ static hone_tensor_t* laid_out(hone_kernel_t* kernel, hone_tensor_t* b) {
 
 static data_t make_data(const row_t* row, hone_kernel_t* kernel) {
   data_t data;
-  const int64_t a[] = {ROWS, STEPS, row->group}, b[] = {STEPS, row->lanes, row->group};
+  const int64_t a[] = {ROWS, STEPS, row->group, rounds_of(row)};
+  const int64_t b[] = {STEPS, row->lanes, is_apart(row) ? 4 : row->group};
   const int64_t fours[] = {ROWS, STEPS, 2, 4}, numbers[] = {row->lanes, STEPS * row->group};
   const int64_t out[] = {ROWS, rounds_of(row)};
   bool slight = is_slight(row);
-  assert_ok(hone_tensor_create(NULL, row->a, slight ? 4 : 3, slight ? fours : a, &data.tensors[0]));
+  int rank = slight || is_apart(row) ? 4 : 3;
+  assert_ok(hone_tensor_create(NULL, row->a, rank, slight ? fours : a, &data.tensors[0]));
   assert_ok(
       hone_tensor_create(NULL, row->b, slight ? 2 : 3, slight ? numbers : b, &data.tensors[1]));
   assert_ok(hone_tensor_create(NULL, row->c, 2, out, &data.tensors[2]));

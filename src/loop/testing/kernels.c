@@ -97,6 +97,27 @@ const hone_test_kernel_t hone_test_kernels[] = {
      "  }\n"
      "}\n",
      {0}},
+    {"depthwise_bytes",
+     "kernel depthwise_bytes {\n"
+     "  input a: u8[6, 9, 24] = 0\n"
+     "  input b: i8[24, 3, 3] = 1 constant\n"
+     "  output out: i32[4, 7, 24] = 0\n"
+     "  local acc: i32[]\n"
+     "  for y in 4 {\n"
+     "    for x in 7 {\n"
+     "      for c in 24 {\n"
+     "        acc[] = i32(0)\n"
+     "        for i in 3 reduction {\n"
+     "          for j in 3 reduction {\n"
+     "            acc[] += mul(cast.i32(a[(y + i), (x + j), c]), cast.i32(b[c, i, j]))\n"
+     "          }\n"
+     "        }\n"
+     "        out[y, x, c] = acc[]\n"
+     "      }\n"
+     "    }\n"
+     "  }\n"
+     "}\n",
+     {0}},
     {"few_shorts",
      "kernel few_shorts {\n"
      "  input a: i16[12, 10] = 0\n"
