@@ -358,12 +358,25 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
   hone_str_append(r->out, is_array ? ");\n" : ";\n");
 }
 
+/* What is stored. Storing rounds by itself: a cast that would do so before is left out. */
+static const hone_term_t* stored_term(const hone_renderer_t* r, const hone_stmt_t* stmt) {
+  const hone_term_t* term = stmt->value;
+  hone_dtype_t dtype = stmt->buffer->dtype;
+  bool is_array = stmt->buffer->space == HONE_SPACE_GLOBAL ||
+                  r->storage[stmt->buffer->id] == HONE_STORAGE_ARRAY;
+  bool rounds = is_array && (dtype == HONE_BF16 || dtype == HONE_F16);
+  return rounds && term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST &&
+                 term->dtype == dtype && !term->flags && term->args[0]->dtype == HONE_F32
+             ? term->args[0]
+             : term;
+}
+
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
   int64_t stride;
   hone_operand_t value;
   hone_dim_t offset = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
   if (stmt->combine == HONE_COMBINE_SET) {
-    value = hone_render_term(r, stmt->value, done);
+    value = hone_render_term(r, stored_term(r, stmt), done);
   } else if (r->vector && pattern_of(r, offset, &stride) == LANES_SAME) {
     value = across_lanes(r, stmt, done);
   } else {
