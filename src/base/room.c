@@ -65,9 +65,15 @@ static size_t next_slab(const hone_room_t* room) {
   return pages * LARGE_PAGE;
 }
 
+/* What is large has a slab of whole pages by itself; others fill what it leaves of them. */
+static size_t slab_for(const hone_room_t* room, size_t size) {
+  size_t next = next_slab(room), pages = (size + LARGE_PAGE - 1) / LARGE_PAGE;
+  return size <= next / 2 ? next : pages * LARGE_PAGE;
+}
+
 static void* take_from_slab(hone_room_t* room, size_t size) {
   slab_t* slab = find_space(room, size);
-  if (!slab) slab = slab_create(room, next_slab(room));
+  if (!slab) slab = slab_create(room, slab_for(room, size));
   if (!slab) return NULL;
   void* block = slab->data + slab->used;
   slab->used += size;
@@ -77,15 +83,15 @@ static void* take_from_slab(hone_room_t* room, size_t size) {
 
 /* ---- blocks ---- */
 
-/* What is small altogether, or large by itself, is the base's; so is what finds no slab. */
+/* What is small altogether is the base's; so is what would leave much of a slab empty or finds
+ * none. */
 static void* take(hone_room_t* room, size_t size) {
   void* block = NULL;
-  size_t rounded = size <= MOST_PAGES * (size_t)LARGE_PAGE
-                       ? (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
-                       : SIZE_MAX;
-  room->total += rounded == SIZE_MAX ? 0 : rounded;
-  if (room->total >= LARGE_PAGE && rounded <= next_slab(room) / 2)
-    block = take_from_slab(room, rounded);
+  bool has_end = size <= SIZE_MAX - LARGE_PAGE;
+  size_t rounded = has_end ? (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : SIZE_MAX;
+  room->total += has_end && room->total < SIZE_MAX / 2 ? rounded : 0;
+  bool fills_slab = rounded >= LEAST_PAGES * (size_t)LARGE_PAGE || rounded <= next_slab(room) / 2;
+  if (has_end && room->total >= LARGE_PAGE && fills_slab) block = take_from_slab(room, rounded);
   if (!block) block = room->base->resize(room->base->self, NULL, 0, size);
   room->holders += block != NULL;
   return block;

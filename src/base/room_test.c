@@ -65,6 +65,30 @@ static void many_share_slabs_and_few_take_no_more_than_they_need(void** state) {
   hone_limit_allocator_destroy(limit);
 }
 
+/* A large block takes whole pages, and small ones what it leaves of the last. */
+static void what_large_blocks_leave_is_used(void** state) {
+  enum { PAGE = 2 << 20, LARGE = 9 * PAGE / 2 };
+  (void)state;
+  hone_limit_allocator_t* limit;
+  hone_room_t* room;
+  assert_ok(hone_limit_allocator_create(NULL, 0, &limit));
+  assert_ok(hone_room_create(hone_limit_allocator_get(limit), &room));
+  const hone_allocator_t* allocator = hone_room_allocator(room);
+  size_t before = hone_limit_allocator_in_use(limit);
+  char* large = take(allocator, LARGE, 1);
+  size_t after = hone_limit_allocator_in_use(limit);
+  assert_true(after >= before + 5 * PAGE && after < before + 5 * PAGE + 256);
+  char* small = take(allocator, SIZE, 2);
+  assert_ptr_equal(small, large + LARGE);
+  assert_int_equal(hone_limit_allocator_in_use(limit), after);
+  assert_filled((unsigned char*)large, LARGE, 1);
+  hone_free(allocator, large, LARGE);
+  hone_free(allocator, small, SIZE);
+  hone_room_destroy(room);
+  assert_int_equal(hone_limit_allocator_in_use(limit), 0);
+  hone_limit_allocator_destroy(limit);
+}
+
 static void a_block_grows_with_what_it_has(void** state) {
   (void)state;
   hone_room_t* room;
@@ -100,6 +124,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blocks_lie_apart_and_all_is_given_back),
       cmocka_unit_test(many_share_slabs_and_few_take_no_more_than_they_need),
+      cmocka_unit_test(what_large_blocks_leave_is_used),
       cmocka_unit_test(a_block_grows_with_what_it_has),
       cmocka_unit_test(short_memory_has_blocks_but_no_slabs),
   };

@@ -22,12 +22,16 @@
  * the number that times 9 is 1 modulo 2^32, 64 times the result is left modulo 2^32, which is the
  * result when it is within 2^25 either way. How large it can be follows from the weights; where
  * that is too large, the smaller tiles need no more than 2^29. It is done where two products of
- * 16 bits take no longer than two of bytes, as on CPUs that widen bytes to multiply them. */
+ * 16 bits take no longer than two of bytes, as on CPUs that widen bytes to multiply them.
+ *
+ * Operands that were rounded to bf16 or f16 are transformed and multiplied in f32. Where the device
+ * has fast products of such, these take half the time of those, and tiles have to gain more. */
 #include "passes/common/winograd.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/float_convert.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
 #include "passes/common/match.h"
@@ -45,6 +49,7 @@ typedef struct conv {
   int w_filter, w_channel, w_row, w_column; /* axes of the weights */
   int64_t channels, filters;
   bool is_whole;                 /* bytes, and sums of 32 bits */
+  bool is_narrow;                /* floats of 16 bits, and sums in f32 */
   const hone_winograd_t* tiling; /* what follows depends on it */
   int64_t tiles_high, tiles_wide;
 } conv_t;
@@ -97,11 +102,14 @@ static bool find_sizes(conv_t* c) {
   return c->height > 0 && c->width > 0;
 }
 
+static bool is_half(hone_dtype_t dtype) { return dtype == HONE_BF16 || dtype == HONE_F16; }
+
 /* Floats, or sums of products of bytes. */
 static bool has_types(conv_t* c) {
-  hone_dtype_t x = c->x->type.dtype, w = hone_tensor_dtype(c->w);
-  c->is_whole = c->contract->dtype == HONE_I32 && is_byte(x) && is_byte(w);
-  return c->is_whole || (x == HONE_F32 && w == HONE_F32 && c->contract->dtype == HONE_F32);
+  hone_dtype_t x = c->x->type.dtype, w = hone_tensor_dtype(c->w), sum = c->contract->dtype;
+  c->is_whole = sum == HONE_I32 && is_byte(x) && is_byte(w);
+  c->is_narrow = sum == HONE_F32 && is_half(x) && is_half(w);
+  return c->is_whole || c->is_narrow || (x == HONE_F32 && w == HONE_F32 && sum == HONE_F32);
 }
 
 static bool recognise(const hone_node_t* node, conv_t* c) {
@@ -139,8 +147,10 @@ static inline float weight_at(const conv_t* c, int64_t index) {
       return ((const float*)data)[index];
     case HONE_I8:
       return ((const int8_t*)data)[index];
-    default:
+    case HONE_U8:
       return ((const uint8_t*)data)[index];
+    default:
+      return (float)hone_to_double(c->w->dtype, (const uint16_t*)data + index);
   }
 }
 
@@ -251,7 +261,8 @@ static void set_tiling(conv_t* c, const hone_winograd_t* tiling) {
 /* What tiles take, as the multiply-adds that take as long, for one pair of a channel
  * and a filter. Transformed weights are more bytes, most of which come from memory in
  * each run; patches and results are written and read again in a far cache. Fitted on
- * x86 with AVX2. */
+ * x86 with AVX2, and those of narrow floats with AVX-512, whose tiles have so many rows that
+ * weights arrive meanwhile. */
 typedef struct prices {
   double patch, result;      /* to write and read a number of V, and of M */
   double weight, old_weight; /* to read one of U, and one as it was */
@@ -259,8 +270,9 @@ typedef struct prices {
 } prices_t;
 
 static const prices_t* prices_of(const conv_t* c) {
-  static const prices_t of_floats = {24, 24, 10, 10, 1.25}, of_bytes = {12, 24, 8.5, 4.25, 1.1};
-  return c->is_whole ? &of_bytes : &of_floats;
+  static const prices_t of_floats = {24, 24, 10, 10, 1.25}, of_halves = {24, 24, 4, 2, 1},
+                        of_bytes = {12, 24, 8.5, 4.25, 1.1};
+  return c->is_whole ? &of_bytes : c->is_narrow ? &of_halves : &of_floats;
 }
 
 static double cost(const conv_t* c) {
@@ -289,7 +301,8 @@ static bool choose(conv_t* c) {
     if (is_exact(c, reach) && (!best.tiling || cost(c) < cost(&best))) best = *c;
   }
   *c = best;
-  double direct = (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
+  double each = c->is_narrow ? 0.5 : 1;
+  double direct = each * (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
   return c->tiling && direct > prices_of(c)->least_gain * cost(c);
 }
 
@@ -317,6 +330,7 @@ static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c) {
   const int64_t order[] = {4, 5, c->free[0], c->free[1], c->free[2], c->channel};
   hone_value_t* v = hone_window(r->b, fill_tiles(r, c), 2, c->window->axes, sizes, strides, ones);
   if (c->is_whole) v = hone_cast(r->b, v, HONE_I16);
+  if (c->is_narrow) v = hone_cast(r->b, v, HONE_F32);
   for (int axis = 4; axis < 6; axis++) v = hone_winograd_inputs(r->b, c->tiling, v, axis);
   v = hone_permute(r->b, v, order);
   if (!v) return NULL;

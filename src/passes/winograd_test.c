@@ -6,19 +6,23 @@
 #include "ir/builder.h"
 #include "passes/pass.h"
 
-enum { CHANNELS = 32, FILTERS = 40 };
+enum { CHANNELS = 32, FILTERS = 40, MANY = 64 };
 
 /* A convolution of x by weights that differ everywhere: `x` is its type, `axes` those
- * of the window, `pairs` of the contraction. */
+ * of the window, `pairs` of the contraction. Of bf16 it has more channels and filters. */
 static hone_graph_t* make_graph(const char* x, const char* before, const char* window,
                                 const char* pairs, const char* result) {
   hone_str_t text;
+  bool is_narrow = strncmp(x, "bf16", 4) == 0;
+  const char* dtype = is_narrow ? "bf16" : "f32";
+  int channels = is_narrow ? MANY : CHANNELS, filters = is_narrow ? MANY : FILTERS;
   hone_str_init(&text, NULL);
   hone_str_appendf(&text, "%%0%s = input : %s\n%%1 = constant {",
                    strstr(x, "[n") ? " <0 dim 0>" : "", x);
-  for (int i = 0; i < CHANNELS * FILTERS * 9; i++)
+  for (int i = 0; i < channels * filters * 9; i++)
     hone_str_appendf(&text, "%s%d", i ? ", " : "", (i * 7919) % 41 - 20);
-  hone_str_appendf(&text, "} : f32[%d, %d, 3, 3]\n%%2 = constant {3} : f32[]\n", FILTERS, CHANNELS);
+  hone_str_appendf(&text, "} : %s[%d, %d, 3, 3]\n%%2 = constant {3} : %s[]\n", dtype, filters,
+                   channels, dtype);
   hone_str_appendf(&text, "%s\n%%4 = window %%3 %s\n", before, window);
   hone_str_appendf(&text, "%%5 = contract %%4 %%1 dtype=f32 axes=[%s] batch=0 : %s\nreturn %%5\n",
                    pairs, result);
@@ -58,6 +62,10 @@ static const layout_t layouts[] = {
      "39]",
      "axes=[2, 3] shape=[3, 3] hi=[1, 1] step=[1, 1] : f32[1, 32, 30, 37, 3, 3]",
      "1, 1, 4, 2, 5, 3", "f32[1, 30, 37, 40]"},
+    /* Operands that were rounded. */
+    {"bf16[1, 32, 36, 64]", "%3 = pad %0 %2 lo=[0, 1, 1, 0] hi=[0, 1, 1, 0] : bf16[1, 34, 38, 64]",
+     "axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1] : bf16[1, 32, 36, 64, 3, 3]",
+     "3, 1, 4, 2, 5, 3", "f32[1, 32, 36, 64]"},
 };
 
 static void results_are_the_same(void** state) {
