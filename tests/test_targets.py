@@ -149,7 +149,7 @@ def runs_here(target):
 
 
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4",
-                                    "x86-64-v4+vnni", "x86-64-v4+vnni+bf16"])
+                                    "x86-64-v4+vnni", "x86-64-v4+vnni+vbmi+bf16"])
 def test_instruction_sets_of_x86(net, target):
     if os.uname().machine != "x86_64":
         pytest.skip("this machine is no x86-64, and nothing here emulates one")

@@ -115,8 +115,8 @@ typedef struct hone_device_properties {
   bool mixed_int8;    /* fast_int8 is true of bytes without a sign times bytes with one only */
   bool has_dot8; /* intrinsics dot8_u8_i8_…: of eight bytes, by weights that are small enough to be
                     added up in 16 bits; faster than has_dot4 where fast_int8 is not true */
-  bool has_dot_apart;   /* intrinsics dotN_apart_u8_i8_…: two to four bytes of each lane's own */
   bool has_sparse_int8; /* intrinsic sparse_u8_i8: of bytes by constants that are mostly zero */
+  bool has_dot_apart;   /* intrinsics dotN_apart_u8_i8_…: two to four bytes of each lane's own */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

@@ -122,6 +122,10 @@ static bool add_vnni(hone_target_t* target) {
   return target->has_vnni = true;
 }
 
+static bool runs_vnni(const hone_target_t* target, const hone_host_cpu_t* host) {
+  return host->vnni && (target->vector_bytes > 32 || host->avx_vnni);
+}
+
 static bool add_bf16(hone_target_t* target) {
   if (target->arch == HONE_ARCH_AARCH64 && target->has_vnni) {
     add_extra(target, "bf16", "-march=armv8.2-a+dotprod+bf16"); /* in place of that before it */
@@ -131,6 +135,32 @@ static bool add_bf16(hone_target_t* target) {
   add_extra(target, "bf16", "-mavx512bf16");
   return target->has_bf16 = true;
 }
+
+static bool runs_bf16(const hone_target_t* target, const hone_host_cpu_t* host) {
+  (void)target;
+  return host->bf16;
+}
+
+/* Any order of the bytes of a vector in one instruction. */
+static bool add_vbmi(hone_target_t* target) {
+  if (target->arch != HONE_ARCH_X86_64 || target->vector_bytes < 64) return false;
+  add_extra(target, "vbmi", "-mavx512vbmi");
+  return true;
+}
+
+static bool runs_vbmi(const hone_target_t* target, const hone_host_cpu_t* host) {
+  (void)target;
+  return host->vbmi;
+}
+
+static const struct {
+  const char* name;                   /* behind a '+' */
+  bool (*add)(hone_target_t* target); /* false where there is none of it */
+  bool (*runs)(const hone_target_t* target, const hone_host_cpu_t* host);
+} extras[] = {
+    {"vnni", add_vnni, runs_vnni}, {"vbmi", add_vbmi, runs_vbmi}, {"bf16", add_bf16, runs_bf16}};
+
+enum { EXTRAS = sizeof extras / sizeof *extras };
 
 static void fill(const known_target_t* from, const hone_host_cpu_t* host, hone_target_t* out) {
   *out = (hone_target_t){.arch = from->arch,
@@ -166,21 +196,27 @@ static hone_status_t unknown(const char* name) {
   return hone_status_make(HONE_INVALID_ARGUMENT,
                           "target '%s' is not known: native, generic, x86-64, x86-64-v2, "
                           "x86-64-v3 (avx2), x86-64-v4 (avx512), aarch64 (neon), "
-                          "aarch64-dotprod, with +vnni or +bf16 where they exist",
+                          "aarch64-dotprod, with +vnni, +vbmi or +bf16 where they exist",
                           name);
+}
+
+/* The number of the extra that a word names; EXTRAS: there is none, or the target has it. */
+static int find_extra(const hone_target_t* target, const char* word) {
+  char written[16];
+  size_t length = strcspn(word, "+");
+  snprintf(written, sizeof written, "+%.*s", (int)length, word);
+  int i = 0;
+  while (i < EXTRAS && strcmp(extras[i].name, written + 1) != 0) i++;
+  return strstr(target->name, written) ? EXTRAS : i;
 }
 
 /* The words after each '+' of `name`. */
 static hone_status_t add_extras(const char* name, const hone_host_cpu_t* host,
                                 hone_target_t* target) {
   for (const char* at = strchr(name, '+'); at; at = strchr(at + 1, '+')) {
-    size_t length = strcspn(at + 1, "+");
-    bool vnni = length == 4 && memcmp(at + 1, "vnni", 4) == 0;
-    bool bf16 = length == 4 && memcmp(at + 1, "bf16", 4) == 0;
-    bool again = vnni ? strstr(target->name, "+vnni") != NULL : target->has_bf16;
-    if (again || !((vnni && add_vnni(target)) || (bf16 && add_bf16(target)))) return unknown(name);
-    target->runs_here = target->runs_here && (vnni ? host->vnni : host->bf16);
-    if (vnni && target->vector_bytes == 32 && target->runs_here) target->runs_here = host->avx_vnni;
+    int i = find_extra(target, at + 1);
+    if (i == EXTRAS || !extras[i].add(target)) return unknown(name);
+    target->runs_here = target->runs_here && extras[i].runs(target, host);
   }
   return NULL;
 }
@@ -197,8 +233,8 @@ hone_status_t hone_target_parse(const char* name, hone_target_t* out_target) {
   fill(target, &host, out_target);
   fill_caches(out_target);
   if (!native) return add_extras(name, &host, out_target);
-  if (host.vnni) add_vnni(out_target);
-  if (host.bf16) add_bf16(out_target);
+  for (int i = 0; i < EXTRAS; i++)
+    if (extras[i].runs(out_target, &host)) extras[i].add(out_target);
   return NULL;
 }
 

@@ -33,7 +33,7 @@ typedef struct hone_target {
 
 /* By name: x86-64, x86-64-v2, x86-64-v3 (avx2), x86-64-v4 (avx512), aarch64
  * (neon), aarch64-dotprod, generic (any machine of this one's architecture), native.
- * NULL is native. "+vnni" and "+bf16" may follow. Errors: INVALID_ARGUMENT. */
+ * NULL is native. "+vnni", "+vbmi" and "+bf16" may follow. Errors: INVALID_ARGUMENT. */
 HONE_MUST_USE hone_status_t hone_target_parse(const char* name, hone_target_t* out_target);
 /* Whether it has the instructions of that name, as intrinsics ask for them: dot4 (products of
  * bytes added up in fours or in pairs), dot2_i16 (of 16 bits in pairs), dot_apart (VNNI

@@ -35,6 +35,7 @@ hone_host_cpu_t hone_host_cpu(void) {
   hone_host_cpu_t host = {.x86_level = x86_level()};
   host.avx_vnni = host.x86_level >= 3 && leaf7_1_eax(AVX_VNNI);
   host.vnni = host.x86_level >= 4 ? __builtin_cpu_supports("avx512vnni") != 0 : host.avx_vnni;
+  host.vbmi = host.x86_level >= 4 && __builtin_cpu_supports("avx512vbmi") != 0;
   host.bf16 = host.x86_level >= 4 && leaf7_1_eax(AVX512_BF16);
   return host;
 }

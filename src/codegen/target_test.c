@@ -18,6 +18,7 @@ static void names_and_what_they_mean(void** state) {
       {"x86-64-v3", "x86-64-v3", 32, true, false, "-march=x86-64-v3"},
       {"x86-64-v3+vnni", "x86-64-v3+vnni", 32, true, true, "-mavxvnni"},
       {"avx512+vnni+bf16", "x86-64-v4+vnni+bf16", 64, true, true, "-mavx512bf16"},
+      {"avx512+vnni+vbmi", "x86-64-v4+vnni+vbmi", 64, true, true, "-mavx512vbmi"},
       {"neon", "aarch64", 16, true, false, "-march=armv8-a"},
       {"aarch64-dotprod", "aarch64-dotprod", 16, true, true, "-march=armv8.2-a+dotprod"},
   };
@@ -36,7 +37,8 @@ static void names_and_what_they_mean(void** state) {
 static void names_that_are_none(void** state) {
   (void)state;
   static const char* const names[] = {
-      "", "x86", "avx2+", "avx2+bf16", "avx2+vnni+vnni", "native+vnni", "neon+bf16", "x86-64+vnni"};
+      "",          "x86",         "avx2+",     "avx2+bf16", "avx2+vnni+vnni", "native+vnni",
+      "neon+bf16", "x86-64+vnni", "avx2+vbmi", "avx512+vb", "avx512+vbmi2"};
   for (size_t i = 0; i < TEST_COUNT(names); i++) {
     hone_target_t target;
     assert_code(hone_target_parse(names[i], &target), HONE_INVALID_ARGUMENT);

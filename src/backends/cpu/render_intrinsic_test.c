@@ -69,6 +69,7 @@ static const row_t rows[] = {
     {"dot8_u8_i8_x16", 16, 8, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4", "aarch64"},
     {"dot2_apart_u8_i8_x16", 16, 2, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v4"},
     {"dot3_apart_u8_i8_x16", 16, 3, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v3+vnni"},
+    {"dot3_apart_u8_i8_x16", 16, 3, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni+vbmi", "x86-64-v4"},
     {"dot4_apart_u8_i8_x16", 16, 4, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v4"},
     {"dot3_apart_u8_i8_x16", 16, 3, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v4", 9},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
