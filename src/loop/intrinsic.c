@@ -20,7 +20,7 @@
   {                                                                                               \
     .name = "dot4_" a_type "_" b_type "_x" #n, .lanes = (n),                                      \
     .pattern = DOT("dot4_" a_type "_" b_type "_x" #n, #n, "4", a_type, b_type, "i32"), .texts = { \
-      {"cpu", "dot4", "hone_dot4_" a_type "_" b_type "v($2, $0, $1)"}                             \
+      {"cpu", "dot4", "hone_dot4_" a_type "_" b_type "v$h($2, $0, $1)"}                           \
     }                                                                                             \
   }
 #define DOT4_OF_ALL(lanes) \
@@ -46,14 +46,14 @@
   {                                                                               \
     .name = "dot2_i16_i16_x" #n, .lanes = (n),                                    \
     .pattern = DOT("dot2_i16_i16_x" #n, #n, "2", "i16", "i16", "i32"), .texts = { \
-      {"cpu", "dot2_i16", "hone_dot2_i16_i16v($2, $0, $1)"}                       \
+      {"cpu", "dot2_i16", "hone_dot2_i16_i16v$h($2, $0, $1)"}                     \
     }                                                                             \
   }
 #define DOT2_BF16(n, feature)                                                         \
   {                                                                                   \
     .name = "dot2_bf16_bf16_x" #n, .lanes = (n),                                      \
     .pattern = DOT("dot2_bf16_bf16_x" #n, #n, "2", "bf16", "bf16", "f32"), .texts = { \
-      {"cpu", feature, "hone_dot2_bf16v($2, $0, $1)"}                                 \
+      {"cpu", feature, "hone_dot2_bf16v$h($2, $0, $1)"}                               \
     }                                                                                 \
   }
 

@@ -14,7 +14,7 @@ enum { HONE_MAX_OPERANDS = 4, HONE_INTRINSIC_TEXTS = 2 };
 /* How a backend writes it: an expression in its language that gives the results
  * of all lanes, in which $0, $1, … are pointers to the first elements of the
  * pattern's inputs, and the number of its output is what that was before; $s is the step of
- * operand 0, $n the number of lanes. */
+ * operand 0, $n the number of lanes, $h "_half" where they fill half a vector at most. */
 typedef struct hone_intrinsic_text {
   const char* backend; /* "cpu"; NULL: none */
   const char* feature; /* what the target must have: "avx512vnni" */

@@ -31,9 +31,18 @@ static void put_text(hone_renderer_t* r, const char* text, hone_operand_t sums,
       hone_str_append_char(r->out, *at);
       continue;
     }
-    if (*++at == 's' || *at == 'n') {
-      hone_str_appendf(r->out, "%" PRId64, *at == 's' ? operands[0].step : lanes);
-      continue;
+    switch (*++at) {
+      case 's':
+        hone_str_appendf(r->out, "%" PRId64, operands[0].step);
+        continue;
+      case 'n':
+        hone_str_appendf(r->out, "%" PRId64, lanes);
+        continue;
+      case 'h':
+        hone_str_append(r->out, 2 * lanes <= r->lanes ? "_half" : "");
+        continue;
+      default:
+        break;
     }
     const hone_operand_range_t* operand = &operands[*at - '0'];
     if (operand->buffer == output)
