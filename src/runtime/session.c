@@ -83,10 +83,10 @@ static void drop_variant(const hone_session_t* session, variant_t* variant) {
 }
 
 /* A backend that takes whole graphs gets the model's own arithmetic, but for the
- * precision that was asked for. */
+ * precision that was asked for, rounded where other backends round. */
 static hone_status_t narrow(const hone_session_t* session, hone_graph_t* graph) {
-  static const char* const only[] = {"precision"};
-  const hone_pass_options_t options = {.n_only = 1, .only = only, .precision = session->precision};
+  static const char* const only[] = {"precision", "reread"};
+  const hone_pass_options_t options = {.n_only = 2, .only = only, .precision = session->precision};
   return session->precision == HONE_UNKNOWN ? NULL : hone_passes_run(graph, &options, NULL);
 }
 
