@@ -115,12 +115,21 @@ void hone_make_vectors(hone_recipe_t* r, const char* name, int64_t vectors) {
   hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
 }
 
+/* Less than a vector is part of one, if it is at least half of it. */
+static void make_part(hone_recipe_t* r, const hone_stmt_t* loop) {
+  if (2 * loop->extent.k >= r->shape->lanes)
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, loop->name));
+}
+
 /* What is left over gets fewer vectors at a time. */
 static void make_lanes(hone_recipe_t* r, hone_stmt_t* loop, int vectors) {
   char part[128];
   int lanes = r->shape->lanes;
   if (!hone_can_be_lanes(r->kernel, loop)) return;
-  if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) return;
+  if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) {
+    make_part(r, loop);
+    return;
+  }
   const char* base = loop->name;
   size_t length = strlen(base);
   if (!hone_recipe_did(

@@ -1,5 +1,7 @@
 #include "passes/common/operand.h"
 
+#include <math.h>
+
 #include "base/float_convert.h"
 #include "base/memory.h"
 #include "passes/common/match.h"
@@ -120,10 +122,42 @@ static hone_status_t flip_tensor(const hone_allocator_t* allocator, const hone_t
   return NULL;
 }
 
+enum { MOST_HELD = 4, LARGEST_SHIFT = 1 << 20 };
+
+/* Whole numbers of f32, which are shifted and held by numbers: the same and SIGN more, without an
+ * operation more than there was. NULL: they are no such. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as MOST_HELD */
+static hone_value_t* raise(hone_builder_t* b, hone_value_t* x, int depth) {
+  double number;
+  hone_value_t* other;
+  hone_prim_t prim = x->node->prim;
+  if (prim == HONE_PRIM_ROUND) return hone_add(b, x, hone_scalar(b, HONE_F32, SIGN));
+  bool holds = prim == HONE_PRIM_MIN || prim == HONE_PRIM_MAX;
+  if ((!holds && prim != HONE_PRIM_ADD) || depth == MOST_HELD ||
+      !hone_match_with_number(x->node, &other, &number) || number != rint(number) ||
+      fabs(number) > LARGEST_SHIFT)
+    return NULL;
+  if (!holds && other->node->prim != HONE_PRIM_ROUND) return NULL;
+  hone_value_t* raised = holds ? raise(b, other, depth + 1) : other;
+  if (!raised || (!holds && number == -SIGN)) return raised;
+  return hone_binary(b, prim, raised, hone_scalar(b, HONE_F32, number + SIGN));
+}
+
+/* What is quantized to bytes with a sign, as bytes 128 larger; NULL: it is not seen to be. */
+static hone_value_t* quantize_raised(hone_builder_t* b, const hone_value_t* value) {
+  const hone_node_t* node = value->node;
+  if (node->prim != HONE_PRIM_CAST || node->flags || node->inputs[0]->type.dtype != HONE_F32)
+    return NULL;
+  hone_value_t* raised = raise(b, node->inputs[0], 0);
+  return raised ? hone_cast(b, raised, HONE_U8) : NULL;
+}
+
 /* The value in the store's dtype, computed from it. */
 static hone_value_t* recast(const hone_operand_store_t* store, hone_builder_t* b,
                             hone_value_t* value) {
   if (!store->flips_sign) return hone_cast(b, value, store->dtype);
+  hone_value_t* raised = quantize_raised(b, value);
+  if (raised || !hone_builder_ok(b)) return raised;
   hone_value_t* bits = hone_bitcast(b, value, HONE_U8);
   return hone_binary(b, HONE_PRIM_XOR, bits, hone_scalar_i64(b, HONE_U8, SIGN));
 }
