@@ -24,8 +24,11 @@
  * that is too large, the smaller tiles need no more than 2^29. It is done where two products of
  * 16 bits take no longer than two of bytes, as on CPUs that widen bytes to multiply them.
  *
- * Operands that were rounded to bf16 or f16 are transformed and multiplied in f32. Where the device
- * has fast products of such, these take half the time of those, and tiles have to gain more. */
+ * Operands that were rounded to bf16 or f16 are transformed in f32, and multiplied so in the larger
+ * tiles. Where the device has fast products of such, these take half the time of those, and tiles
+ * have to gain more. In the smaller tiles of bf16 both transformed operands are rounded to it
+ * again: A' adds up nine sums there, none of which it multiplies, while in the larger ones factors
+ * go up to 64. */
 #include "passes/common/winograd.h"
 
 #include <inttypes.h>
@@ -122,6 +125,16 @@ static bool recognise(const hone_node_t* node, conv_t* c) {
   return has_types(c) && find_axes(c) && find_sizes(c);
 }
 
+/* Whether what is transformed is multiplied in bf16: in small tiles, whose sums are of few numbers,
+ * of which f16 might not hold the largest. */
+static bool stays_narrow(const conv_t* c) {
+  return hone_tensor_dtype(c->w) == HONE_BF16 && c->tiling->tile < HONE_WINOGRAD_TILE;
+}
+
+static hone_dtype_t dtype_of_tiles(const conv_t* c) {
+  return c->is_whole ? HONE_I16 : stays_narrow(c) ? HONE_BF16 : HONE_F32;
+}
+
 static int places_of(const conv_t* c) { return c->tiling->patch * c->tiling->patch; }
 
 /* ---- weights ---- */
@@ -184,6 +197,10 @@ static void put_place(const transform_t* t, const double* from, int64_t at, int6
     for (int64_t f = 0; f < n; f++) ((int16_t*)t->to)[at + f] = (int16_t)from[f];
     return;
   }
+  if (stays_narrow(t->conv)) {
+    hone_store_f64(HONE_BF16, from, n, (uint16_t*)t->to + at);
+    return;
+  }
   float rounded[LANES];
   for (int f = 0; f < LANES; f++) rounded[f] = (float)from[f];
   memcpy((float*)t->to + at, rounded, (size_t)n * sizeof *rounded);
@@ -223,8 +240,8 @@ static void transform_weights(const conv_t* c, void* to) {
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c) {
   const int64_t dims[] = {places_of(c), c->channels, c->filters};
   hone_tensor_t* u;
-  hone_status_t status = hone_tensor_create_raw(
-      r->graph->allocator, c->tiling->is_whole ? HONE_I16 : HONE_F32, 3, dims, &u);
+  hone_status_t status =
+      hone_tensor_create_raw(r->graph->allocator, dtype_of_tiles(c), 3, dims, &u);
   if (status) return hone_fail_status(r->b, status);
   transform_weights(c, hone_tensor_data(u));
   return hone_constant(r->b, u);
@@ -258,21 +275,26 @@ static void set_tiling(conv_t* c, const hone_winograd_t* tiling) {
   c->tiles_wide = (c->width + tiling->tile - 1) / tiling->tile;
 }
 
-/* What tiles take, as the multiply-adds that take as long, for one pair of a channel
- * and a filter. Transformed weights are more bytes, most of which come from memory in
+/* What tiles take, as the multiply-adds of f32, or of bytes, that take as long, for one pair of a
+ * channel and a filter. Transformed weights are more bytes, most of which come from memory in
  * each run; patches and results are written and read again in a far cache. Fitted on
  * x86 with AVX2, and those of narrow floats with AVX-512, whose tiles have so many rows that
  * weights arrive meanwhile. */
 typedef struct prices {
   double patch, result;      /* to write and read a number of V, and of M */
   double weight, old_weight; /* to read one of U, and one as it was */
+  double product;            /* in tiles */
+  double direct;             /* a product in windows */
   double least_gain;         /* for which tiles are worth it */
 } prices_t;
 
 static const prices_t* prices_of(const conv_t* c) {
-  static const prices_t of_floats = {24, 24, 10, 10, 1.25}, of_halves = {24, 24, 4, 2, 1},
-                        of_bytes = {12, 24, 8.5, 4.25, 1.1};
-  return c->is_whole ? &of_bytes : c->is_narrow ? &of_halves : &of_floats;
+  static const prices_t of_floats = {24, 24, 10, 10, 1, 1, 1.25},
+                        of_bytes = {12, 24, 8.5, 4.25, 1, 1, 1.1},
+                        of_halves = {8, 7, 4, 2, 1, 0.5, 1},
+                        of_halves_kept = {10.5, 4, 2, 2, 0.5, 0.5, 1};
+  if (c->is_narrow) return stays_narrow(c) ? &of_halves_kept : &of_halves;
+  return c->is_whole ? &of_bytes : &of_floats;
 }
 
 static double cost(const conv_t* c) {
@@ -281,7 +303,7 @@ static double cost(const conv_t* c) {
   double products = places * (double)(c->tiles_high * c->tiles_wide);
   double weights = places * p->weight - WINDOW * WINDOW * p->old_weight;
   double moved = p->patch / (double)c->filters + p->result / (double)c->channels;
-  return products * (1 + moved) + weights;
+  return products * (p->product + moved) + weights;
 }
 
 /* Whether sums of integers, no larger than `reach`, are known from the bits that are left. */
@@ -301,9 +323,10 @@ static bool choose(conv_t* c) {
     if (is_exact(c, reach) && (!best.tiling || cost(c) < cost(&best))) best = *c;
   }
   *c = best;
-  double each = c->is_narrow ? 0.5 : 1;
-  double direct = each * (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
-  return c->tiling && direct > prices_of(c)->least_gain * cost(c);
+  if (!c->tiling) return false;
+  const prices_t* p = prices_of(c);
+  double direct = p->direct * (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
+  return direct > p->least_gain * cost(c);
 }
 
 /* ---- the three steps ---- */
@@ -332,6 +355,7 @@ static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c) {
   if (c->is_whole) v = hone_cast(r->b, v, HONE_I16);
   if (c->is_narrow) v = hone_cast(r->b, v, HONE_F32);
   for (int axis = 4; axis < 6; axis++) v = hone_winograd_inputs(r->b, c->tiling, v, axis);
+  if (stays_narrow(c)) v = hone_cast(r->b, v, HONE_BF16);
   v = hone_permute(r->b, v, order);
   if (!v) return NULL;
   const hone_dim_t shape[] = {hone_d(patch * patch), hone_dim(v, 2), hone_dim(v, 3), hone_dim(v, 4),

@@ -81,6 +81,30 @@ static void results_are_the_same(void** state) {
   }
 }
 
+/* Tiles of 2 x 2 multiply what was rounded to bf16 again; f16 might not hold the largest. */
+static void small_tiles_of_bf16_stay_narrow(void** state) {
+  static const layout_t l = {
+      "bf16[1, 14, 14, 64]", "%3 = pad %0 %2 lo=[0, 1, 1, 0] hi=[0, 1, 1, 0] : bf16[1, 16, 16, 64]",
+      "axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1] : bf16[1, 14, 14, 64, 3, 3]",
+      "3, 1, 4, 2, 5, 3", "f32[1, 14, 14, 64]"};
+  hone_graph_t* before = make_graph(l.x, l.before, l.window, l.pairs, l.result);
+  hone_graph_t* after = make_graph(l.x, l.before, l.window, l.pairs, l.result);
+  int found = 0;
+  assert_int_equal(rewrite(after, false), 1);
+  for (int i = 0; i < after->n_nodes; i++) {
+    const hone_node_t* node = after->nodes[i];
+    if (node->prim != HONE_PRIM_CONTRACT) continue;
+    found++;
+    assert_int_equal(node->n_batch, 1);
+    for (int k = 0; k < 2; k++) assert_int_equal(node->inputs[k]->type.dtype, HONE_BF16);
+  }
+  assert_int_equal(found, 1);
+  /* The largest of the sums, each of 576 products of up to 40, are about a thousand. */
+  assert_same_results(before, after, 1, 8);
+  hone_graph_destroy(before);
+  hone_graph_destroy(after);
+}
+
 static void exact_leaves_it_alone(void** state) {
   const layout_t* l = &layouts[0];
   hone_graph_t* graph = make_graph(l->x, l->before, l->window, l->pairs, l->result);
@@ -113,6 +137,7 @@ static void others_stay_as_they_are(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
+      cmocka_unit_test(small_tiles_of_bf16_stay_narrow),
       cmocka_unit_test(exact_leaves_it_alone),
       cmocka_unit_test(others_stay_as_they_are),
   };
