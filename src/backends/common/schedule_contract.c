@@ -849,8 +849,11 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
                           .group = f->group,
                           .widens = f->widens};
   const hone_recipe_t r = {.shape = shape};
-  bool has_rest = f->group > 1 && lanes.extent.k > shape->lanes;
-  double scalar = has_rest ? (double)(lanes.extent.k % shape->lanes * row.extent.k) : 0;
+  /* Parts of vectors are left over where weights are slight, else a single lane. */
+  bool has_rest = lanes.extent.k > shape->lanes &&
+                  (f->group == HONE_SLIGHT_GROUP || lanes.extent.k % shape->lanes == 1);
+  double scalar =
+      has_rest && f->group > 1 ? (double)(lanes.extent.k % shape->lanes * row.extent.k) : 0;
   return (hone_contraction_cost(&r, &c, (hone_tile_t){rows, vectors}) + scalar) * f->others *
          f->sums / f->group;
 }
