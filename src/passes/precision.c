@@ -7,13 +7,14 @@
  * Runs only where options->precision asks for it. Weights that an f16 cannot hold
  * keep their contraction in f32. Where the device has no fast products of narrow
  * numbers (options->widens), or has them only in pairs and for weights
- * (options->sums_pairs) and these do not come so, widening costs more than narrow
- * bytes save, but for weights that are used so few times that reading them is what
+ * (options->sums_pairs) and these do not come so, nor with a column of zeros more, widening costs
+ * more than narrow bytes save, but for weights that are used so few times that reading them is what
  * takes the time: all other contractions stay in f32 there. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "base/memory.h"
+#include "passes/common/columns.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
@@ -49,7 +50,17 @@ static bool goes_in_pairs(const hone_node_t* contract) {
 }
 
 static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {
-  return options->widens || (options->sums_pairs && !goes_in_pairs(contract));
+  return options->widens ||
+         (options->sums_pairs && !goes_in_pairs(contract) && !hone_columns_can_fill(contract));
+}
+
+/* The operands, whose products go in pairs where that is faster; false: r->b has the status. */
+static bool find_operands(hone_rewriter_t* r, const hone_node_t* contract, hone_value_t* out[2]) {
+  const hone_pass_options_t* options = r->context->options;
+  if (!options->widens && options->sums_pairs && hone_columns_can_fill(contract))
+    return hone_columns_fill(r, contract, out);
+  for (int i = 0; i < 2; i++) out[i] = contract->inputs[i];
+  return true;
 }
 
 static bool is_f32(const hone_value_t* value) {
@@ -102,8 +113,9 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   if (!weights_fit(node->inputs[0], dtype) || !weights_fit(node->inputs[1], dtype)) return NULL;
   if (!is_chosen(r->context->options, self, node)) return NULL;
   hone_value_t* inputs[2];
+  if (!find_operands(r, node, inputs)) return NULL;
   for (int i = 0; i < 2; i++) {
-    inputs[i] = hone_operand_convert(&self->narrow, r, node->inputs[i]);
+    inputs[i] = hone_operand_convert(&self->narrow, r, inputs[i]);
     if (!inputs[i]) return NULL;
   }
   hone_value_t* now = hone_rewrite_copy(r, node, inputs);
