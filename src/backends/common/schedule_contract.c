@@ -6,6 +6,7 @@
 
 #include "backends/common/contraction.h"
 #include "ir/slight.h"
+#include "loop/access.h"
 #include "tune/cost.h"
 
 enum { ENOUGH_BLOCKS = 8 /* of rows, for threads to share */ };
@@ -426,13 +427,32 @@ static bool arrange(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t*
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
 }
 
-/* Tiles that the weights of one block of lanes serve. */
-static int64_t count_tiles(hone_kernel_t* kernel, const hone_stmt_t* sum,
-                           const hone_stmt_t* block) {
+/* Whether what a statement reads of a buffer changes along a loop. */
+static bool changes_along(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_buffer_t* buffer,
+                          hone_dim_t var) {
+  hone_access_list_t list;
+  bool changes = false;
+  hone_status_t status = hone_access_collect(kernel, stmt, &list);
+  if (status) {
+    hone_status_free(status);
+    return false;
+  }
+  for (int i = 0; i < list.count && !changes; i++)
+    for (int axis = 0; axis < buffer->rank && list.items[i].buffer == buffer && !changes; axis++)
+      changes = hone_dim_uses(list.items[i].index[axis], var);
+  hone_access_free(&list);
+  return changes;
+}
+
+/* Tiles that the weights of one block of lanes serve: along loops of the block for which there are
+ * others, each of them has its own. */
+static int64_t count_tiles(hone_kernel_t* kernel, hone_stmt_t* sum, const hone_stmt_t* block,
+                           const hone_buffer_t* weights) {
   int64_t count = 1;
   for (const hone_stmt_t* s = sum->parent; s && s != block && count < HONE_MANY_ROUNDS;
        s = s->parent)
-    if (hone_stmt_is_loop(s) && !s->is_reduction) count *= hone_likely_extent(kernel, s->extent);
+    if (hone_stmt_is_loop(s) && !s->is_reduction && !changes_along(kernel, sum, weights, s->var))
+      count *= hone_likely_extent(kernel, s->extent);
   return count;
 }
 
@@ -466,24 +486,33 @@ static void read_in_streams(hone_recipe_t* r, const hone_contraction_t* c, const
     hone_recipe_did(r, hone_sched_unroll(r->kernel, outer));
 }
 
+/* Lines of the cache that the packed weights of a block have for each step of the sum. */
+static int64_t lines_of_step(const hone_contraction_t* c) {
+  enum { LINE = 64 };
+  const hone_buffer_t* b = c->b->buffer;
+  int64_t bytes = (int64_t)hone_dtype_size(b->dtype);
+  for (int i = b->rank - (c->group > 1 ? 2 : 1); i < b->rank; i++)
+    bytes *= hone_known_extent(b->dims[i]);
+  return bytes > LINE ? bytes / LINE : 1;
+}
+
 /* Has the tiles of one sum ask for the weights of the next block, some of them each step. */
 static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
-                   const hone_stmt_t* sum, bool is_only) {
-  enum { LEAST_STEPS = 2, MOST_STEPS = 64, STEPS_OF_FEW = 4 };
+                   hone_stmt_t* sum, bool is_only) {
+  enum { MOST_STEPS = 64, STEPS_OF_FEW = 4 };
   char steps[HONE_LOOP_NAME];
   const char* weights = c->b->buffer->name;
   if (!hone_dim_is_int(sum->extent) || !hone_loop_name(steps, sum->name, ".o")) return;
-  int64_t tiles = is_only ? count_tiles(r->kernel, sum, block) : HONE_MANY_ROUNDS;
-  if (tiles == 1) {
-    hone_recipe_did(r, hone_sched_prefetch(r->kernel, weights, block->name, sum->name));
-    return;
-  }
+  int64_t tiles =
+      is_only ? count_tiles(r->kernel, sum, block, c->b->buffer) : (int64_t)HONE_MANY_ROUNDS;
   int64_t each = is_only ? MOST_STEPS : STEPS_OF_FEW;
-  while (each > 1 && (each > tiles || sum->extent.k % each)) each /= 2;
-  if (each < LEAST_STEPS ||
+  while (each > 1 && (each * lines_of_step(c) > tiles || sum->extent.k % each)) each /= 2;
+  bool asks_each = each == 1;
+  if (!asks_each &&
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, each, HONE_TAIL_EXACT)))
     return;
-  hone_recipe_did(r, hone_sched_prefetch(r->kernel, weights, block->name, steps));
+  hone_recipe_did(
+      r, hone_sched_prefetch(r->kernel, weights, block->name, asks_each ? sum->name : steps));
 }
 
 /* The rows of the tiles of a sum, or 1. */
@@ -496,9 +525,10 @@ static int64_t tile_rows(const hone_contraction_t* c, const hone_stmt_t* sum) {
  * ask too late for the next: of rows that only a run knows, which tiles share evenly, or the only
  * ones. */
 static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
-                     const hone_stmt_t* sum, bool is_only) {
+                     hone_stmt_t* sum, bool is_only) {
   enum { LOW = 3, HIGH = 8 };
-  if (is_only) return count_tiles(r->kernel, sum, block) == 1 && tile_rows(c, sum) < HIGH;
+  if (is_only)
+    return count_tiles(r->kernel, sum, block, c->b->buffer) == 1 && tile_rows(c, sum) < HIGH;
   return c->rows && tile_rows(c, sum) <= LOW;
 }
 

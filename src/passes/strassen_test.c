@@ -1,0 +1,74 @@
+/* Products by seven of quarters against themselves as they were, and what stays one. */
+#include <string.h>
+
+#include "backends/ref/testing/same_results.h"
+#include "base/str.h"
+#include "ir/builder.h"
+#include "passes/pass.h"
+
+enum { SUMS = 512, COLUMNS = 512 };
+
+/* x of `rows` rows, with a shape around them, by weights that differ everywhere. */
+static hone_graph_t* make_graph(const char* rows, int columns, bool turned) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  int axis = strchr(rows, ',') ? 2 : 1;
+  hone_str_appendf(&text, "%%0 = input : f32[%s, %d]\n%%1 = constant {", rows, SUMS);
+  for (int i = 0; i < SUMS * columns; i++)
+    hone_str_appendf(&text, "%s%d", i ? ", " : "", (i * 7919) % 41 - 20);
+  hone_str_appendf(&text, "} : f32[%d, %d]\n", turned ? columns : SUMS, turned ? SUMS : columns);
+  hone_str_appendf(&text, "%%2 = contract %%0 %%1 dtype=f32 axes=[%d, %d] batch=0 : f32[%s, %d]\n",
+                   axis, turned, rows, columns);
+  hone_str_append(&text, "return %2\n");
+  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static int64_t rewrite(hone_graph_t* graph, bool exact) {
+  const char* only = "strassen";
+  hone_pass_report_t report;
+  hone_pass_options_t options = {.n_only = 1, .only = &only, .verify = true, .exact = exact};
+  assert_ok(hone_pass_report_create(NULL, &report));
+  assert_ok(hone_passes_run(graph, &options, &report));
+  int64_t count = report.first ? report.first->count : 0;
+  hone_pass_report_destroy(&report);
+  return count;
+}
+
+static void expect_same(const char* rows, bool turned) {
+  hone_graph_t* before = make_graph(rows, COLUMNS, turned);
+  hone_graph_t* after = make_graph(rows, COLUMNS, turned);
+  assert_int_equal(rewrite(after, false), 1);
+  /* Sums of 512 products of up to 20: 1e-6 of the largest. */
+  assert_same_results(before, after, 3, 1e-2);
+  hone_graph_destroy(before);
+  hone_graph_destroy(after);
+}
+
+static void results_are_the_same(void** state) {
+  (void)state;
+  expect_same("128", false);
+  expect_same("4, 32", true);
+}
+
+static void expect_unchanged(hone_graph_t* graph, bool exact) {
+  assert_int_equal(rewrite(graph, exact), 0);
+  hone_graph_destroy(graph);
+}
+
+static void others_stay_as_they_are(void** state) {
+  (void)state;
+  expect_unchanged(make_graph("128", COLUMNS, false), true);
+  expect_unchanged(make_graph("127", COLUMNS, false), false); /* no halves */
+  expect_unchanged(make_graph("8", COLUMNS, false), false);   /* too few */
+  expect_unchanged(make_graph("128", COLUMNS - 1, false), false);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(results_are_the_same),
+      cmocka_unit_test(others_stay_as_they_are),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
