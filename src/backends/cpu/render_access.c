@@ -32,6 +32,11 @@ static bool is_part(const hone_renderer_t* r) {
   return r->vector && hone_dim_is_int(r->vector->extent) && r->vector->extent.k < r->lanes;
 }
 
+/* Whether half a vector holds the lanes of the loop around. */
+static bool fills_half(const hone_renderer_t* r) {
+  return is_part(r) && 2 * r->vector->extent.k <= r->lanes;
+}
+
 /* Whether there are elements for all lanes, from this one on, so that those of no round
  * do no harm when they are read. */
 static bool has_whole_vector(hone_renderer_t* r, const hone_buffer_t* buffer,
@@ -277,7 +282,8 @@ static hone_operand_t combined(hone_renderer_t* r, const hone_stmt_t* stmt, hone
   hone_operand_t to = hone_render_fresh(r, value->dtype, wide);
   const char* v = wide ? "v" : "";
   if (fused) {
-    hone_str_appendf(r->out, " = hone_fma_%s%s(", type, v);
+    bool half = wide && value->dtype == HONE_F32 && fills_half(r);
+    hone_str_appendf(r->out, " = hone_fma_%s%s%s(", type, v, half ? "_half" : "");
     hone_render_operand(r, a[0], value->dtype, wide);
     hone_str_append(r->out, ", ");
     hone_render_operand(r, a[1], value->dtype, wide);
