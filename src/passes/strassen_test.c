@@ -4,7 +4,7 @@
 #include "backends/ref/testing/same_results.h"
 #include "base/str.h"
 #include "ir/builder.h"
-#include "passes/pass.h"
+#include "passes/testing/graph_run.h"
 
 enum { SUMS = 512, COLUMNS = 512 };
 
@@ -26,14 +26,7 @@ static hone_graph_t* make_graph(const char* rows, int columns, bool turned) {
 }
 
 static int64_t rewrite(hone_graph_t* graph, bool exact) {
-  const char* only = "strassen";
-  hone_pass_report_t report;
-  hone_pass_options_t options = {.n_only = 1, .only = &only, .verify = true, .exact = exact};
-  assert_ok(hone_pass_report_create(NULL, &report));
-  assert_ok(hone_passes_run(graph, &options, &report));
-  int64_t count = report.first ? report.first->count : 0;
-  hone_pass_report_destroy(&report);
-  return count;
+  return test_pass_run(graph, &(hone_pass_options_t){.exact = exact}, "strassen");
 }
 
 static void expect_same(const char* rows, bool turned) {

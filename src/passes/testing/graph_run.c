@@ -200,3 +200,16 @@ hone_graph_t* test_graph_parse(const char* text) {
   assert_ok(hone_graph_parse(NULL, text, strlen(text), &graph));
   return graph;
 }
+
+int64_t test_pass_run(hone_graph_t* graph, const hone_pass_options_t* options, const char* pass) {
+  hone_pass_options_t one = *options;
+  hone_pass_report_t report;
+  one.n_only = 1;
+  one.only = &pass;
+  one.verify = true;
+  assert_ok(hone_pass_report_create(NULL, &report));
+  assert_ok(hone_passes_run(graph, &one, &report));
+  int64_t count = report.first ? report.first->count : 0;
+  hone_pass_report_destroy(&report);
+  return count;
+}

@@ -3,7 +3,7 @@
 #ifndef HONE_PASSES_TESTING_GRAPH_RUN_H
 #define HONE_PASSES_TESTING_GRAPH_RUN_H
 
-#include "ir/graph.h"
+#include "passes/pass.h"
 
 enum { TEST_MAX_OUTPUTS = 32 };
 
@@ -26,6 +26,8 @@ void test_outputs_free(test_outputs_t* outputs);
  * the magnitude (at least 1). */
 void test_outputs_same(const test_outputs_t* a, const test_outputs_t* b, double tolerance,
                        const char* what);
+/* Runs one pass, and says how much it did. The graph is verified behind it. */
+int64_t test_pass_run(hone_graph_t* graph, const hone_pass_options_t* options, const char* pass);
 /* The text of a graph; to be freed with free(). */
 char* test_graph_text(const hone_graph_t* graph);
 hone_graph_t* test_graph_parse(const char* text);
