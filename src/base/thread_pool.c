@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ struct hone_thread_pool {
   pthread_cond_t wake, done;
   job_t* jobs; /* that may be joined */
   int sleepers;
-  bool stop; /* workers must end */
+  int caller_cpu; /* where the last caller was */
+  bool stop;      /* workers must end */
   /* Changed under the mutex, read without it too. */
   atomic_int active;      /* threads at work: callers and workers */
   atomic_uint generation; /* raised whenever there may be something to join */
@@ -123,16 +125,38 @@ static void leave_job(hone_thread_pool_t* pool, job_t* job) {
   if (atomic_fetch_sub(&job->joined, 1) == 1) pthread_cond_broadcast(&pool->done);
 }
 
+/* Goes to another CPU than the caller's, where it has work to do too. Linux wakes threads there
+ * that slept for some milliseconds, and would not move them before its next look at the balance,
+ * some milliseconds later. */
+static void leave_cpu(int cpu) {
+  cpu_set_t all, others;
+  if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu ||
+      sched_getaffinity(0, sizeof all, &all))
+    return;
+  others = all;
+  CPU_CLR(cpu, &others);
+  if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others))
+    sched_setaffinity(0, sizeof all, &all);
+}
+
 /* Spins without the mutex, then sleeps, until there may be something. Mutex. */
 static void await_job(hone_thread_pool_t* pool) {
+  bool has_slept = false;
   unsigned seen = atomic_load(&pool->generation);
   pthread_mutex_unlock(&pool->mutex);
   for (int i = 0; i < SPINS && atomic_load(&pool->generation) == seen; i++) relax();
   pthread_mutex_lock(&pool->mutex);
   pool->sleepers++;
-  while (!pool->stop && atomic_load(&pool->generation) == seen)
+  while (!pool->stop && atomic_load(&pool->generation) == seen) {
     pthread_cond_wait(&pool->wake, &pool->mutex);
+    has_slept = true;
+  }
   pool->sleepers--;
+  if (!has_slept || pool->stop) return;
+  int cpu = pool->caller_cpu;
+  pthread_mutex_unlock(&pool->mutex);
+  leave_cpu(cpu);
+  pthread_mutex_lock(&pool->mutex);
 }
 
 static void* worker_main(void* argument) {
@@ -192,6 +216,7 @@ hone_status_t hone_thread_pool_create(const hone_allocator_t* allocator, int thr
   pool->allocator = allocator;
   pool->threads = 1;
   pool->capacity = threads;
+  pool->caller_cpu = -1;
   pthread_mutex_init(&pool->mutex, NULL);
   pthread_cond_init(&pool->wake, NULL);
   pthread_cond_init(&pool->done, NULL);
@@ -224,6 +249,7 @@ static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 /* Puts the job into the list and wakes as many workers as can be of use. */
 static void open_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_lock(&pool->mutex);
+  pool->caller_cpu = sched_getcpu();
   job->next = pool->jobs;
   job->link = &pool->jobs;
   if (job->next) job->next->link = &job->next;

@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -270,9 +271,50 @@ static void survives_running_out_of_memory(void** state) {
   assert_int_equal(assert_survives_faults(use_a_pool, &tally), 2);
 }
 
+typedef struct pair {
+  atomic_int arrived;
+  int cpus[2];
+} pair_t;
+
+/* Each item says where it is done, once there are two at work. */
+static void pair_up(void* context, int64_t begin, int64_t end) {
+  enum { PATIENCE = 50 * 1000 * 1000 };
+  pair_t* pair = context;
+  for (int64_t i = begin; i < end; i++) {
+    atomic_fetch_add(&pair->arrived, 1);
+    for (int k = 0; k < PATIENCE && atomic_load(&pair->arrived) < 2; k++) {
+    }
+    pair->cpus[i] = sched_getcpu();
+  }
+}
+
+/* A worker that has slept for long is not to share its caller's CPU, where Linux wakes it: on
+ * most tries, since others may be at work here. */
+static void workers_wake_beside_their_caller(void** state) {
+  enum { TRIES = 10, LONG_US = 30000 };
+  (void)state;
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof cpus, &cpus) || CPU_COUNT(&cpus) < 2) {
+    print_message("not run: there is one CPU\n");
+    skip();
+  }
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 2, &pool));
+  int apart = 0;
+  for (int i = 0; i < TRIES; i++) {
+    pair_t pair = {.arrived = 0};
+    usleep(LONG_US);
+    hone_parallel_for(pool, 2, 1, pair_up, &pair);
+    apart += pair.cpus[0] != pair.cpus[1];
+  }
+  assert_in_range(apart, TRIES * 3 / 4, TRIES);
+  hone_thread_pool_destroy(pool);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_item_is_done_once),
+      cmocka_unit_test(workers_wake_beside_their_caller),
       cmocka_unit_test(no_pool_runs_inline),
       cmocka_unit_test(ranges_are_at_least_a_grain),
       cmocka_unit_test(threads_get_equal_shares),
