@@ -111,7 +111,7 @@ def test_reports_for_people(model, engine):
 
 
 def test_progress_is_for_terminals(model):
-    words = [HONE, "bench", model, "--dim", "n=2", "--seconds", "0.3"]
+    words = [HONE, "bench", model, "--dim", "n=20000", "--seconds", "0.3"]
     assert "\r" not in bench(*words[2:]).stderr
     ours, theirs = pty.openpty()
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=theirs, timeout=120,
