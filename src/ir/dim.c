@@ -561,11 +561,37 @@ static int64_t content(hone_dim_t b) {
   return b.expr->terms[0].coefficient;
 }
 
+/* Whether it is a remainder by `divisor` as it stands. */
+static bool is_below(hone_dim_t d, int64_t divisor) {
+  return !hone_dim_is_bad(d) && hone_dim_min_value(d) >= 0 && hone_dim_max_value(d) < divisor;
+}
+
+/* a as steps * size + within, with 0 <= within < size, by the largest size that divides b: whole
+ * steps decide alone what a / b is. Gives the size; 1: there is none. */
+static int64_t find_steps(hone_dims_t* dims, hone_dim_t a, int64_t b, hone_dim_t* out_steps,
+                          hone_dim_t* out_within) {
+  int64_t best = 1, coefficient;
+  for (int i = 0; i < hone_dim_term_count(a); i++) {
+    hone_dim_t steps, within;
+    hone_dim_term(a, i, &coefficient);
+    int64_t size = (int64_t)hone_u64_gcd((uint64_t)llabs(coefficient), (uint64_t)b);
+    if (size <= best) continue;
+    split_multiples(dims, a, size, &steps, &within);
+    if (hone_dim_is_bad(steps) || !is_below(within, size)) continue;
+    best = size;
+    *out_steps = steps;
+    *out_within = within;
+  }
+  return best;
+}
+
 static hone_dim_t floordiv_int(hone_dims_t* dims, hone_dim_t a, int64_t b) {
-  hone_dim_t whole, rest;
+  hone_dim_t whole, rest, steps, within;
   split_multiples(dims, a, b, &whole, &rest);
   if (hone_dim_is_bad(whole) || hone_dim_is_bad(rest)) return bad();
-  if (hone_dim_min_value(rest) >= 0 && hone_dim_max_value(rest) < b) return whole;
+  if (is_below(rest, b)) return whole;
+  int64_t size = find_steps(dims, rest, b, &steps, &within);
+  if (size > 1) return hone_dim_add(dims, whole, floordiv_int(dims, steps, b / size));
   if (rest.expr && rest.expr->kind == HONE_EXPR_FLOORDIV && hone_dim_is_int(rest.expr->args[1])) {
     int64_t product;
     if (hone_i64_mul(rest.expr->args[1].k, b, &product) && rest.expr->args[1].k > 0)
@@ -605,10 +631,13 @@ hone_dim_t hone_dim_mod(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
   /* Without a quotient left in it, that is the answer: a itself, or the part
    * of it that b does not divide. */
   if (hone_dim_is_int(b) && b.k > 0) {
-    hone_dim_t whole;
+    hone_dim_t whole, steps, within;
     split_multiples(dims, a, b.k, &whole, &rest);
-    if (hone_dim_min_value(rest) >= 0 && hone_dim_max_value(rest) < b.k) return rest;
-    return atom2(dims, HONE_EXPR_MOD, rest, b);
+    if (is_below(rest, b.k)) return rest;
+    int64_t size = find_steps(dims, rest, b.k, &steps, &within);
+    if (size == 1) return atom2(dims, HONE_EXPR_MOD, rest, b);
+    steps = hone_dim_mod(dims, steps, hone_dim_int(b.k / size));
+    return hone_dim_add(dims, hone_dim_mul(dims, steps, hone_dim_int(size)), within);
   }
   return hone_dim_is(q, 0) ? a : atom2(dims, HONE_EXPR_MOD, a, b);
 }

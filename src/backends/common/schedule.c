@@ -53,14 +53,35 @@ void hone_visit_offsets(hone_kernel_t* kernel, hone_stmt_t* stmt,
 /* ---- lanes ---- */
 
 typedef struct lanes {
+  hone_kernel_t* kernel;
   hone_dim_t var;
+  int count; /* in a vector */
   int strided;
 } lanes_t;
 
+static bool is_step(int64_t factor) { return factor == 0 || factor == 1; }
+
+/* How far the last lane of each whole vector is behind the first; -1: not alike in all of them. */
+static int64_t reach(const lanes_t* lanes, hone_dim_t offset) {
+  hone_dims_t* dims = lanes->kernel->dims;
+  hone_dim_t first = hone_dim_mul(dims, lanes->var, hone_dim_int(lanes->count));
+  hone_dim_t last = hone_dim_add(dims, first, hone_dim_int(lanes->count - 1));
+  hone_dim_t way = hone_dim_sub(dims, hone_dim_replace_symbol(dims, offset, lanes->var, last),
+                                hone_dim_replace_symbol(dims, offset, lanes->var, first));
+  return hone_dim_is_int(way) ? way.k : -1;
+}
+
+/* Elements may be consecutive in each vector and not beyond, as where rows of several vectors lie
+ * apart. */
 static void note_stride(void* self, hone_dim_t offset) {
   lanes_t* lanes = self;
-  int64_t factor;
-  if (!hone_dim_factor(offset, lanes->var, &factor) || factor < 0 || factor > 1) lanes->strided++;
+  int64_t factor, way;
+  if (hone_dim_factor(offset, lanes->var, &factor)) {
+    lanes->strided += !is_step(factor);
+    return;
+  }
+  way = reach(lanes, offset);
+  lanes->strided += way != 0 && way != lanes->count - 1;
 }
 
 static bool has_index_of(const hone_term_t* term, hone_dim_t var) {
@@ -78,16 +99,16 @@ static bool only_stores(const hone_stmt_t* loop, hone_dim_t var) {
   return loop->n_body > 0;
 }
 
-bool hone_can_be_lanes_of(hone_kernel_t* kernel, const hone_stmt_t* inside, hone_dim_t var) {
-  lanes_t lanes = {.var = var};
+bool hone_can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+  lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
   if (!only_stores(inside, var)) return false;
   for (int i = 0; i < inside->n_body; i++)
-    hone_visit_offsets(kernel, inside->body[i], note_stride, &lanes);
+    hone_visit_offsets(r->kernel, inside->body[i], note_stride, &lanes);
   return lanes.strided == 0;
 }
 
-bool hone_can_be_lanes(hone_kernel_t* kernel, hone_stmt_t* loop) {
-  return hone_can_be_lanes_of(kernel, loop, loop->var);
+bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop) {
+  return hone_can_be_lanes_of(r, loop, loop->var);
 }
 
 /* Vectors that are written out of a loop of that extent. */
@@ -125,7 +146,7 @@ static void make_part(hone_recipe_t* r, const hone_stmt_t* loop) {
 static void make_lanes(hone_recipe_t* r, hone_stmt_t* loop, int vectors) {
   char part[128];
   int lanes = r->shape->lanes;
-  if (!hone_can_be_lanes(r->kernel, loop)) return;
+  if (!hone_can_be_lanes(r, loop)) return;
   if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) {
     make_part(r, loop);
     return;

@@ -90,7 +90,7 @@ static bool write_out(hone_recipe_t* r, const nest_t* nest) {
     if (nest->chosen[i]) order[n + n_chosen++] = nest->loops[i]->name;
   if (n_chosen == 0) return false;
   bool has_lanes = last && strlen(last->name) + 3 <= NAME &&
-                   hone_can_be_lanes_of(r->kernel, inside, last->var) &&
+                   hone_can_be_lanes_of(r, inside, last->var) &&
                    hone_dim_max_value(last->extent) >= r->shape->lanes;
   if (n + n_chosen > 1 && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n + n_chosen, order)))
     return false;

@@ -32,10 +32,10 @@ bool hone_loop_name(char out[HONE_LOOP_NAME], const char* name, const char* suff
 void hone_visit_offsets(hone_kernel_t* kernel, hone_stmt_t* stmt,
                         void (*visit)(void* self, hone_dim_t offset), void* self);
 /* Whether a loop's rounds could be lanes: each access is to one element or to
- * consecutive ones, and nothing inside is conditional or indirect. */
-bool hone_can_be_lanes(hone_kernel_t* kernel, hone_stmt_t* loop);
+ * consecutive ones in each whole vector, and nothing inside is conditional or indirect. */
+bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop);
 /* The same for a loop around `inside`, in which the stores stand. */
-bool hone_can_be_lanes_of(hone_kernel_t* kernel, const hone_stmt_t* inside, hone_dim_t var);
+bool hone_can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var);
 /* Fuses perfectly nested loops, inside out, as long as every access stays a
  * linear one. `outer` is the outermost; gives the one that stands there then. */
 hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer);

@@ -211,7 +211,7 @@ static int partial_sums(const hone_recipe_t* r, hone_dim_t extent) {
 static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* parent = loop->parent;
   int position = hone_stmt_position(loop);
-  if (!hone_can_be_lanes(r->kernel, loop)) {
+  if (!hone_can_be_lanes(r, loop)) {
     add_by_parts(r, loop);
     return;
   }

@@ -705,6 +705,20 @@ static void what_is_left_of_an_index_is_too(void** state) {
   free(text);
 }
 
+/* Rows of [3, 24] turned to where rows of [24] stood are consecutive in whole vectors alone. */
+static void rows_that_lie_apart_are_lanes_where_vectors_do_not(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[3, 6, 24]\n"
+                         "  %1 = permute %0 axes=[1, 0, 2] : f32[6, 3, 24]\n"
+                         "  %2 = reshape %1 shape=[6, 72] : f32[6, 72]\n"
+                         "  %3 = slice %2 lo=[0, 0] hi=[3, 72] step=[1, 1] : f32[3, 72]\n"
+                         "  %4 = slice %2 lo=[3, 0] hi=[6, 72] step=[1, 1] : f32[3, 72]\n"
+                         "  %5 = add %3 %4 : f32[3, 72]\n"
+                         "  return %5 \"y\"\n");
+  expect_lines(text, 2, (const char* const[]){"split i1 8", "in 8 vector"});
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schedules_keep_results),
@@ -737,6 +751,7 @@ int main(void) {
       cmocka_unit_test(short_sums_are_not),
       cmocka_unit_test(a_stack_is_written_out),
       cmocka_unit_test(what_is_left_of_an_index_is_too),
+      cmocka_unit_test(rows_that_lie_apart_are_lanes_where_vectors_do_not),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
