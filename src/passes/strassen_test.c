@@ -25,8 +25,12 @@ static hone_graph_t* make_graph(const char* rows, int columns, bool turned) {
   return graph;
 }
 
+static int64_t rewrite_with(hone_graph_t* graph, hone_pass_options_t options) {
+  return test_pass_run(graph, &options, "strassen");
+}
+
 static int64_t rewrite(hone_graph_t* graph, bool exact) {
-  return test_pass_run(graph, &(hone_pass_options_t){.exact = exact}, "strassen");
+  return rewrite_with(graph, (hone_pass_options_t){.exact = exact});
 }
 
 static void expect_same(const char* rows, bool turned) {
@@ -58,10 +62,22 @@ static void others_stay_as_they_are(void** state) {
   expect_unchanged(make_graph("128", COLUMNS - 1, false), false);
 }
 
+/* What takes half the time is worth half as much. */
+static void narrow_products_have_to_be_larger(void** state) {
+  (void)state;
+  for (int widens = 0; widens < 2; widens++) {
+    hone_graph_t* graph = make_graph("128", COLUMNS, false);
+    const hone_pass_options_t options = {.precision = HONE_BF16, .widens = widens};
+    assert_int_equal(rewrite_with(graph, options), widens);
+    hone_graph_destroy(graph);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
       cmocka_unit_test(others_stay_as_they_are),
+      cmocka_unit_test(narrow_products_have_to_be_larger),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,9 @@ static bool is_batch(const hone_contraction_t* c, const hone_axis_t* axis) {
          hone_term_uses(c->a, axis->var) && hone_term_uses(c->b, axis->var);
 }
 
-/* Whether batches have enough rounds for threads to share. */
+/* Whether batches have enough rounds for threads to share, together with blocks of lanes. */
 static bool has_batches(const hone_contraction_t* c) {
-  enum { ENOUGH = 8 };
+  enum { ENOUGH = 4 };
   int64_t rounds = 1;
   for (int i = 0; i < c->n_outs; i++)
     if (is_batch(c, &c->outs[i])) rounds *= c->outs[i].extent.k;

@@ -391,6 +391,22 @@ static void weights_of_a_cut_batch_are_packed(void** state) {
   hone_str_free(&lines);
 }
 
+/* Seven products, as of quarters: data of one is used for all of its lanes before the next. */
+static void products_of_few_batches_come_one_after_the_other(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines, "  %0 \"x\" = input : f32[7, 12, 5]\n  %1 = constant {");
+  for (int i = 0; i < 7 * 5 * 96; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 11);
+  hone_str_append(&lines,
+                  "} : f32[7, 5, 96]\n"
+                  "  %2 = contract %0 %1 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[7, 12, 96]\n"
+                  "  return %2 \"y\"\n");
+  char* text = scheduled("", hone_str_text(&lines));
+  expect_lines(text, 2, (const char* const[]){"pack in1 0 2/", "reorder i i2.o"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 /* Phases of a transposed convolution beside its channels, which fill vectors by themselves. */
 static void weights_of_phases_and_channels_are_packed(void** state) {
   hone_str_t lines;
@@ -731,6 +747,7 @@ int main(void) {
       cmocka_unit_test(rows_go_by_blocks),
       cmocka_unit_test(rows_left_over_at_the_top_leave_threads_their_share),
       cmocka_unit_test(weights_of_a_cut_batch_are_packed),
+      cmocka_unit_test(products_of_few_batches_come_one_after_the_other),
       cmocka_unit_test(weights_of_phases_and_channels_are_packed),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(weights_of_whole_windows_are_packed),
