@@ -383,7 +383,7 @@ static const struct {
     {"saturate", HONE_FLAG_SATURATE},     {"round_up", HONE_FLAG_ROUND_UP},
     {"round_down", HONE_FLAG_ROUND_DOWN}, {"exclusive", HONE_FLAG_EXCLUSIVE},
     {"descending", HONE_FLAG_DESCENDING}, {"unseeded", HONE_FLAG_UNSEEDED},
-    {"stays", HONE_FLAG_STAYS},
+    {"stays", HONE_FLAG_STAYS},           {"flushes", HONE_FLAG_FLUSHES},
 };
 
 static void expect_field(parser_t* p, const char* name) {

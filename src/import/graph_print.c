@@ -157,7 +157,7 @@ static const struct {
     {HONE_FLAG_SATURATE, "saturate"},     {HONE_FLAG_ROUND_UP, "round_up"},
     {HONE_FLAG_ROUND_DOWN, "round_down"}, {HONE_FLAG_EXCLUSIVE, "exclusive"},
     {HONE_FLAG_DESCENDING, "descending"}, {HONE_FLAG_UNSEEDED, "unseeded"},
-    {HONE_FLAG_STAYS, "stays"},
+    {HONE_FLAG_STAYS, "stays"},           {HONE_FLAG_FLUSHES, "flushes"},
 };
 
 static void put_flags(printer_t* p, int64_t flags) {

@@ -222,6 +222,7 @@ enum {
   HONE_FLAG_DESCENDING = 1 << 4, /* sort */
   HONE_FLAG_UNSEEDED = 1 << 5,   /* random */
   HONE_FLAG_STAYS = 1 << 6,      /* cast: kernels compute it, also of constants */
+  HONE_FLAG_FLUSHES = 1 << 7,    /* cast to bf16: numbers below 2^-126 may become 0 */
 };
 
 typedef struct hone_prim_info {

@@ -185,8 +185,10 @@ static const hone_buffer_t* read_access(parser_t* p, const char* name,
 static const struct {
   int64_t flag;
   const char* name;
-} flag_names[] = {
-    {HONE_FLAG_SATURATE, "saturate"}, {HONE_FLAG_ROUND_UP, "up"}, {HONE_FLAG_ROUND_DOWN, "down"}};
+} flag_names[] = {{HONE_FLAG_SATURATE, "saturate"},
+                  {HONE_FLAG_ROUND_UP, "up"},
+                  {HONE_FLAG_ROUND_DOWN, "down"},
+                  {HONE_FLAG_FLUSHES, "flushes"}};
 
 /* ".f16.saturate" behind the name of a cast: cuts `name` to its first part. */
 static void read_suffixes(parser_t* p, char* name, hone_dtype_t* dtype, int64_t* flags) {

@@ -140,7 +140,8 @@ static const struct {
   const char* name;
 } flag_names[] = {{HONE_FLAG_SATURATE, ".saturate"},
                   {HONE_FLAG_ROUND_UP, ".up"},
-                  {HONE_FLAG_ROUND_DOWN, ".down"}};
+                  {HONE_FLAG_ROUND_DOWN, ".down"},
+                  {HONE_FLAG_FLUSHES, ".flushes"}};
 
 static void put_prim_name(hone_str_t* out, const hone_term_t* term) {
   hone_str_append(out, hone_prim_info(term->prim)->name);

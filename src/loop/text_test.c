@@ -69,7 +69,7 @@ static void everything_reads_back(void** state) {
       "      check 1 \"it is\" lt(index(q), index(g))\n"
       "      %1 = exp(tile[t])\n"
       "      acc[] = mul(%1, %1)\n"
-      "      out[g] = cast.f16.saturate(cast.f8e4m3fn(sub(acc[], f32(inf))))\n"
+      "      out[g] = cast.f16.saturate(cast.bf16.flushes(sub(acc[], f32(inf))))\n"
       "    }\n"
       "  }\n"
       "  schedule \"split i 8 exact\"\n"

@@ -130,7 +130,7 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   narrowing_t self = {.found = 0};
   hone_dtype_t dtype = context->options->precision;
   if (dtype == HONE_UNKNOWN) return NULL;
-  hone_operand_store_open(&self.narrow, graph->allocator, dtype);
+  hone_operand_store_open_rounding(&self.narrow, graph->allocator, dtype);
   hone_status_t status = hone_rewrite_everywhere(context, graph, rule, &self);
   hone_operand_store_close(&self.narrow);
   HONE_TRY(status);

@@ -108,7 +108,7 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   reread_t self = {.store.flips_sign = false};
   hone_map_init(&self.narrow, graph->allocator);
   hone_map_init(&self.wide, graph->allocator);
-  hone_operand_store_open(&self.store, graph->allocator, dtype);
+  hone_operand_store_open_rounding(&self.store, graph->allocator, dtype);
   hone_rewriter_t rewriter = {
       .context = context, .self = &self, .rule = rule, .skip_regions = true};
   hone_status_t status = note_graph(&self, graph);

@@ -355,7 +355,7 @@ static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c) {
   if (c->is_whole) v = hone_cast(r->b, v, HONE_I16);
   if (c->is_narrow) v = hone_cast(r->b, v, HONE_F32);
   for (int axis = 4; axis < 6; axis++) v = hone_winograd_inputs(r->b, c->tiling, v, axis);
-  if (stays_narrow(c)) v = hone_cast(r->b, v, HONE_BF16);
+  if (stays_narrow(c)) v = hone_cast_flags(r->b, v, HONE_BF16, HONE_FLAG_FLUSHES);
   v = hone_permute(r->b, v, order);
   if (!v) return NULL;
   const hone_dim_t shape[] = {hone_d(patch * patch), hone_dim(v, 2), hone_dim(v, 3), hone_dim(v, 4),

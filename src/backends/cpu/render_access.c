@@ -329,6 +329,14 @@ static void store_any(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t of
   hone_str_append(r->out, ");\n");
 }
 
+/* Whether small numbers of what is stored need not survive. */
+static bool is_flushed(const hone_stmt_t* stmt) {
+  const hone_term_t* term = stmt->value;
+  return stmt->combine == HONE_COMBINE_SET && term->kind == HONE_TERM_PRIM &&
+         term->prim == HONE_PRIM_CAST && term->dtype == stmt->buffer->dtype &&
+         term->flags & HONE_FLAG_FLUSHES;
+}
+
 void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t value) {
   int64_t stride;
   const hone_buffer_t* buffer = stmt->buffer;
@@ -349,7 +357,8 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
   bool is_short = is_array && wide && is_part(r) && !may_store_whole(r, buffer, first);
   hone_c_indent(r->out, r->depth);
   if (is_array) {
-    hone_str_appendf(r->out, "hone_store_%s%s(", hone_dtype_name(buffer->dtype),
+    hone_str_appendf(r->out, "hone_store_%s%s%s(", hone_dtype_name(buffer->dtype),
+                     wide && is_flushed(stmt) ? "_flushed" : "",
                      is_short ? "v_n"
                      : wide   ? "v"
                               : "");
@@ -372,7 +381,8 @@ static const hone_term_t* stored_term(const hone_renderer_t* r, const hone_stmt_
                   r->storage[stmt->buffer->id] == HONE_STORAGE_ARRAY;
   bool rounds = is_array && (dtype == HONE_BF16 || dtype == HONE_F16);
   return rounds && term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST &&
-                 term->dtype == dtype && !term->flags && term->args[0]->dtype == HONE_F32
+                 term->dtype == dtype && !(term->flags & ~HONE_FLAG_FLUSHES) &&
+                 term->args[0]->dtype == HONE_F32
              ? term->args[0]
              : term;
 }

@@ -111,7 +111,35 @@ static void sources_are_as_wanted_and_right(void** state) {
   globfree(&cases);
 }
 
+/* Stores of casts to bf16 with `flag` behind their name. */
+static void check_store(const char* flag, const char* want) {
+  char text[512];
+  hone_kernel_t* kernel;
+  hone_target_t target;
+  hone_str_t source;
+  hone_str_init(&source, NULL);
+  snprintf(text, sizeof text,
+           "kernel k {\n  input x: f32[16] = 0\n  output y: bf16[16] = 0\n"
+           "  for i in 16 vector { y[i] = cast.bf16%s(x[i]) }\n}\n",
+           flag);
+  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  assert_ok(hone_target_parse("x86-64-v4+bf16", &target));
+  assert_ok(hone_cpu_render(kernel, kernel->name, 16, &target, &source));
+  if (!strstr(hone_str_text(&source), want)) fail_msg("no %s in %s", want, hone_str_text(&source));
+  hone_kernel_destroy(kernel);
+  hone_str_free(&source);
+}
+
+static void small_numbers_survive_unless_they_need_not(void** state) {
+  (void)state;
+  check_store("", "hone_store_bf16v(");
+  check_store(".flushes", "hone_store_bf16_flushedv(");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sources_are_as_wanted_and_right)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sources_are_as_wanted_and_right),
+      cmocka_unit_test(small_numbers_survive_unless_they_need_not),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

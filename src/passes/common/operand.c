@@ -84,6 +84,12 @@ void hone_operand_store_open(hone_operand_store_t* store, const hone_allocator_t
   hone_map_init(&store->made, allocator);
 }
 
+void hone_operand_store_open_rounding(hone_operand_store_t* store,
+                                      const hone_allocator_t* allocator, hone_dtype_t precision) {
+  hone_operand_store_open(store, allocator, precision);
+  if (precision == HONE_BF16) store->flags = HONE_FLAG_FLUSHES;
+}
+
 void hone_operand_store_close(hone_operand_store_t* store) { hone_map_free(&store->made); }
 
 static void convert_elements(const hone_tensor_t* from, hone_tensor_t* to) {
@@ -155,7 +161,7 @@ static hone_value_t* quantize_raised(hone_builder_t* b, const hone_value_t* valu
 /* The value in the store's dtype, computed from it. */
 static hone_value_t* recast(const hone_operand_store_t* store, hone_builder_t* b,
                             hone_value_t* value) {
-  if (!store->flips_sign) return hone_cast(b, value, store->dtype);
+  if (!store->flips_sign) return hone_cast_flags(b, value, store->dtype, store->flags);
   hone_value_t* raised = quantize_raised(b, value);
   if (raised || !hone_builder_ok(b)) return raised;
   hone_value_t* bits = hone_bitcast(b, value, HONE_U8);

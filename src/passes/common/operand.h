@@ -41,6 +41,7 @@ HONE_MUST_USE hone_status_t hone_operand_convert_tensor(const hone_allocator_t* 
  * none of them twice. */
 typedef struct hone_operand_store {
   hone_dtype_t dtype;
+  int64_t flags;   /* HONE_FLAG_… of the casts */
   bool flips_sign; /* u8 that is 128 more than the i8 that it is made of */
   hone_map_t made; /* converted values by those that they come from */
   int64_t bytes;   /* of constants, as they are now */
@@ -48,6 +49,10 @@ typedef struct hone_operand_store {
 
 void hone_operand_store_open(hone_operand_store_t* store, const hone_allocator_t* allocator,
                              hone_dtype_t dtype);
+/* Rounded because --precision asks for it, which wants speed: numbers that instructions of bf16
+ * take for 0 need not survive. */
+void hone_operand_store_open_rounding(hone_operand_store_t* store,
+                                      const hone_allocator_t* allocator, hone_dtype_t precision);
 void hone_operand_store_close(hone_operand_store_t* store);
 /* `value` in the dtype of the store; NULL: r->b has the status. */
 hone_value_t* hone_operand_convert(hone_operand_store_t* store, hone_rewriter_t* r,
