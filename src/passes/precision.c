@@ -9,9 +9,11 @@
  * numbers (options->widens), or has them only in pairs and for weights
  * (options->sums_pairs) and these do not come so, nor with a column of zeros more, widening costs
  * more than narrow bytes save, but for weights that are used so few times that reading them is what
- * takes the time: all other contractions stay in f32 there. */
+ * takes the time, and attention, whose kernel brings its operands into pairs: all other
+ * contractions stay in f32 there. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "passes/common/columns.h"
@@ -23,6 +25,7 @@ typedef struct narrowing {
   hone_operand_store_t narrow;
   int64_t stayed; /* contractions left in f32, which are faster so */
   int found;      /* that could be narrow */
+  bool in_pairs;  /* whose kernel brings operands into pairs */
 } narrowing_t;
 
 /* ---- weights ---- */
@@ -105,7 +108,8 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   narrowing_t* self = r->self;
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
   if (!is_f32(node->inputs[0]) || !is_f32(node->inputs[1])) return NULL;
-  if (is_slow(r->context->options, node) && !hone_operand_waits_for_weights(node)) {
+  if (!self->in_pairs && is_slow(r->context->options, node) &&
+      !hone_operand_waits_for_weights(node)) {
     self->stayed++;
     return NULL;
   }
@@ -123,6 +127,55 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   return now;
 }
 
+/* ---- attention ---- */
+
+/* Whether the product has whole pairs, enough rows for the lanes of a vector, enough heads for
+ * threads to share, and operands of which a head's stay near while its rows go by. */
+static bool fits_pairs(const hone_node_t* product) {
+  enum { LANES = 16, HEADS = 8, NEAR = 1 << 17 /* bytes */ };
+  const hone_type_t* type = &product->outputs[0]->type;
+  int64_t heads = 1, most = 0;
+  for (int i = 0; i < product->n_batch; i++)
+    heads *= hone_dim_is_int(type->dims[i]) ? type->dims[i].k : 0;
+  for (int side = 0; side < 2; side++) {
+    int64_t count = hone_match_count(&product->inputs[side]->type);
+    if (count <= 0) return false;
+    if (count > most) most = count;
+  }
+  return heads >= HEADS && type->rank == product->n_batch + 2 &&
+         hone_match_count(type) / heads >= (int64_t)LANES * LANES &&
+         most / heads * (int64_t)hone_dtype_size(HONE_BF16) <= NEAR &&
+         hone_operand_has_groups(product, 2);
+}
+
+/* Its two products, each of which fits. */
+static bool has_pairs(const hone_node_t* call) {
+  const hone_graph_t* region = call->regions[0];
+  int products = 0, fit = 0;
+  for (int n = 0; n < region->n_nodes; n++) {
+    if (region->nodes[n]->prim != HONE_PRIM_CONTRACT) continue;
+    products++;
+    fit += fits_pairs(region->nodes[n]);
+  }
+  return products == 2 && fit == 2;
+}
+
+/* Calls of attention that a kernel can do in pairs. */
+static hone_status_t narrow_attention(hone_pass_context_t* context, hone_graph_t* graph,
+                                      narrowing_t* self) {
+  const hone_pass_options_t* options = context->options;
+  if (!options->sums_pairs || options->widens || options->mixture) return NULL;
+  hone_rewriter_t r = {.context = context, .self = self, .rule = rule, .skip_regions = true};
+  self->in_pairs = true;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const hone_node_t* node = graph->nodes[n];
+    if (node->prim == HONE_PRIM_CALL && strcmp(node->label, "attention") == 0 && has_pairs(node))
+      HONE_TRY(hone_rewrite_sweep(&r, node->regions[0]));
+  }
+  self->in_pairs = false;
+  return NULL;
+}
+
 /* ---- the whole ---- */
 
 /* Calls too: what was recognised as attention has contractions inside. */
@@ -131,7 +184,8 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   hone_dtype_t dtype = context->options->precision;
   if (dtype == HONE_UNKNOWN) return NULL;
   hone_operand_store_open_rounding(&self.narrow, graph->allocator, dtype);
-  hone_status_t status = hone_rewrite_everywhere(context, graph, rule, &self);
+  hone_status_t status = narrow_attention(context, graph, &self);
+  if (!status) status = hone_rewrite_everywhere(context, graph, rule, &self);
   hone_operand_store_close(&self.narrow);
   HONE_TRY(status);
   if (context->count)

@@ -178,9 +178,15 @@ bool hone_contraction_uses_alone(const hone_contraction_t* c, const hone_term_t*
   return !is_inside;
 }
 
+/* Weights, or narrow numbers that the kernel itself puts down, which go in pairs. */
+static bool is_ours(const hone_buffer_t* buffer) {
+  bool is_narrow = buffer->role == HONE_ROLE_SCRATCH && buffer->dtype == HONE_BF16;
+  return is_narrow || (buffer->is_constant && !buffer->packing);
+}
+
 /* Whether b's elements along the lanes are, or can be laid out, side by side. */
 bool hone_contraction_could_pack(const hone_contraction_t* c) {
-  if (!c->b->buffer->is_constant || c->b->buffer->packing || !hone_dim_is_int(c->lanes->extent) ||
+  if (!is_ours(c->b->buffer) || !hone_dim_is_int(c->lanes->extent) ||
       hone_contraction_axis(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
     return false;
   for (int i = 0; i < c->b->buffer->rank; i++)
@@ -254,20 +260,34 @@ const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
   return is_part && !(dot->lanes && lanes > 1) ? NULL : dot;
 }
 
+/* Whether the numbers of each group along the sum lie side by side in a. */
+static bool has_groups_in_a(const hone_recipe_t* r, const hone_contraction_t* c,
+                            const hone_axis_t* sum) {
+  hone_dims_t* dims = r->kernel->dims;
+  int64_t factor, last = hone_contraction_group(r->shape, c) - 1;
+  if (hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &factor))
+    return factor == 1;
+  hone_dim_t offset = hone_buffer_offset(r->kernel, c->a->buffer, c->a->index);
+  hone_dim_t first = hone_dim_mul(dims, sum->var, hone_dim_int(last + 1));
+  hone_dim_t way =
+      hone_dim_sub(dims,
+                   hone_dim_replace_symbol(dims, offset, sum->var,
+                                           hone_dim_add(dims, first, hone_dim_int(last))),
+                   hone_dim_replace_symbol(dims, offset, sum->var, first));
+  return hone_dim_is(way, last);
+}
+
 /* Whether sums can be taken in groups: weights that can be laid out so, and whole groups that
  * lie side by side in the other operand. */
 bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_t* c,
                                  int innermost) {
   const hone_axis_t* sum = &c->sums[innermost];
-  int64_t factor;
   if (c->apart && innermost != c->apart_sum) return false;
   return hone_contraction_dot(r->shape, c) && !r->choice->no_pack &&
          hone_contraction_could_pack(c) && c->b->buffer->rank + 2 <= HONE_MAX_RANK &&
          hone_contraction_axis(c->b, sum->var) >= 0 && hone_dim_is_int(sum->extent) &&
          sum->extent.k % hone_contraction_group(r->shape, c) == 0 &&
-         (c->apart ||
-          (hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &factor) &&
-           factor == 1));
+         (c->apart || has_groups_in_a(r, c, sum));
 }
 
 int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c) {

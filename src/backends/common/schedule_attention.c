@@ -9,7 +9,8 @@
  *
  * Some q are done at a time, and are the lanes of all but the last sums: the rows of
  * a block lie in scratch as [j, q], so that nothing is added up across lanes, and no
- * operand but the block of Q has to be turned. */
+ * operand but the block of Q has to be turned. Of narrow numbers, which are multiplied in pairs,
+ * the rows lie as [j / 2, q, j % 2], and all of V is put down as [j / 2, d, j % 2] once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +23,9 @@ enum { MAX_LOOPS = 24, MAX_PARTS = 24 };
 typedef struct chain {
   int n_outs;
   hone_stmt_t* outs[MAX_LOOPS];
-  hone_stmt_t* body;       /* the innermost of them */
-  const hone_term_t* q;    /* the load of the first product that changes with `rows` */
-  const hone_stmt_t* rows; /* among outs: those done at a time */
+  hone_stmt_t* body;        /* the innermost of them */
+  const hone_stmt_t* rows;  /* among outs: those done at a time */
+  const hone_term_t *k, *v; /* the loads of the products that do not change with them */
 } chain_t;
 
 /* ---- recognising ---- */
@@ -69,15 +70,20 @@ static bool find_rows(chain_t* c, const hone_stmt_t* first, const hone_stmt_t* l
     hone_dim_t var = c->outs[i]->var;
     for (int side = 0; side < 2; side++) {
       const hone_term_t *q = factor(first, side), *k = factor(first, 1 - side);
+      const hone_term_t* v = NULL;
       bool is_row = hone_term_uses(q, var) && !hone_term_uses(k, var);
       for (int n = 0; n < 2 && is_row; n++) {
-        const hone_term_t* v = factor(last, n);
-        is_row = v->buffer->role == HONE_ROLE_SCRATCH || !hone_term_uses(v, var);
+        const hone_term_t* term = factor(last, n);
+        bool is_scratch = term->buffer->role == HONE_ROLE_SCRATCH;
+        is_row = is_scratch || !hone_term_uses(term, var);
+        if (!is_scratch) v = term;
       }
       if (!is_row ||
           (c->rows && hone_cost_extent(c->rows->extent) >= hone_cost_extent(c->outs[i]->extent)))
         continue;
       c->rows = c->outs[i];
+      c->k = k;
+      c->v = v;
     }
   }
   return c->rows != NULL;
@@ -111,18 +117,26 @@ static bool move_rows_in(hone_recipe_t* r, const chain_t* c) {
   return c->rows == c->body || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
 }
 
-/* Puts the axis of a scratch buffer behind the others. */
-static void move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis) {
-  char words[HONE_MAX_RANK][8];
-  const char* layout[HONE_MAX_RANK];
-  int n = 0;
-  if (buffer->rank > HONE_MAX_RANK) return;
-  for (int i = 0; i <= buffer->rank; i++) {
-    if (i == axis) continue;
-    snprintf(words[n], sizeof *words, "%d", i == buffer->rank ? axis : i);
-    layout[n] = words[n];
-    n++;
-  }
+/* Whether the scratch buffer's last axis has whole pairs of numbers that are multiplied so. */
+static bool has_pairs(const hone_recipe_t* r, const hone_buffer_t* buffer) {
+  hone_dim_t last = buffer->dims[buffer->rank - 1];
+  return r->shape->has_dot2_bf16 && buffer->dtype == HONE_BF16 && hone_dim_is_int(last) &&
+         last.k % 2 == 0;
+}
+
+/* Puts the axis of a scratch buffer behind the others, and pairs along the last of those, where
+ * that is asked for, behind it. */
+static void move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis, bool in_pairs) {
+  char words[HONE_MAX_RANK + 1][24];
+  const char* layout[HONE_MAX_RANK + 1];
+  int n = 0, last = buffer->rank - 1;
+  if (buffer->rank >= HONE_MAX_RANK) return;
+  for (int i = 0; i <= last; i++)
+    if (i != axis)
+      snprintf(words[n++], sizeof *words, "%d%s", i, in_pairs && i == last ? "/2" : "");
+  snprintf(words[n++], sizeof *words, "%d", axis);
+  if (in_pairs) snprintf(words[n++], sizeof *words, "%d%%2", last);
+  for (int i = 0; i < n; i++) layout[i] = words[i];
   hone_recipe_did(r, hone_sched_pack(r->kernel, buffer->name, n, layout));
 }
 
@@ -143,7 +157,7 @@ static void turn_rows(hone_recipe_t* r, const hone_stmt_t* block) {
   for (int i = 0; i < block->n_body; i++) {
     const hone_stmt_t* part = block->body[i];
     const hone_buffer_t* buffer = grown_in(part, part->var);
-    if (buffer) move_axis_back(r, buffer, 0);
+    if (buffer) move_axis_back(r, buffer, 0, has_pairs(r, buffer));
   }
 }
 
@@ -181,10 +195,36 @@ static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block) {
   load = find_operand(part);
   for (int i = 0; load && i < load->buffer->rank - 1; i++)
     if (load->buffer->role == HONE_ROLE_SCRATCH && hone_dim_same(load->index[i], part->var)) {
-      move_axis_back(r, load->buffer, i);
+      move_axis_back(r, load->buffer, i, false); /* the product brings it into pairs */
       break;
     }
   return has_copy;
+}
+
+/* Copies what all rows of a round of the loop around them read of an operand that goes in pairs, so
+ * that it is near. Gives the innermost loop that copies; false: there is none. */
+static bool put_down(hone_recipe_t* r, const char* rows, const hone_term_t* operand,
+                     char copy[HONE_LOOP_NAME]) {
+  hone_stmt_t* around = hone_kernel_find_loop(r->kernel, rows)->parent;
+  int before = around->n_body;
+  if (around == r->kernel->root || !operand || operand->buffer->dtype != HONE_BF16 ||
+      operand->buffer->role == HONE_ROLE_SCRATCH || !r->shape->has_dot2_bf16)
+    return false;
+  int number = number_of(r, around, operand);
+  if (!number || !hone_recipe_did(r, hone_sched_stage_load(r->kernel, operand->buffer->name,
+                                                           around->name, HONE_STAGE_LOCAL, number)))
+    return false;
+  const hone_stmt_t* nest = around->body[0];
+  while (hone_only_loop(nest)) nest = hone_only_loop(nest);
+  return around->n_body == before + 1 && hone_loop_name(copy, nest->name, "");
+}
+
+/* Lanes, though they are put down two apart. */
+static void copy_in_lanes(hone_recipe_t* r, const char* loop) {
+  char lanes[HONE_LOOP_NAME];
+  if (hone_loop_name(lanes, loop, ".i") &&
+      hone_recipe_did(r, hone_sched_split(r->kernel, loop, r->shape->lanes, HONE_TAIL_PEEL)))
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, lanes));
 }
 
 /* A map or reduction over the rows: all loops but that of the lanes go around. */
@@ -249,11 +289,17 @@ static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* rows, int64_t block) 
 
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   chain_t c;
-  char rows[HONE_LOOP_NAME];
+  char rows[HONE_LOOP_NAME], copies[2][HONE_LOOP_NAME];
   if (!recognise(&c, nest)) return false;
   int64_t block = rows_at_once(r, c.rows->extent);
   if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !move_rows_in(r, &c)) return false;
-  return schedule_blocks(r, hone_kernel_find_loop(r->kernel, rows), block);
+  const hone_term_t* const operands[] = {c.v, c.k};
+  bool has_copy[2];
+  for (int i = 0; i < 2; i++) has_copy[i] = put_down(r, rows, operands[i], copies[i]);
+  if (!schedule_blocks(r, hone_kernel_find_loop(r->kernel, rows), block)) return false;
+  for (int i = 0; i < 2; i++)
+    if (has_copy[i]) copy_in_lanes(r, copies[i]);
+  return true;
 }
 
 bool hone_chain_any(hone_kernel_t* kernel) {

@@ -73,7 +73,7 @@ static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t 
   bool used[HONE_MAX_RANK] = {false};
   int n = 0, group = -1, lanes = hone_contraction_axis(c->b, c->lanes->var),
       rank = c->b->buffer->rank;
-  if (!c->b->buffer->is_constant || lanes < 0 || rank + 1 > HONE_MAX_RANK) return false;
+  if (!hone_contraction_could_pack(c) || rank + 1 > HONE_MAX_RANK) return false;
   for (int i = 0; i < rank; i++)
     if (!hone_contraction_uses_alone(c, c->b, i)) return false;
   used[lanes] = true;

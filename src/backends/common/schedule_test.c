@@ -227,6 +227,7 @@ static void any_choice_keeps_results(void** state) {
 
 static int64_t second_cache; /* of what is scheduled for */
 static int registers = 16;
+static int lanes = 8;
 
 static char* scheduled(const char* symbols, const char* lines) {
   hone_backend_t backend = interpreting_backend();
@@ -236,10 +237,16 @@ static char* scheduled(const char* symbols, const char* lines) {
   hone_graph_t* plain = hone_graph_of_text(symbols, lines);
   hone_device_t* device;
   hone_program_t* program;
-  shape = (hone_cpu_shape_t){.lanes = 8, .registers = registers, .second_cache = second_cache};
+  shape = (hone_cpu_shape_t){.lanes = lanes,
+                             .registers = registers,
+                             .second_cache = second_cache,
+                             .has_dot2_bf16 = lanes == 16};
   assert_ok(backend.open(0, &open, &device));
   assert_ok(hone_compile(graph, &backend, device, NULL, NULL, &program));
-  char* text = strdup(program->kernels[0].source);
+  const char* longest = program->kernels[0].source;
+  for (int i = 1; i < program->n_kernels; i++)
+    if (strlen(program->kernels[i].source) > strlen(longest)) longest = program->kernels[i].source;
+  char* text = strdup(longest);
   assert_non_null(text);
   compare_runs(program, plain, 1);
   hone_program_destroy(program);
@@ -721,6 +728,36 @@ static void what_is_left_of_an_index_is_too(void** state) {
   free(text);
 }
 
+/* Attention of narrow numbers: queries, weights and values come in pairs along what is summed over,
+ * keys and values of a head are put down once. */
+static void narrow_attention_goes_in_pairs(void** state) {
+  lanes = 16;
+  choice.chain_rows = 32;
+  char* text =
+      scheduled("",
+                "  %0 \"q\" = input : f32[8, 64, 4]\n"
+                "  %1 \"k\" = input : f32[8, 6, 4]\n"
+                "  %2 \"v\" = input : f32[8, 6, 16]\n"
+                "  %3 = cast %0 dtype=bf16 : bf16[8, 64, 4]\n"
+                "  %4 = cast %1 dtype=bf16 : bf16[8, 6, 4]\n"
+                "  %5 = cast %2 dtype=bf16 : bf16[8, 6, 16]\n"
+                "  %6 = contract %3 %4 dtype=f32 axes=[0, 0, 2, 2] batch=1 : f32[8, 64, 6]\n"
+                "  %7 = exp %6 : f32[8, 64, 6]\n"
+                "  %8 = reduce %7 combine=add axes=[2] : f32[8, 64]\n"
+                "  %9 = reshape %8 shape=[8, 64, 1] : f32[8, 64, 1]\n"
+                "  %10 = expand %9 shape=[8, 64, 6] : f32[8, 64, 6]\n"
+                "  %11 = div %7 %10 : f32[8, 64, 6]\n"
+                "  %12 = cast %11 dtype=bf16 : bf16[8, 64, 6]\n"
+                "  %13 = contract %12 %5 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[8, 64, 16]\n"
+                "  return %13 \"y\"\n");
+  lanes = 8;
+  choice = (hone_cpu_choice_t){0};
+  expect_lines(text, 4,
+               (const char* const[]){": bf16[3, 32, 2]", ": bf16[1, 1, 2, 32, 2]",
+                                     ": bf16[1, 1, 3, 16, 2]", "dot2_bf16_bf16_x16"});
+  free(text);
+}
+
 /* Rows of [3, 24] turned to where rows of [24] stood are consecutive in whole vectors alone. */
 static void rows_that_lie_apart_are_lanes_where_vectors_do_not(void** state) {
   char* text = scheduled("",
@@ -768,6 +805,7 @@ int main(void) {
       cmocka_unit_test(short_sums_are_not),
       cmocka_unit_test(a_stack_is_written_out),
       cmocka_unit_test(what_is_left_of_an_index_is_too),
+      cmocka_unit_test(narrow_attention_goes_in_pairs),
       cmocka_unit_test(rows_that_lie_apart_are_lanes_where_vectors_do_not),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

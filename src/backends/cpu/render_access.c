@@ -337,6 +337,31 @@ static bool is_flushed(const hone_stmt_t* stmt) {
          term->flags & HONE_FLAG_FLUSHES;
 }
 
+static bool is_array(const hone_renderer_t* r, const hone_buffer_t* buffer) {
+  return buffer->space == HONE_SPACE_GLOBAL || r->storage[buffer->id] == HONE_STORAGE_ARRAY;
+}
+
+/* Of 16 bits, computed in f32. */
+static bool is_half(hone_dtype_t dtype) { return dtype == HONE_BF16 || dtype == HONE_F16; }
+
+/* Whether whole vectors go to every second place of 16 bits, as pairs of two of them do. */
+static bool goes_two_apart(const hone_renderer_t* r, const hone_buffer_t* buffer,
+                           lane_pattern_t pattern, int64_t stride) {
+  return pattern == LANES_STRIDED && stride == 2 && !is_part(r) && is_half(buffer->dtype);
+}
+
+static void store_two_apart(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t first,
+                            hone_operand_t value) {
+  const hone_buffer_t* buffer = stmt->buffer;
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "hone_store_%s%sv_two_apart(", hone_dtype_name(buffer->dtype),
+                   is_flushed(stmt) ? "_flushed" : "");
+  hone_render_address(r, buffer, stmt->index, first);
+  hone_str_append(r->out, ", ");
+  hone_render_operand(r, value, buffer->dtype, true);
+  hone_str_append(r->out, ");\n");
+}
+
 void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t value) {
   int64_t stride;
   const hone_buffer_t* buffer = stmt->buffer;
@@ -348,15 +373,18 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
     hone_render_refuse(r, "stores many lanes to one element");
     return;
   }
-  bool is_array =
-      buffer->space == HONE_SPACE_GLOBAL || r->storage[buffer->id] == HONE_STORAGE_ARRAY;
-  if (is_array && (pattern == LANES_ANY || pattern == LANES_STRIDED)) {
+  bool in_memory = is_array(r, buffer);
+  if (in_memory && goes_two_apart(r, buffer, pattern, stride)) {
+    store_two_apart(r, stmt, first, value);
+    return;
+  }
+  if (in_memory && (pattern == LANES_ANY || pattern == LANES_STRIDED)) {
     store_any(r, stmt, offset, value);
     return;
   }
-  bool is_short = is_array && wide && is_part(r) && !may_store_whole(r, buffer, first);
+  bool is_short = in_memory && wide && is_part(r) && !may_store_whole(r, buffer, first);
   hone_c_indent(r->out, r->depth);
-  if (is_array) {
+  if (in_memory) {
     hone_str_appendf(r->out, "hone_store_%s%s%s(", hone_dtype_name(buffer->dtype),
                      wide && is_flushed(stmt) ? "_flushed" : "",
                      is_short ? "v_n"
@@ -370,26 +398,48 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
   }
   hone_render_operand(r, value, buffer->dtype, wide);
   if (is_short) hone_str_appendf(r->out, ", %" PRId64, r->vector->extent.k);
-  hone_str_append(r->out, is_array ? ");\n" : ";\n");
+  hone_str_append(r->out, in_memory ? ");\n" : ";\n");
 }
 
 /* What is stored. Storing rounds by itself: a cast that would do so before is left out. */
 static const hone_term_t* stored_term(const hone_renderer_t* r, const hone_stmt_t* stmt) {
   const hone_term_t* term = stmt->value;
   hone_dtype_t dtype = stmt->buffer->dtype;
-  bool is_array = stmt->buffer->space == HONE_SPACE_GLOBAL ||
-                  r->storage[stmt->buffer->id] == HONE_STORAGE_ARRAY;
-  bool rounds = is_array && (dtype == HONE_BF16 || dtype == HONE_F16);
-  return rounds && term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST &&
-                 term->dtype == dtype && !(term->flags & ~HONE_FLAG_FLUSHES) &&
-                 term->args[0]->dtype == HONE_F32
+  return is_array(r, stmt->buffer) && is_half(dtype) && term->kind == HONE_TERM_PRIM &&
+                 term->prim == HONE_PRIM_CAST && term->dtype == dtype &&
+                 !(term->flags & ~HONE_FLAG_FLUSHES) && term->args[0]->dtype == HONE_F32
              ? term->args[0]
              : term;
+}
+
+/* Numbers of 16 bits that are copied, one by one or as vectors, keep their bits: converting them
+ * back and forth would take longer. False: it is something else. */
+static bool copy_bits(hone_renderer_t* r, const hone_stmt_t* stmt) {
+  int64_t stride;
+  const hone_term_t* from = stmt->value;
+  if (stmt->combine != HONE_COMBINE_SET || from->kind != HONE_TERM_LOAD || is_part(r) ||
+      from->buffer->dtype != stmt->buffer->dtype || !is_half(from->buffer->dtype) ||
+      from->buffer->packing || !is_array(r, from->buffer) || !is_array(r, stmt->buffer))
+    return false;
+  hone_dim_t source = hone_buffer_offset(r->kernel, from->buffer, from->index);
+  hone_dim_t place = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
+  if (r->vector && pattern_of(r, source, &stride) != LANES_NEXT) return false;
+  lane_pattern_t to = pattern_of(r, place, &stride);
+  bool apart = goes_two_apart(r, stmt->buffer, to, stride);
+  if (r->vector && to != LANES_NEXT && !apart) return false;
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "hone_store_u16%s%s(", r->vector ? "v" : "", apart ? "_two_apart" : "");
+  hone_render_address(r, stmt->buffer, stmt->index, first_lane(r, place));
+  hone_str_appendf(r->out, ", hone_load_u16%s(", r->vector ? "v" : "");
+  hone_render_address(r, from->buffer, from->index, first_lane(r, source));
+  hone_str_append(r->out, "));\n");
+  return true;
 }
 
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
   int64_t stride;
   hone_operand_t value;
+  if (copy_bits(r, stmt)) return;
   hone_dim_t offset = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
   if (stmt->combine == HONE_COMBINE_SET) {
     value = hone_render_term(r, stored_term(r, stmt), done);
