@@ -10,7 +10,8 @@
  * (options->sums_pairs) and these do not come so, nor with a column of zeros more, widening costs
  * more than narrow bytes save, but for weights that are used so few times that reading them is what
  * takes the time, and attention, whose kernel brings its operands into pairs: all other
- * contractions stay in f32 there. */
+ * contractions stay in f32 there. So it is with data of which each number is multiplied few times,
+ * as in depthwise convolutions, on devices that have instructions for bf16. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -55,6 +56,25 @@ static bool goes_in_pairs(const hone_node_t* contract) {
 static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {
   return options->widens ||
          (options->sums_pairs && !goes_in_pairs(contract) && !hone_columns_can_fill(contract));
+}
+
+/* Whether numbers that were computed are multiplied by so few weights each that reading them is
+ * what takes the time. Those of the model's inputs would have to be rounded in front. */
+static bool waits_for_data(const hone_node_t* contract) {
+  enum { FEW_USES = 4 };
+  for (int side = 0; side < 2; side++) {
+    hone_value_t* data = hone_operand_origin(contract->inputs[side]);
+    if (hone_match_constant(hone_operand_origin(contract->inputs[1 - side])) &&
+        !hone_match_constant(data) && data->node->prim != HONE_PRIM_INPUT &&
+        hone_operand_uses(contract, side) <= FEW_USES)
+      return true;
+  }
+  return false;
+}
+
+static bool pays(const hone_pass_options_t* options, const hone_node_t* contract) {
+  return !is_slow(options, contract) || hone_operand_waits_for_weights(contract) ||
+         (!options->widens && waits_for_data(contract));
 }
 
 /* The operands, whose products go in pairs where that is faster; false: r->b has the status. */
@@ -108,8 +128,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   narrowing_t* self = r->self;
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
   if (!is_f32(node->inputs[0]) || !is_f32(node->inputs[1])) return NULL;
-  if (!self->in_pairs && is_slow(r->context->options, node) &&
-      !hone_operand_waits_for_weights(node)) {
+  if (!self->in_pairs && !pays(r->context->options, node)) {
     self->stayed++;
     return NULL;
   }
