@@ -9,9 +9,9 @@
  * numbers (options->widens), or has them only in pairs and for weights
  * (options->sums_pairs) and these do not come so, nor with a column of zeros more, widening costs
  * more than narrow bytes save, but for weights that are used so few times that reading them is what
- * takes the time, and attention, whose kernel brings its operands into pairs: all other
- * contractions stay in f32 there. So it is with data of which each number is multiplied few times,
- * as in depthwise convolutions, on devices that have instructions for bf16. */
+ * takes the time, for data of which each number is so, as in depthwise convolutions (where the
+ * device has instructions for bf16), and for attention, whose kernel brings its operands into
+ * pairs: all other contractions stay in f32 there. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

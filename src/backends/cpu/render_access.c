@@ -454,9 +454,9 @@ void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* 
 
 bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second) {
   const hone_buffer_t* buffer = first->buffer;
-  return buffer && buffer == second->buffer && hone_dtype_size(buffer->dtype) == 1 &&
-         buffer->space == HONE_SPACE_GLOBAL && first->combine == HONE_COMBINE_SET &&
-         second->combine == HONE_COMBINE_SET;
+  return buffer && buffer == second->buffer && buffer->space == HONE_SPACE_GLOBAL &&
+         first->combine == HONE_COMBINE_SET && second->combine == HONE_COMBINE_SET &&
+         (hone_dtype_size(buffer->dtype) == 1 || (is_flushed(first) && is_flushed(second)));
 }
 
 /* Whether whole vectors of both stand side by side. */
@@ -472,23 +472,38 @@ static bool are_side_by_side(hone_renderer_t* r, const hone_stmt_t* first,
          hone_dim_is(hone_dim_sub(kernel->dims, next, offset), r->lanes);
 }
 
+/* What the stores of a pair take, as numbers of `out_dtype`; false: no function stores both. */
+static bool make_pair(hone_renderer_t* r, const hone_stmt_t* const stores[2], hone_map_t* done,
+                      hone_operand_t out[2], hone_dtype_t* out_dtype) {
+  if (is_flushed(stores[0])) {
+    for (int i = 0; i < 2; i++) out[i] = hone_render_term(r, stored_term(r, stores[i]), done);
+    *out_dtype = HONE_F32;
+    return true;
+  }
+  *out_dtype = HONE_I32;
+  return hone_render_is_quantized(r, stores[0]->value) &&
+         hone_render_is_quantized(r, stores[1]->value) &&
+         hone_render_quantized_whole(r, stores[0]->value, done, &out[0]) &&
+         hone_render_quantized_whole(r, stores[1]->value, done, &out[1]);
+}
+
 bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second,
                             hone_map_t* done) {
-  hone_operand_t x, y;
+  hone_operand_t values[2];
+  hone_dtype_t dtype;
   const hone_buffer_t* buffer = first->buffer;
-  if (!are_side_by_side(r, first, second) || !hone_render_is_quantized(r, first->value) ||
-      !hone_render_is_quantized(r, second->value) ||
-      !hone_render_quantized_whole(r, first->value, done, &x) ||
-      !hone_render_quantized_whole(r, second->value, done, &y))
+  if (!are_side_by_side(r, first, second) ||
+      !make_pair(r, (const hone_stmt_t* const[]){first, second}, done, values, &dtype))
     return false;
   hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "hone_store_bytes_%sv(", hone_dtype_name(buffer->dtype));
+  hone_str_appendf(r->out, "hone_store_%s_%sv(", is_flushed(first) ? "pair" : "bytes",
+                   hone_dtype_name(buffer->dtype));
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, first->index);
   hone_render_address(r, buffer, first->index, first_lane(r, offset));
-  hone_str_append(r->out, ", ");
-  hone_render_operand(r, x, HONE_I32, true);
-  hone_str_append(r->out, ", ");
-  hone_render_operand(r, y, HONE_I32, true);
+  for (int i = 0; i < 2; i++) {
+    hone_str_append(r->out, ", ");
+    hone_render_operand(r, values[i], dtype, true);
+  }
   hone_str_append(r->out, ");\n");
   return true;
 }

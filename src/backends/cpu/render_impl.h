@@ -76,8 +76,8 @@ hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done);
 /* Whether two stores, one behind the other, could be such a pair. */
 bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second);
-/* Two stores of quantized bytes whose vectors lie side by side, in one; false: they are not such.
- */
+/* Two stores whose vectors lie side by side, in one, of quantized bytes or of bf16 that may lose
+ * small numbers; false: they are not such. */
 bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second,
                             hone_map_t* done);
 /* Stores a value that is computed already, whatever the statement's own is. */

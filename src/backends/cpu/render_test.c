@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/float_convert.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/testing/test.h"
@@ -111,18 +112,25 @@ static void sources_are_as_wanted_and_right(void** state) {
   globfree(&cases);
 }
 
-/* Stores of casts to bf16 with `flag` behind their name. */
-static void check_store(const char* flag, const char* want) {
+enum { PAIR = 32 };
+
+/* Casts to bf16, with `flag` behind their name, in two vectors side by side. */
+static hone_kernel_t* make_casts(const char* flag) {
   char text[512];
   hone_kernel_t* kernel;
+  snprintf(text, sizeof text,
+           "kernel k {\n  input x: f32[%d] = 0\n  output y: bf16[%d] = 0\n  for o in 2 unroll {\n"
+           "    for i in 16 vector { y[16*o + i] = cast.bf16%s(x[16*o + i]) }\n  }\n}\n",
+           PAIR, PAIR, flag);
+  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  return kernel;
+}
+
+static void check_store(const char* flag, const char* want) {
+  hone_kernel_t* kernel = make_casts(flag);
   hone_target_t target;
   hone_str_t source;
   hone_str_init(&source, NULL);
-  snprintf(text, sizeof text,
-           "kernel k {\n  input x: f32[16] = 0\n  output y: bf16[16] = 0\n"
-           "  for i in 16 vector { y[i] = cast.bf16%s(x[i]) }\n}\n",
-           flag);
-  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
   assert_ok(hone_target_parse("x86-64-v4+bf16", &target));
   assert_ok(hone_cpu_render(kernel, kernel->name, 16, &target, &source));
   if (!strstr(hone_str_text(&source), want)) fail_msg("no %s in %s", want, hone_str_text(&source));
@@ -133,13 +141,32 @@ static void check_store(const char* flag, const char* want) {
 static void small_numbers_survive_unless_they_need_not(void** state) {
   (void)state;
   check_store("", "hone_store_bf16v(");
-  check_store(".flushes", "hone_store_bf16_flushedv(");
+  check_store(".flushes", "hone_store_pair_bf16v(");
+}
+
+static void pairs_of_vectors_are_in_order(void** state) {
+  (void)state;
+  hone_kernel_t* kernel = make_casts(".flushes");
+  hone_function_t* function;
+  hone_tensor_t* tensors[2];
+  const int64_t size = PAIR;
+  for (int i = 0; i < 2; i++)
+    assert_ok(hone_tensor_create(NULL, i ? HONE_BF16 : HONE_F32, 1, &size, &tensors[i]));
+  float* x = hone_tensor_data(tensors[0]);
+  for (int i = 0; i < PAIR; i++) x[i] = 1.001f + (float)i;
+  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
+  assert_ok(hone_function_run(function, 0, NULL, 2, tensors));
+  const char* y = hone_tensor_data(tensors[1]);
+  for (int i = 0; i < PAIR; i++) assert_true(hone_to_double(HONE_BF16, y + 2 * (size_t)i) == 1 + i);
+  hone_function_destroy(function);
+  for (int i = 0; i < 2; i++) hone_tensor_release(tensors[i]);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sources_are_as_wanted_and_right),
       cmocka_unit_test(small_numbers_survive_unless_they_need_not),
+      cmocka_unit_test(pairs_of_vectors_are_in_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
