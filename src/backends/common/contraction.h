@@ -36,6 +36,10 @@ typedef struct hone_contraction {
 } hone_contraction_t;
 
 enum { HONE_FEW_STEPS = 9 }; /* of a sum around others: they are written out */
+/* Of tiles, each of which is code of its own. Where only a run knows the rows, tiles share them
+ * evenly, and are no higher: what higher ones left over would be a tile that reads all weights
+ * for a row or two. */
+enum { HONE_FEW_HEIGHTS = 8 };
 
 /* ---- contraction.c ---- */
 

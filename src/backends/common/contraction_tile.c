@@ -123,7 +123,9 @@ static double rows_cost(const hone_recipe_t* r, const hone_contraction_t* c, hon
 /* The best tile of so many vectors. */
 static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t* c, int vectors,
                                double* out_cost) {
-  int64_t most = !c->rows ? 1 : hone_dim_is_int(c->rows->extent) ? c->rows->extent.k : MOST_ROWS;
+  int64_t most = !c->rows                           ? 1
+                 : hone_dim_is_int(c->rows->extent) ? c->rows->extent.k
+                                                    : HONE_FEW_HEIGHTS;
   hone_tile_t best = {1, vectors};
   *out_cost = rows_cost(r, c, best);
   for (int rows = 2; rows <= most && rows <= MOST_ROWS; rows++) {

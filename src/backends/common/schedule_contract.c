@@ -231,13 +231,11 @@ static bool schedule_evenly(hone_recipe_t* r, const hone_stmt_t* loop, int64_t r
   return true;
 }
 
-enum { FEW_HEIGHTS = 8 }; /* of tiles, each of which is code of its own */
-
 /* Whether tiles are to be of nearly the same height: where only a run knows the rows, or one
  * or two would be left over. */
 static bool is_uneven(const hone_stmt_t* loop, int64_t rows) {
   enum { FEW = 2, LEAST = 5 };
-  if (!hone_dim_is_int(loop->extent)) return rows <= FEW_HEIGHTS;
+  if (!hone_dim_is_int(loop->extent)) return rows <= HONE_FEW_HEIGHTS;
   int64_t rest = loop->extent.k % rows;
   return rows >= LEAST && loop->extent.k > 2 * rows && rest >= 1 && rest <= FEW;
 }
@@ -537,13 +535,13 @@ static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_s
  * them where only a run knows how many there are of which height, and a few may have to ask
  * for everything. Where hardly a tile but one reads a block, it could not ask early enough. */
 static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
-  hone_stmt_t* sums[FEW_HEIGHTS + 1];
+  hone_stmt_t* sums[HONE_FEW_HEIGHTS + 1];
   hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
   const hone_stmt_t* rows =
       *cuts->rows_outer ? hone_kernel_find_loop(r->kernel, cuts->rows_outer) : NULL;
   bool is_near = rows && hone_dim_min_value(rows->extent) > 1; /* read again for each block */
   if (!block || is_near || !c->b->buffer->is_constant) return;
-  int n = list_sums(block, FEW_HEIGHTS + 1, sums);
+  int n = list_sums(block, HONE_FEW_HEIGHTS + 1, sums);
   bool is_open = n > 1 && !hone_dim_is_int(sums[0]->parent->extent);
   for (int i = 0; i < n && (i == 0 || is_open); i++) {
     if (is_alone(r, c, block, sums[i], !is_open))
@@ -633,7 +631,7 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   bool is_round = beside_shared && is_block && has_open_rows_alone(c);
   if ((!is_block || is_round) && !cut_lanes(r, c, is_round ? extent : lanes * tile.vectors, cuts))
     return;
-  if (is_round && tile.rows > FEW_HEIGHTS) tile.rows = FEW_HEIGHTS;
+  if (is_round && tile.rows > HONE_FEW_HEIGHTS) tile.rows = HONE_FEW_HEIGHTS;
   r->is_short = is_short(r, c);
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
   if (!arrange(r, c, cuts)) return;

@@ -543,6 +543,15 @@ static void open_rows_are_cut_evenly(void** state) {
   free(text);
 }
 
+/* Registers for 13 rows, which would leave over up to 12. */
+static void they_are_so_where_tiles_could_be_high(void** state) {
+  registers = 32;
+  char* text = scheduled_rows("n", "  return %2 \"y\"\n");
+  registers = 16;
+  expect_lines(text, 1, (const char* const[]){"balance i 8"});
+  free(text);
+}
+
 /* Lanes that are less than a block, beside blocks that threads share. */
 static void so_are_those_of_the_lanes_left_over(void** state) {
   char* text = scheduled_rows("n", "  return %2 \"y\"\n");
@@ -792,6 +801,7 @@ int main(void) {
       cmocka_unit_test(lookups_are_shared_out_by_table),
       cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
       cmocka_unit_test(open_rows_are_cut_evenly),
+      cmocka_unit_test(they_are_so_where_tiles_could_be_high),
       cmocka_unit_test(so_are_those_of_the_lanes_left_over),
       cmocka_unit_test(weights_of_few_rows_come_in_streams),
       cmocka_unit_test(threads_share_open_rows_with_a_border),
