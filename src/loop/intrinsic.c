@@ -57,19 +57,22 @@
     }                                                                                 \
   }
 
-/* Bytes of the lane's own, k of them as far apart as they like; weights have room for four. */
-#define DOT_APART(n, count)                                                                   \
-  {                                                                                           \
-    .name = "dot" #count "_apart_u8_i8_x" #n, .lanes = (n), .is_apart = true,                 \
-    .pattern = "kernel dot" #count "_apart_u8_i8_x" #n " {\n  input a: u8[" #count ", " #n    \
-               "] = 0\n  input b: i8[" #n ", 4] = 1\n  output c: i32[" #n                     \
-               "] = 0\n  for lane in " #n " { for k in " #count                               \
-               " reduction {\n    c[lane] += mul(cast.i32(a[k, lane]), cast.i32(b[lane, k]))" \
-               "\n  } }\n}\n",                                                                \
-    .texts = {                                                                                \
-      {"cpu", "dot_apart", "hone_dot_apart_u8_i8v($2, $0, $s, " #count ", $n, $1)"}           \
-    }                                                                                         \
-  }
+/* Numbers of the lane's own, `count` of them as far apart as they like; weights have room for
+ * four. */
+#define DOT_APART(n, count, a_type, b_type, c_type, feature)                                       \
+  .name = "dot" #count "_apart_" a_type "_" b_type "_x" #n, .lanes = (n), .is_apart = true,        \
+  .pattern = "kernel dot" #count "_apart_" a_type "_" b_type "_x" #n " {\n  input a: " a_type      \
+             "[" #count ", " #n "] = 0\n  input b: " b_type "[" #n ", 4] = 1\n  output c: " c_type \
+             "[" #n "] = 0\n  for lane in " #n " { for k in " #count                               \
+             " reduction {\n    c[lane] += mul(cast." c_type "(a[k, lane]), cast." c_type          \
+             "(b[lane, k]))\n  } }\n}\n",                                                          \
+  .texts = {                                                                                       \
+      {"cpu", feature, "hone_dot_apart_" a_type "_" b_type "v($2, $0, $s, " #count ", $n, $1)"}}
+#define DOT_APART_BYTES(count) \
+  { DOT_APART(16, count, "u8", "i8", "i32", "dot_apart"), .turned = 1 }
+/* Two instructions for three and four. */
+#define DOT_APART_BF16(count, halves) \
+  { DOT_APART(16, count, "bf16", "bf16", "f32", "avx512bf16"), .turned = (halves) }
 
 static const hone_intrinsic_t intrinsics[] = {
     DOT4_OF_ALL(4),
@@ -80,9 +83,12 @@ static const hone_intrinsic_t intrinsics[] = {
     DOT2(4),
     DOT2(8),
     DOT2(16),
-    DOT_APART(16, 2),
-    DOT_APART(16, 3),
-    DOT_APART(16, 4),
+    DOT_APART_BYTES(2),
+    DOT_APART_BYTES(3),
+    DOT_APART_BYTES(4),
+    DOT_APART_BF16(2, 1),
+    DOT_APART_BF16(3, 2),
+    DOT_APART_BF16(4, 2),
     DOT2_BF16(16, "avx512bf16"),
     DOT2_BF16(4, "bf16"),
     {.name = "dot4_i8",

@@ -28,6 +28,7 @@ typedef struct hone_intrinsic {
   int lanes; /* a loop of fewer rounds, but the same else, is a part of it; 0: none is */
   /* Each lane has data of its own, and the second loop's step in operand 0 may be any. */
   bool is_apart;
+  int turned; /* vectors that hold numbers of the lanes' own in the order in which it takes them */
   /* Lanes whose weights, operand 1, have to be slight (ir/slight.h), since it adds up in 16 bits;
    * 0: any will do. */
   int slight_lanes;

@@ -205,6 +205,15 @@ static bool is_slight(const hone_contraction_t* c) {
              : c->n_sums == 1 && hone_contraction_axis(c->b, c->sums[0].var) == b->slight - 1;
 }
 
+/* Whether instructions add up such products of numbers that each lane has of its own. */
+static bool adds_apart(const hone_cpu_shape_t* shape, const hone_contraction_t* c) {
+  enum { LANES = 16 /* of the vectors that have such instructions for bf16 */ };
+  hone_dtype_t a = c->a->buffer->dtype, b = c->b->buffer->dtype, sum = c->update->value->dtype;
+  return (shape->has_dot_apart && a == HONE_U8 && b == HONE_I8 && sum == HONE_I32) ||
+         (shape->has_dot2_bf16 && shape->lanes == LANES && a == HONE_BF16 && b == HONE_BF16 &&
+          sum == HONE_F32);
+}
+
 /* The sum of two to four steps that instructions add up where each lane has data of its own: of
  * several the one whose steps are furthest apart, as rows of an image are. What they turn for it
  * serves neighbours, which see it in another step of the other sum. */
@@ -212,8 +221,7 @@ static int find_apart_sum(const hone_recipe_t* r, const hone_contraction_t* c) {
   enum { LEAST = 2, MOST = 4 };
   int64_t lane, step, most = 0;
   int best = -1;
-  if (!r->shape->has_dot_apart || !c->apart || c->n_sums < 2 || c->a->buffer->dtype != HONE_U8 ||
-      c->b->buffer->dtype != HONE_I8 || c->update->value->dtype != HONE_I32 ||
+  if (!c->apart || c->n_sums < 2 || !adds_apart(r->shape, c) ||
       !hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, c->lanes->var, &lane) ||
       lane != 1)
     return -1;

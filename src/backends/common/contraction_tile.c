@@ -105,8 +105,11 @@ int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_
  * weights of a step, and the places that the compiler keeps for the rows that see them next. */
 static double crowd_factor(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
                            hone_tile_t t) {
+  enum { TURNED = 2 /* vectors of a place, and of its weights */ };
   int64_t vectors = 0;
   if (c->apart) vectors = (t.rows + window_steps(c) + 1) * t.vectors;
+  if (c->apart && c->group > 1 && c->update->value->dtype == HONE_F32)
+    vectors = (t.rows + TURNED * 2 * window_steps(c)) * t.vectors;
   if (c->overlaps) vectors = (t.rows + 1) * t.vectors + t.rows;
   return vectors > shape->registers ? 1.25 : 1;
 }

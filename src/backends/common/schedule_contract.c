@@ -180,7 +180,11 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   n -= n_group;
   for (int i = 0; i < n_group; i++) group[i] = names[n + i];
   if (n > 0 && !hone_loop_name(sum_name, names[n - 1], "")) return;
+  /* Places that take several registers serve all rows that see them, one after the other. */
+  bool rows_first = rows && n > 0 && n_group && r->is_short && r->dot->turned > 1;
+  const char* last_sum = rows_first ? names[--n] : NULL;
   if (rows) names[n++] = rows_name;
+  if (rows_first) names[n++] = last_sum;
   names[n++] = lanes_name;
   for (int i = 0; i < n_group; i++) names[n++] = group[i];
   if (has_sums && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;

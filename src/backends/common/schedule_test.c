@@ -767,6 +767,36 @@ static void narrow_attention_goes_in_pairs(void** state) {
   free(text);
 }
 
+/* A depthwise convolution: columns of its windows in pairs of rows, for all places that see them.
+ */
+static void narrow_windows_of_each_lane_go_in_pairs(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines,
+                  "  %0 \"x\" = input : f32[6, 16, 16]\n"
+                  "  %1 = cast %0 dtype=bf16 : bf16[6, 16, 16]\n"
+                  "  %2 = window %1 axes=[0, 1] shape=[3, 3] hi=[1, 1] step=[1, 1]"
+                  " : bf16[4, 14, 16, 3, 3]\n"
+                  "  %3 = constant {");
+  for (int i = 0; i < 144; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_append(
+      &lines,
+      "} : bf16[16, 3, 3]\n"
+      "  %4 = contract %2 %3 dtype=f32 axes=[2, 0, 3, 1, 4, 2] batch=1 : f32[16, 4, 14]\n"
+      "  %5 = permute %4 axes=[1, 2, 0] : f32[4, 14, 16]\n"
+      "  return %5 \"y\"\n");
+  lanes = 16;
+  registers = 32;
+  char* text = scheduled("", hone_str_text(&lines));
+  lanes = 8;
+  registers = 16;
+  expect_lines(
+      text, 3,
+      (const char* const[]){"in 3 unroll reduction", "as dot3_apart_bf16_bf16_x16", "1%4"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 /* Rows of [3, 24] turned to where rows of [24] stood are consecutive in whole vectors alone. */
 static void rows_that_lie_apart_are_lanes_where_vectors_do_not(void** state) {
   char* text = scheduled("",
@@ -816,6 +846,7 @@ int main(void) {
       cmocka_unit_test(a_stack_is_written_out),
       cmocka_unit_test(what_is_left_of_an_index_is_too),
       cmocka_unit_test(narrow_attention_goes_in_pairs),
+      cmocka_unit_test(narrow_windows_of_each_lane_go_in_pairs),
       cmocka_unit_test(rows_that_lie_apart_are_lanes_where_vectors_do_not),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,14 @@ static const row_t rows[] = {
     {"dot3_apart_u8_i8_x16", 16, 3, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "x86-64-v4", 9},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
      "x86-64-v4+vnni"},
+    {"dot2_apart_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
+     "x86-64-v4+vnni"},
+    {"dot3_apart_bf16_bf16_x16", 16, 3, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
+     "x86-64-v4"},
+    {"dot3_apart_bf16_bf16_x16", 16, 3, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
+     "x86-64-v4", 9},
+    {"dot4_apart_bf16_bf16_x16", 16, 4, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
+     "x86-64-v4"},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
      "x86-64-v4+vnni", 8},
     {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
@@ -111,18 +119,20 @@ static int print_slight(const row_t* row, char* text) {
 
 static bool is_apart(const row_t* row) { return strstr(row->name, "_apart_") != NULL; }
 
-/* The same of bytes of each lane's own, with room for `room` lanes of four weights. */
+/* The same of numbers of each lane's own, with room for `room` lanes of four weights. */
 static int print_apart(const row_t* row, int room, char* text) {
   int rounds = rounds_of(row);
+  const char *a = hone_dtype_name(row->a), *b = hone_dtype_name(row->b);
+  const char* c = hone_dtype_name(row->c);
   return snprintf(text, TEXT,
-                  "kernel dots {\n  input a: u8[%d, %d, %d, %d] = 0\n  input b: i8[%d, %d, 4] = 1\n"
-                  "  output out: i32[%d, %d] = 0\n  local acc: i32[%d]\n  for i in %d parallel {\n"
-                  "    for z in %d vector { acc[z] = i32(0) }\n    for s in %d reduction {\n"
+                  "kernel dots {\n  input a: %s[%d, %d, %d, %d] = 0\n  input b: %s[%d, %d, 4] = 1\n"
+                  "  output out: %s[%d, %d] = 0\n  local acc: %s[%d]\n  for i in %d parallel {\n"
+                  "    for z in %d vector { acc[z] = %s(0) }\n    for s in %d reduction {\n"
                   "      for lane in %d as %s { for k in %d reduction {\n"
-                  "        acc[lane] += mul(cast.i32(a[i, s, k, lane]), cast.i32(b[s, lane, k]))\n"
+                  "        acc[lane] += mul(cast.%s(a[i, s, k, lane]), cast.%s(b[s, lane, k]))\n"
                   "      } }\n    }\n    for y in %d vector { out[i, y] = acc[y] }\n  }\n}\n",
-                  ROWS, STEPS, row->group, rounds, STEPS, room, ROWS, rounds, rounds, ROWS, rounds,
-                  STEPS, rounds, row->name, row->group, rounds);
+                  a, ROWS, STEPS, row->group, rounds, b, STEPS, room, c, ROWS, rounds, c, rounds,
+                  ROWS, rounds, c, STEPS, rounds, row->name, row->group, c, c, rounds);
 }
 
 /* out[i] = the sums over STEPS groups of row i, for each lane; b has `room` lanes. */
