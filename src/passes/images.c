@@ -103,8 +103,15 @@ static double distance(const images_t* m, double bytes) {
 
 /* A layer, for one item. */
 typedef struct layer {
-  double operations, data, weights; /* the latter two in bytes */
+  double operations;    /* as many as of f32 take that time */
+  double data, weights; /* in bytes */
 } layer_t;
+
+/* What an operation takes of that time: devices do the more at once the narrower operands are. */
+static double share_of_f32(hone_dtype_t dtype) {
+  double share = (double)hone_dtype_size(dtype) / (double)hone_dtype_size(HONE_F32);
+  return fmin(1, share);
+}
 
 /* False where the node is none, or goes together with one. */
 static bool look_at(const images_t* m, const hone_node_t* node, layer_t* out) {
@@ -121,6 +128,7 @@ static bool look_at(const images_t* m, const hone_node_t* node, layer_t* out) {
   }
   for (int i = 0; node->prim == HONE_PRIM_CONTRACT && 2 * i < node->n_axes; i++)
     if (i >= node->n_batch) out->operations *= 2 * extent_of(first->type.dims[node->axes[2 * i]]);
+  out->operations *= share_of_f32(first->type.dtype);
   return true;
 }
 
