@@ -303,15 +303,18 @@ int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contrac
   return chosen >= 1 && chosen <= c->n_sums ? chosen - 1 : hone_contraction_innermost(r->kernel, c);
 }
 
-/* As windows of an image with channels first do that are less than their width apart. */
+/* As windows of an image with channels first do that are less than their width apart. Of numbers in
+ * groups the step is from one group to the next, which rows may be apart, too. */
 static bool find_overlap(hone_kernel_t* kernel, const hone_contraction_t* c) {
   int64_t row, step;
   const hone_axis_t* sum = &c->sums[hone_contraction_innermost(kernel, c)];
-  int64_t steps = hone_known_extent(sum->extent);
-  return c->rows && c->n_sums > 1 && c->group == 1 && !c->apart && steps <= HONE_FEW_STEPS &&
-         hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->rows->var, &row) &&
-         hone_contraction_factor(kernel, c->a->buffer, c->a->index, sum->var, &step) && step > 0 &&
-         row > step && row % step == 0 && row / step < steps;
+  int64_t steps = hone_known_extent(sum->extent) / c->group;
+  if (!c->rows || c->n_sums < 2 || c->apart || steps > HONE_FEW_STEPS ||
+      !hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->rows->var, &row) ||
+      !hone_contraction_factor(kernel, c->a->buffer, c->a->index, sum->var, &step) || step <= 0)
+    return false;
+  step *= c->group;
+  return (c->group > 1 ? row >= step : row > step) && row % step == 0 && row / step < steps;
 }
 
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,
