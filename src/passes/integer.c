@@ -13,7 +13,8 @@
  * relu, max pooling between two quantizations) vanishes.
  *
  * Where the device adds up bytes in fours (options->sums_fours), windows over few channels
- * get whole fours: 7 x 7 becomes 7 x 8 with weights of zero, which changes no sum.
+ * get whole fours: 7 x 7 becomes 7 x 8 with weights of zero, which changes no sum, or, where
+ * channels lie side by side, three of them become four.
  *
  * Rounding: integer contractions are exact. A float one was a sum of rounded
  * products, rounded once; now it is the exact sum, rounded once, times the
@@ -135,13 +136,42 @@ static hone_value_t* lengthen(hone_rewriter_t* r, hone_value_t* x, int64_t axis,
   return hone_pad(r->b, x, lo, hi, hone_scalar(r->b, hone_dtype_of(x), 0));
 }
 
-/* Devices that add up bytes in fours get a window with whole fours: more places, which
- * meet weights of zero. */
-static void fill_fours(hone_rewriter_t* r, const hone_node_t* node, hone_value_t* inputs[2]) {
+/* The pair of axes of the only channels there are, where these lie last in memory, as far as the
+ * value's axes were permuted from there; -1: there is none. */
+static int find_channel_pair(const hone_node_t* node, const hone_value_t* a) {
+  int found = -1, own = hone_rank(a) - 1 - a->node->n_axes;
+  for (int i = 0; 2 * i < node->n_axes; i++) {
+    if (node->axes[2 * i] > own) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  if (found < 0) return -1;
+  const hone_node_t* n = a->node->inputs[0]->node;
+  int axis = (int)node->axes[2 * found];
+  for (; n->n_inputs && axis >= 0; n = n->inputs[0]->node) {
+    axis = hone_match_axis_before(n, axis);
+    if (n->prim == HONE_PRIM_PERMUTE) return axis == hone_rank(n->inputs[0]) - 1 ? found : -1;
+  }
+  return -1;
+}
+
+/* More channels, of zeros. */
+static void fill_channels(hone_rewriter_t* r, const hone_node_t* node, int pair,
+                          hone_value_t* inputs[2]) {
+  const hone_node_t* window = inputs[0]->node;
+  int64_t axis = node->axes[2 * pair], of_weights = node->axes[2 * pair + 1];
+  int64_t more = GROUP - hone_dim(inputs[0], (int)axis).k;
+  hone_value_t* wider = lengthen(r, window->inputs[0], axis, more);
+  inputs[0] = hone_window(r->b, wider, window->n_axes, window->axes, window->shape, window->step,
+                          window->hi);
+  inputs[1] = computed(r, lengthen(r, inputs[1], of_weights, more));
+}
+
+/* More columns of a window, which meet weights of zero. */
+static void fill_columns(hone_rewriter_t* r, const hone_node_t* node, int pair,
+                         hone_value_t* inputs[2]) {
   hone_dim_t sizes[HONE_MAX_RANK];
   const hone_node_t* window = inputs[0]->node;
-  int pair = r->context->options->sums_fours ? find_window_pair(node, inputs[0]) : -1;
-  if (pair < 0 || !constant_of(inputs[1])) return;
   int w = window->n_axes - 1, axis = (int)window->axes[w];
   hone_dim_t had = hone_dim(window->inputs[0], axis), places = hone_dim(inputs[0], axis);
   int64_t size = window->shape[w].k, whole = (size + GROUP - 1) / GROUP * GROUP;
@@ -155,6 +185,18 @@ static void fill_fours(hone_rewriter_t* r, const hone_node_t* node, hone_value_t
   inputs[0] =
       hone_window(r->b, longer, window->n_axes, window->axes, sizes, window->step, window->hi);
   inputs[1] = computed(r, lengthen(r, inputs[1], node->axes[2 * pair + 1], whole - size));
+}
+
+/* Devices that add up bytes in fours get whole ones of what lies side by side: channels, or columns
+ * of a window. */
+static void fill_fours(hone_rewriter_t* r, const hone_node_t* node, hone_value_t* inputs[2]) {
+  int pair = r->context->options->sums_fours ? find_window_pair(node, inputs[0]) : -1;
+  if (pair < 0 || !constant_of(inputs[1])) return;
+  int channels = find_channel_pair(node, inputs[0]);
+  if (channels >= 0)
+    fill_channels(r, node, channels, inputs);
+  else
+    fill_columns(r, node, pair, inputs);
 }
 
 /* The exact sums of (a - za) (b - zb) as i32. */
