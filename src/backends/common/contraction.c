@@ -304,7 +304,7 @@ int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contrac
 }
 
 /* As windows of an image with channels first do that are less than their width apart. Of numbers in
- * groups the step is from one group to the next, which rows may be apart, too. */
+ * groups the step is from one group to the next; rows may be as far apart, or a part of that. */
 static bool find_overlap(hone_kernel_t* kernel, const hone_contraction_t* c) {
   int64_t row, step;
   const hone_axis_t* sum = &c->sums[hone_contraction_innermost(kernel, c)];
@@ -314,7 +314,8 @@ static bool find_overlap(hone_kernel_t* kernel, const hone_contraction_t* c) {
       !hone_contraction_factor(kernel, c->a->buffer, c->a->index, sum->var, &step) || step <= 0)
     return false;
   step *= c->group;
-  return (c->group > 1 ? row >= step : row > step) && row % step == 0 && row / step < steps;
+  if (c->group > 1 && row > 0 && row <= step) return step % row == 0 && steps > 1;
+  return row > step && row % step == 0 && row / step < steps;
 }
 
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,

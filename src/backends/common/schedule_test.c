@@ -240,6 +240,7 @@ static char* scheduled(const char* symbols, const char* lines) {
   shape = (hone_cpu_shape_t){.lanes = lanes,
                              .registers = registers,
                              .second_cache = second_cache,
+                             .has_dot4 = lanes == 16,
                              .has_dot2_bf16 = lanes == 16};
   assert_ok(backend.open(0, &open, &device));
   assert_ok(hone_compile(graph, &backend, device, NULL, NULL, &program));
@@ -307,30 +308,53 @@ static void windows_that_overlap_leave_registers_for_it(void** state) {
   hone_str_free(&lines);
 }
 
-/* So do pairs of columns that are as far apart as rows. */
-static void windows_of_pairs_do_too(void** state) {
+/* Convolutions of three channels, windows of three rows and 2 apart, with AVX-512: of what x is
+ * turned into, and weights of 32 times so many. */
+static void expect_tiles_of_eight(const char* turned, int weights, const char* sums,
+                                  const char* instruction) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
-  hone_str_append(&lines,
-                  "  %0 \"x\" = input : f32[1, 3, 5, 58]\n"
-                  "  %1 = cast %0 dtype=bf16 : bf16[1, 3, 5, 58]\n"
-                  "  %2 = window %1 axes=[2, 3] shape=[3, 4] hi=[1, 1] step=[2, 2]"
-                  " : bf16[1, 3, 2, 28, 3, 4]\n"
-                  "  %3 = constant {");
-  for (int i = 0; i < 1152; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
-  hone_str_append(&lines,
-                  "} : bf16[32, 3, 3, 4]\n"
-                  "  %4 = contract %2 %3 dtype=f32 axes=[1, 1, 4, 2, 5, 3] batch=0"
-                  " : f32[1, 2, 28, 32]\n"
-                  "  return %4 \"y\"\n");
+  hone_str_appendf(&lines, "%s  %%3 = constant {", turned);
+  for (int i = 0; i < 32 * weights; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  hone_str_append(&lines, sums);
   lanes = 16;
   registers = 32;
   char* text = scheduled("", hone_str_text(&lines));
   lanes = 8;
   registers = 16;
-  expect_lines(text, 2, (const char* const[]){"f32[8, 32]", "as dot2_bf16_bf16_x16"});
+  expect_lines(text, 2, (const char* const[]){"32[8, 32]", instruction});
   free(text);
   hone_str_free(&lines);
+}
+
+/* So do pairs of columns that are as far apart as rows. */
+static void windows_of_pairs_do_too(void** state) {
+  expect_tiles_of_eight(
+      "  %0 \"x\" = input : f32[1, 3, 5, 58]\n"
+      "  %1 = cast %0 dtype=bf16 : bf16[1, 3, 5, 58]\n"
+      "  %2 = window %1 axes=[2, 3] shape=[3, 4] hi=[1, 1] step=[2, 2]"
+      " : bf16[1, 3, 2, 28, 3, 4]\n",
+      3 * 3 * 4,
+      "} : bf16[32, 3, 3, 4]\n"
+      "  %4 = contract %2 %3 dtype=f32 axes=[1, 1, 4, 2, 5, 3] batch=0"
+      " : f32[1, 2, 28, 32]\n"
+      "  return %4 \"y\"\n",
+      "as dot2_bf16_bf16_x16");
+}
+
+/* So do fours of columns that are twice as far apart as rows. */
+static void windows_of_fours_do_too(void** state) {
+  expect_tiles_of_eight(
+      "  %0 \"x\" = input : i32[1, 3, 5, 62]\n"
+      "  %1 = cast %0 dtype=u8 : u8[1, 3, 5, 62]\n"
+      "  %2 = window %1 axes=[2, 3] shape=[3, 8] hi=[1, 1] step=[2, 2]"
+      " : u8[1, 3, 2, 28, 3, 8]\n",
+      3 * 3 * 8,
+      "} : i8[32, 3, 3, 8]\n"
+      "  %4 = contract %2 %3 dtype=i32 axes=[1, 1, 4, 2, 5, 3] batch=0"
+      " : i32[1, 2, 28, 32]\n"
+      "  return %4 \"y\"\n",
+      "as dot4_u8_i8_x16");
 }
 
 static void few_outputs_are_summed_in_lanes(void** state) {
@@ -845,6 +869,7 @@ int main(void) {
       cmocka_unit_test(weights_are_packed),
       cmocka_unit_test(windows_that_overlap_leave_registers_for_it),
       cmocka_unit_test(windows_of_pairs_do_too),
+      cmocka_unit_test(windows_of_fours_do_too),
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(rows_go_by_blocks),
