@@ -10,7 +10,7 @@
  * stay in 8 bits; those with a zero point that fit i8 without it lose it, and others without a
  * sign get one where the device multiplies mixed signs faster (options->mixes_signs, sums_slight).
  * Quantizing what is still exact in the same scale and zero point (movement,
- * relu, max pooling between two quantizations) vanishes.
+ * relu, max pooling between two quantizations, padded or not) vanishes.
  *
  * Where the device adds up bytes in fours (options->sums_fours), windows over few channels
  * get whole fours: 7 x 7 becomes 7 x 8 with weights of zero, which changes no sum, or, where

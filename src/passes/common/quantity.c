@@ -1,5 +1,7 @@
 #include "passes/common/quantity.h"
 
+#include <math.h>
+
 #include "passes/common/match.h"
 
 enum { MAX_DEPTH = 24 };
@@ -206,11 +208,62 @@ static bool read_bounded(hone_rewriter_t* r, hone_node_t* node, int depth, hone_
   return false;
 }
 
+/* Whether each window of that axis holds something besides what it is padded with. */
+static bool holds_some(const hone_node_t* window, const hone_node_t* pad, int axis) {
+  for (int w = 0; w < window->n_axes; w++) {
+    if (window->axes[w] != axis) continue;
+    hone_dim_t size = window->shape[w], lo = pad->lo[axis], hi = pad->hi[axis];
+    return hone_dim_is_int(size) && hone_dim_is_int(lo) && hone_dim_is_int(hi) && lo.k < size.k &&
+           hi.k < size.k && hone_dim_is(window->hi[w], 1);
+  }
+  return hone_dim_is(pad->lo[axis], 0) && hone_dim_is(pad->hi[axis], 0);
+}
+
+static bool reduces(const hone_node_t* node, int axis) {
+  for (int i = 0; i < node->n_axes; i++)
+    if (node->axes[i] == axis) return true;
+  return false;
+}
+
+/* The windows of which maxima are taken, padded with less than any number, each of which holds
+ * some; NULL: they are none such. */
+static hone_node_t* find_padded_windows(const hone_node_t* node) {
+  double least;
+  hone_node_t* window = node->inputs[0]->node;
+  if (node->combine != HONE_COMBINE_MAX || window->prim != HONE_PRIM_WINDOW) return NULL;
+  const hone_node_t* pad = window->inputs[0]->node;
+  int rank = hone_rank(window->inputs[0]);
+  if (pad->prim != HONE_PRIM_PAD || !hone_match_number(pad->inputs[1], &least) ||
+      least != -INFINITY)
+    return NULL;
+  for (int i = 0; i < rank; i++)
+    if (!holds_some(window, pad, i) || hone_dim_min_value(hone_dim(pad->inputs[0], i)) < 1)
+      return NULL;
+  for (int w = 0; w < window->n_axes; w++)
+    if (!reduces(node, rank + w)) return NULL;
+  return window;
+}
+
+/* Those, padded with the least 8-bit number instead. */
+static bool read_padded_windows(hone_rewriter_t* r, const hone_node_t* window, int depth,
+                                hone_quantity_t* out) {
+  hone_node_t* pad = window->inputs[0]->node;
+  if (!read(r, pad->inputs[0], depth + 1, out) || !out->scale) return false;
+  hone_dtype_t dtype = hone_dtype_of(out->q);
+  hone_value_t* inputs[2] = {out->q, hone_scalar_i64(r->b, dtype, dtype == HONE_I8 ? -128 : 0)};
+  hone_value_t* padded = hone_rewrite_copy(r, pad, inputs);
+  out->q = padded ? copy(r, window, padded) : NULL;
+  return out->q != NULL;
+}
+
 /* Over axes: pooling. */
 static bool read_reduced(hone_rewriter_t* r, hone_node_t* node, int depth, hone_quantity_t* out) {
   double scale;
   if (node->combine != HONE_COMBINE_MAX && node->combine != HONE_COMBINE_MIN) return false;
-  if (!read(r, node->inputs[0], depth + 1, out)) return false;
+  const hone_node_t* padded = find_padded_windows(node);
+  if (!(padded ? read_padded_windows(r, padded, depth + 1, out)
+               : read(r, node->inputs[0], depth + 1, out)))
+    return false;
   if (out->scale && !hone_quantity_one_scale(out, &scale)) return false;
   for (int i = 0; i < node->n_axes; i++) /* nothing at all has no largest 8-bit number */
     if (hone_dim_min_value(hone_dim(node->inputs[0], (int)node->axes[i])) < 1) return false;
