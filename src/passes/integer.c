@@ -136,12 +136,12 @@ static hone_value_t* lengthen(hone_rewriter_t* r, hone_value_t* x, int64_t axis,
   return hone_pad(r->b, x, lo, hi, hone_scalar(r->b, hone_dtype_of(x), 0));
 }
 
-/* The pair of axes of the only channels there are, where these lie last in memory, as far as the
- * value's axes were permuted from there; -1: there is none. */
+/* The pair of axes of the only channels there are, several of them, where these lie last in memory,
+ * as far as the value's axes were permuted from there; -1: there is none. */
 static int find_channel_pair(const hone_node_t* node, const hone_value_t* a) {
   int found = -1, own = hone_rank(a) - 1 - a->node->n_axes;
   for (int i = 0; 2 * i < node->n_axes; i++) {
-    if (node->axes[2 * i] > own) continue;
+    if (node->axes[2 * i] > own || hone_dim_is(hone_dim(a, (int)node->axes[2 * i]), 1)) continue;
     if (found >= 0) return -1;
     found = i;
   }
