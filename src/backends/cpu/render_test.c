@@ -159,6 +159,7 @@ static void pairs_of_vectors_are_in_order(void** state) {
   const char* y = hone_tensor_data(tensors[1]);
   for (int i = 0; i < PAIR; i++) assert_true(hone_to_double(HONE_BF16, y + 2 * (size_t)i) == 1 + i);
   hone_function_destroy(function);
+  hone_kernel_destroy(kernel);
   for (int i = 0; i < 2; i++) hone_tensor_release(tensors[i]);
 }
 
