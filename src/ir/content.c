@@ -163,71 +163,118 @@ static const hone_dim_t* content_reshape(hone_graph_t* graph, const hone_node_t*
   return node->inputs[0]->content;
 }
 
-static const hone_dim_t* content_permute(hone_graph_t* graph, const hone_node_t* node,
-                                         int64_t count) {
-  (void)graph, (void)count;
-  return node->n_axes < 2 ? node->inputs[0]->content : NULL;
+/* ---- movement: elements of the input, `step[axis]` apart along each axis of the result ---- */
+
+typedef struct view {
+  int64_t first, step[HONE_MAX_RANK];
+} view_t;
+
+static void find_steps(const hone_type_t* type, int64_t* step) {
+  int64_t apart = 1;
+  for (int axis = type->rank - 1; axis >= 0; axis--) {
+    step[axis] = apart;
+    apart *= type->dims[axis].k;
+  }
 }
 
-/* Of one element to many, or unchanged. */
+static const hone_dim_t* look(hone_graph_t* graph, const hone_node_t* node, int64_t count,
+                              const view_t* view) {
+  const hone_type_t* type = &node->outputs[0]->type;
+  hone_dim_t* out = make(graph, count);
+  for (int64_t i = 0; out && i < count; i++) {
+    int64_t at = view->first;
+    for (int64_t axis = type->rank - 1, left = i; axis >= 0; left /= type->dims[axis--].k)
+      at += left % type->dims[axis].k * view->step[axis];
+    out[i] = node->inputs[0]->content[at];
+  }
+  return out;
+}
+
+/* Whether the input's elements are known; their steps then. */
+static bool look_at(const hone_node_t* node, view_t* view) {
+  *view = (view_t){0};
+  if (!node->inputs[0]->content) return false;
+  find_steps(&node->inputs[0]->type, view->step);
+  return true;
+}
+
+static const hone_dim_t* content_permute(hone_graph_t* graph, const hone_node_t* node,
+                                         int64_t count) {
+  view_t in, view = {0};
+  if (!look_at(node, &in)) return NULL;
+  for (int i = 0; i < node->n_axes; i++) view.step[i] = in.step[node->axes[i]];
+  return look(graph, node, count, &view);
+}
+
 static const hone_dim_t* content_expand(hone_graph_t* graph, const hone_node_t* node,
                                         int64_t count) {
-  const hone_value_t* in = node->inputs[0];
-  int64_t before = content_count(&in->type);
-  if (!in->content || before == count) return in->content;
-  if (before != 1) return NULL;
-  hone_dim_t* out = make(graph, count);
-  for (int64_t i = 0; out && i < count; i++) out[i] = in->content[0];
-  return out;
+  view_t view;
+  if (!look_at(node, &view)) return NULL;
+  for (int i = 0; i < node->n_dims; i++)
+    if (hone_dim_is(node->inputs[0]->type.dims[i], 1)) view.step[i] = 0;
+  return look(graph, node, count, &view);
 }
 
 static const hone_dim_t* content_slice(hone_graph_t* graph, const hone_node_t* node,
                                        int64_t count) {
-  const hone_dim_t* in = node->inputs[0]->content;
-  if (!in || node->n_dims != 1 || !hone_dim_is_int(node->lo[0]) ||
-      !hone_dim_is_int(node->step[0]) || node->lo[0].k < 0 || node->step[0].k < 1)
-    return NULL;
-  int64_t before = content_count(&node->inputs[0]->type);
-  hone_dim_t* out = make(graph, count);
-  for (int64_t i = 0; out && i < count; i++) {
-    int64_t at = node->lo[0].k + i * node->step[0].k;
-    if (at >= before) return NULL;
-    out[i] = in[at];
+  view_t view;
+  if (!look_at(node, &view)) return NULL;
+  for (int i = 0; i < node->n_dims; i++) {
+    if (!hone_dim_is_int(node->lo[i]) || !hone_dim_is_int(node->step[i])) return NULL;
+    int64_t lo = node->lo[i].k, step = node->step[i].k;
+    int64_t last = lo + (node->outputs[0]->type.dims[i].k - 1) * step;
+    if (lo < 0 || step < 1 || last >= node->inputs[0]->type.dims[i].k) return NULL;
+    view.first += lo * view.step[i];
+    view.step[i] *= step;
   }
-  return out;
+  return look(graph, node, count, &view);
 }
 
 static const hone_dim_t* content_flip(hone_graph_t* graph, const hone_node_t* node, int64_t count) {
-  const hone_dim_t* in = node->inputs[0]->content;
-  if (!in || node->inputs[0]->type.rank != 1) return NULL;
-  hone_dim_t* out = make(graph, count);
-  for (int64_t i = 0; out && i < count; i++) out[i] = in[node->n_axes ? count - 1 - i : i];
-  return out;
+  view_t view;
+  if (!look_at(node, &view)) return NULL;
+  for (int i = 0; i < node->n_axes; i++) {
+    int64_t* step = &view.step[node->axes[i]];
+    view.first += (node->inputs[0]->type.dims[node->axes[i]].k - 1) * *step;
+    *step = -*step;
+  }
+  return look(graph, node, count, &view);
+}
+
+/* Elements that stand together for each index of the axes before `axis`. */
+static int64_t elements_from(const hone_type_t* type, int axis) {
+  int64_t count = 1;
+  for (int i = axis; i < type->rank; i++) count *= type->dims[i].k;
+  return count;
 }
 
 static const hone_dim_t* content_concat(hone_graph_t* graph, const hone_node_t* node,
                                         int64_t count) {
-  if (node->inputs[0]->type.rank != 1) return NULL;
+  int axis = (int)node->axes[0];
+  int64_t row = elements_from(&node->outputs[0]->type, axis), from = 0;
   hone_dim_t* out = make(graph, count);
-  for (int64_t i = 0, at = 0; out && i < node->n_inputs; i++) {
+  for (int i = 0; out && i < node->n_inputs; i++) {
     const hone_value_t* part = node->inputs[i];
     int64_t n = content_count(&part->type);
     if (!part->content || n < 0) return NULL;
-    for (int64_t k = 0; k < n; k++) out[at++] = part->content[k];
+    int64_t wide = elements_from(&part->type, axis);
+    for (int64_t k = 0; k < n; k++) out[k / wide * row + from + k % wide] = part->content[k];
+    from += wide;
   }
   return out;
 }
 
+/* Rows of a table. */
 static const hone_dim_t* content_gather(hone_graph_t* graph, const hone_node_t* node,
                                         int64_t count) {
   const hone_value_t *x = node->inputs[0], *index = node->inputs[1];
-  if (!x->content || !index->content || x->type.rank != 1) return NULL;
-  int64_t n = content_count(&x->type);
+  if (!x->content || !index->content || x->type.rank < 1) return NULL;
+  int64_t n = x->type.dims[0].k, row = elements_from(&x->type, 1);
   hone_dim_t* out = make(graph, count);
   for (int64_t i = 0; out && i < count; i++) {
-    hone_dim_t at = index->content[i];
+    hone_dim_t at = index->content[i / row];
     if (!hone_dim_is_int(at) || at.k < 0 || at.k >= n) return NULL;
-    out[i] = x->content[at.k];
+    out[i] = x->content[at.k * row + i % row];
   }
   return out;
 }

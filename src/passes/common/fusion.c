@@ -657,18 +657,37 @@ static void leave_views_out(hone_fusion_t* f, const search_t* s) {
 
 /* ---- results in another order ---- */
 
-/* The operand of the group that an elementwise node or view is computed from; NULL: of several,
- * or none. */
+/* Whether it is a constant by channels, say, that only one node reads. */
+static bool is_own_constant(const search_t* s, const hone_value_t* value) {
+  return value->node->prim == HONE_PRIM_EXPAND && s->uses[value->id] == 1 &&
+         value->node->inputs[0]->node->prim == HONE_PRIM_CONSTANT;
+}
+
+/* The operand of the group that an elementwise node or view is computed from, beside constants and
+ * what comes from elsewhere; NULL: of several, or none. */
 static const hone_value_t* operand_in(const search_t* s, int group, const hone_node_t* node) {
   const hone_value_t* found = NULL;
   bool is_map = hone_fusion_is_view(node) || is_shape_keeping(node);
   for (int i = 0; i < node->n_inputs && is_map; i++) {
     const hone_value_t* input = node->inputs[i];
-    if (hone_value_is_cheap(input)) continue;
-    if (found || group_of_value(s->f, s->index_of, input) != group) return NULL;
+    if (hone_value_is_cheap(input) || is_own_constant(s, input) ||
+        group_of_value(s->f, s->index_of, input) != group)
+      continue;
+    if (found) return NULL;
     found = input;
   }
   return found;
+}
+
+/* Whether the group stores a value, in its shape or another one. */
+static bool is_stored(const search_t* s, const hone_value_t* value, int group) {
+  const hone_graph_t* graph = s->f->graph;
+  if (is_read_by(s, value, group, false)) return true;
+  for (int i = s->index_of[value->id]; i <= s->last_reader[value->id]; i++)
+    if (graph->nodes[i]->prim == HONE_PRIM_RESHAPE && graph->nodes[i]->inputs[0] == value &&
+        group_at(s->f, i) == group && is_read_by(s, graph->nodes[i]->outputs[0], group, false))
+      return true;
+  return false;
 }
 
 /* Lists the nodes from the one at `last` up to what the group stores as well, where one of them
@@ -682,10 +701,17 @@ static int find_turned(const search_t* s, int group, int last, int room, int* ou
     is_turned |= value->node->prim == HONE_PRIM_PERMUTE;
     value = operand_in(s, group, value->node);
     if (!value || kind_of(value->node) == KIND_WHOLE) return 0;
-    if (is_read_by(s, value, group, false)) return is_turned ? n : 0;
+    if (is_stored(s, value, group)) return is_turned ? n : 0;
     if (s->uses[value->id] != 1) return 0;
   }
   return 0;
+}
+
+static void move_with_constants(hone_fusion_t* f, const search_t* s, int index, int group) {
+  const hone_node_t* node = f->graph->nodes[index];
+  for (int i = 0; i < node->n_inputs; i++)
+    if (is_own_constant(s, node->inputs[i])) move(f, s->index_of[node->inputs[i]->id], group);
+  move(f, index, group);
 }
 
 /* A result that is another one of the group in another order of axes would be computed a second
@@ -703,7 +729,7 @@ static void leave_turned_out(hone_fusion_t* f, const search_t* s) {
     int n = find_turned(s, group, i, MOST, path);
     if (n == 0) continue;
     int own = start_group(f, f->graph->nodes[path[n - 1]], path[n - 1]);
-    for (int k = 0; k < n; k++) move(f, path[k], own);
+    for (int k = 0; k < n; k++) move_with_constants(f, s, path[k], own);
   }
 }
 

@@ -51,12 +51,22 @@ static bool takes_in_place(const hone_node_t* permute, const hone_node_t* gather
          same_axes(permute->n_axes, permute->axes, back);
 }
 
+/* Whether both put the axes that are not 1 into the same order. */
+static bool order_alike(const hone_type_t* type, const int64_t* a, const int64_t* b) {
+  for (int i = 0, k = 0;; i++, k++) {
+    while (i < type->rank && is_one(type->dims[a[i]])) i++;
+    while (k < type->rank && is_one(type->dims[b[k]])) k++;
+    if (i == type->rank || k == type->rank) return i == k;
+    if (a[i] != b[k]) return false;
+  }
+}
+
 bool hone_move_is_pinned(const hone_node_t* permute) {
   const hone_node_t* made = permute->inputs[0]->node;
   int64_t axes[HONE_MAX_RANK];
   if (made->prim == HONE_PRIM_GATHER) return takes_in_place(permute, made);
   return made->prim == HONE_PRIM_CONTRACT && hone_move_channels_last(made, axes) &&
-         same_axes(permute->n_axes, axes, permute->axes);
+         order_alike(&permute->inputs[0]->type, axes, permute->axes);
 }
 
 hone_node_t* hone_move_permute_of(const hone_value_t* value) {

@@ -248,6 +248,45 @@ static hone_value_t* split_sum(hone_rewriter_t* r, hone_node_t* node, int side) 
   return put_together(r, &now);
 }
 
+/* The other operand with the parts of axis `axis`, as the permute has them, in the order that they
+ * had before; the first of them is axis `first` of the permute. */
+static hone_value_t* turn_back(hone_rewriter_t* r, hone_value_t* x, int64_t axis,
+                               const hone_node_t* permute, int first, int count) {
+  int64_t order[2 * HONE_MAX_RANK];
+  const hone_dim_t* parts = permute->outputs[0]->type.dims + first;
+  hone_value_t* cut = cut_axis(r, x, axis, count, parts);
+  if (!cut) return NULL;
+  for (int i = 0; i < cut->type.rank; i++) order[i] = i;
+  for (int i = 0; i < count; i++) order[axis + permute->axes[first + i] - first] = axis + i;
+  return hone_reshape_like(r->b, hone_permute(r->b, cut, order), x);
+}
+
+static bool moves_nothing_but(const hone_node_t* permute, int begin, int end) {
+  for (int i = 0; i < permute->n_axes; i++)
+    if ((i < begin || i >= end) && permute->axes[i] != i) return false;
+  return true;
+}
+
+/* A sum over channels that were shuffled, parts of one axis among each other: the weights are
+ * shuffled back instead. */
+static hone_value_t* unshuffle_sum(hone_rewriter_t* r, hone_node_t* node, int side) {
+  hone_node_t* reshape = hone_match_prim(node->inputs[side], HONE_PRIM_RESHAPE);
+  hone_node_t* permute = reshape ? hone_move_permute_of(reshape->inputs[0]) : NULL;
+  int first[HONE_MAX_RANK + 1], pair;
+  if (!permute || !hone_match_constant(node->inputs[1 - side]) || !find_parts(reshape, first) ||
+      (pair = find_split_pair(node, side, first)) < 0)
+    return NULL;
+  contraction_t c = take_apart(node);
+  int64_t axis = c.axes[2 * pair + side], other = c.axes[2 * pair + 1 - side];
+  int count = first[axis + 1] - first[axis];
+  if (!moves_nothing_but(permute, first[axis], first[axis + 1]) ||
+      c.operands[1 - side]->type.rank + count > HONE_MAX_RANK)
+    return NULL;
+  c.operands[side] = hone_reshape_like(r->b, permute->inputs[0], node->inputs[side]);
+  c.operands[1 - side] = turn_back(r, c.operands[1 - side], other, permute, first[axis], count);
+  return put_together(r, &c);
+}
+
 hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node) {
   if (node->prim != HONE_PRIM_CONTRACT) return NULL;
   hone_value_t* x = NULL;
@@ -255,6 +294,7 @@ hone_value_t* hone_movement_contract(hone_rewriter_t* r, hone_node_t* node) {
     x = absorb_permute(r, node, side);
     if (!x) x = absorb_ones(r, node, side);
     if (!x) x = unbatch(r, node, side);
+    if (!x) x = unshuffle_sum(r, node, side);
     if (!x) x = split_sum(r, node, side);
   }
   return x ? x : drop_ones(r, node);
