@@ -679,13 +679,14 @@ static const hone_value_t* operand_in(const search_t* s, int group, const hone_n
   return found;
 }
 
-/* Whether the group stores a value, in its shape or another one. */
-static bool is_stored(const search_t* s, const hone_value_t* value, int group) {
+/* Whether the group stores a value, in its shape or, by another node than `but`, in another one. */
+static bool is_stored(const search_t* s, const hone_value_t* value, int group, int but) {
   const hone_graph_t* graph = s->f->graph;
   if (is_read_by(s, value, group, false)) return true;
   for (int i = s->index_of[value->id]; i <= s->last_reader[value->id]; i++)
-    if (graph->nodes[i]->prim == HONE_PRIM_RESHAPE && graph->nodes[i]->inputs[0] == value &&
-        group_at(s->f, i) == group && is_read_by(s, graph->nodes[i]->outputs[0], group, false))
+    if (i != but && graph->nodes[i]->prim == HONE_PRIM_RESHAPE &&
+        graph->nodes[i]->inputs[0] == value && group_at(s->f, i) == group &&
+        is_read_by(s, graph->nodes[i]->outputs[0], group, false))
       return true;
   return false;
 }
@@ -701,7 +702,7 @@ static int find_turned(const search_t* s, int group, int last, int room, int* ou
     is_turned |= value->node->prim == HONE_PRIM_PERMUTE;
     value = operand_in(s, group, value->node);
     if (!value || kind_of(value->node) == KIND_WHOLE) return 0;
-    if (is_stored(s, value, group)) return is_turned ? n : 0;
+    if (is_stored(s, value, group, out_path[n - 1])) return is_turned ? n : 0;
     if (s->uses[value->id] != 1) return 0;
   }
   return 0;
