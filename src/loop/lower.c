@@ -142,6 +142,18 @@ static void note_roots(hone_lowering_t* l) {
     l->roots[l->n_roots++] = s->var;
 }
 
+/* The order of the loops: that of the axes, but axes along which all rows are the same go inside
+ * of those that have rows of their own, so that each is summed up once. */
+static void order_axes(int rank, const hone_axis_parts_t* parts, int* out) {
+  int n = 0;
+  bool has_rows[HONE_MAX_RANK], any = false;
+  for (int i = 0; i < rank; i++) any |= has_rows[i] = hone_axis_has_rows(&parts[i]);
+  for (int i = 0; i < rank; i++)
+    if (has_rows[i] || !any) out[n++] = i;
+  for (int i = 0; i < rank; i++)
+    if (!has_rows[i] && any) out[n++] = i;
+}
+
 bool hone_lower_nest(hone_lowering_t* l, const hone_value_t* const* values, int n_values,
                      hone_place_t* places) {
   int rank = values[0]->type.rank;
@@ -154,8 +166,10 @@ bool hone_lower_nest(hone_lowering_t* l, const hone_value_t* const* values, int 
   for (int i = 0; i < n_values; i++)
     if (!hone_domain_trace(l, values[i], parts)) return false;
   l->block = l->kernel->root;
+  int order[HONE_MAX_RANK];
+  order_axes(rank, parts, order);
   for (int i = 0; i < rank; i++)
-    if (!hone_lower_axis(l, &parts[i], "i", false, &places[i])) return false;
+    if (!hone_lower_axis(l, &parts[order[i]], "i", false, &places[order[i]])) return false;
   note_roots(l);
   return true;
 }

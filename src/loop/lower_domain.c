@@ -94,6 +94,18 @@ static void reshape_parts(hone_lowering_t* l, const hone_type_t* from, const hon
     }
 }
 
+/* Whether the innermost axis is summed up, so that what is read in a row is. */
+static bool sums_rows(const hone_node_t* node) {
+  const hone_type_t* type = &node->inputs[0]->type;
+  for (int i = 0; i < node->n_axes; i++)
+    if (node->axes[i] == type->rank - 1) return !hone_dim_is(type->dims[type->rank - 1], 1);
+  return false;
+}
+
+static void note_rows(const hone_axis_parts_t* parts) {
+  for (int i = 0; i < parts->n; i++) parts->atoms[i]->has_rows = true;
+}
+
 static bool trace_reduction(hone_lowering_t* l, const hone_value_t* value,
                             const hone_axis_parts_t* parts) {
   const hone_node_t* node = value->node;
@@ -105,6 +117,7 @@ static bool trace_reduction(hone_lowering_t* l, const hone_value_t* value,
     int axis = 0;
     while (axis < node->n_axes && node->axes[axis] != i) axis++;
     if (axis == node->n_axes) {
+      if (sums_rows(node)) note_rows(&parts[next]);
       operand[i] = parts[next++];
       continue;
     }
@@ -182,6 +195,18 @@ bool hone_domain_trace(hone_lowering_t* l, const hone_value_t* value,
 }
 
 /* ---- loops ---- */
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as it was split */
+static bool atom_has_rows(const hone_atom_t* atom) {
+  return atom->has_rows ||
+         (atom->outer && (atom_has_rows(atom->outer) || atom_has_rows(atom->inner)));
+}
+
+bool hone_axis_has_rows(const hone_axis_parts_t* parts) {
+  for (int i = 0; i < parts->n; i++)
+    if (atom_has_rows(parts->atoms[i])) return true;
+  return false;
+}
 
 bool hone_lower_axis(hone_lowering_t* l, const hone_axis_parts_t* parts, const char* name,
                      bool is_reduction, hone_place_t* out) {

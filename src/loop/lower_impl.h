@@ -10,6 +10,7 @@ typedef struct hone_atom hone_atom_t;
 struct hone_atom {
   hone_dim_t extent, var;
   hone_atom_t *outer, *inner; /* what it was split into */
+  bool has_rows;              /* rows that are summed up differ along it */
 };
 
 /* Axes that make up one extent, outermost first. */
@@ -126,6 +127,8 @@ bool hone_domain_trace(hone_lowering_t* l, const hone_value_t* value,
 hone_atom_t* hone_atom_create(hone_lowering_t* l, hone_dim_t extent);
 /* Leaves of the atoms, in order; false when there are too many. */
 bool hone_axis_leaves(const hone_axis_parts_t* parts, hone_axis_parts_t* out);
+/* Whether rows that are summed up differ along any part of the axis. */
+bool hone_axis_has_rows(const hone_axis_parts_t* parts);
 /* Opens a loop for each leaf of the axis inside l->block and gives the place. */
 bool hone_lower_axis(hone_lowering_t* l, const hone_axis_parts_t* parts, const char* name,
                      bool is_reduction, hone_place_t* out);

@@ -202,6 +202,29 @@ static void parts_and_pads_nest(void** state) {
       "}\n");
 }
 
+/* Where the result is turned, each row is summed up once all the same. */
+static void turned_rows_are_summed_up_once(void** state) {
+  (void)state;
+  expect_body(
+      "  %0 = input : f32[4, 5]\n"
+      "  %1 = reduce %0 combine=add axes=[1] : f32[4]\n"
+      "  %2 = reshape %1 shape=[4, 1] : f32[4, 1]\n"
+      "  %3 = expand %2 shape=[4, 5] : f32[4, 5]\n"
+      "  %4 = sub %0 %3 : f32[4, 5]\n"
+      "  %5 = permute %4 axes=[1, 0] : f32[5, 4]\n"
+      "  return %5\n",
+      "  for i in 4 {\n"
+      "    acc[] = f32(0)\n"
+      "    for k in 5 reduction {\n"
+      "      acc[] += in0[i, k]\n"
+      "    }\n"
+      "    for i1 in 5 {\n"
+      "      out0[i1, i] = sub(in0[i, i1], acc[])\n"
+      "    }\n"
+      "  }\n"
+      "}\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_indices_are_not_checked),
@@ -210,6 +233,7 @@ int main(void) {
       cmocka_unit_test(sums_start_from_what_is_subtracted),
       cmocka_unit_test(products_need_no_place_of_their_own),
       cmocka_unit_test(parts_and_pads_nest),
+      cmocka_unit_test(turned_rows_are_summed_up_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
