@@ -59,6 +59,10 @@ bool hone_contraction_recognise_any(const hone_recipe_t* r, hone_contraction_t* 
                                     hone_stmt_t* nest);
 /* Whether there are tiles: of lanes that lie side by side in b, or can be laid out so. */
 bool hone_contraction_is_tileable(const hone_recipe_t* r, const hone_contraction_t* c);
+/* schedule_turned.c: whether tiles are worth a copy of b in which lanes lie side by side; the
+ * nest with that copy, false where it cannot be. */
+bool hone_contraction_is_turnable(const hone_recipe_t* r, const hone_contraction_t* c);
+bool hone_schedule_turned(hone_recipe_t* r, const hone_contraction_t* c);
 /* Whether b's elements along the lanes can be laid out side by side. */
 bool hone_contraction_could_pack(const hone_contraction_t* c);
 /* Whether an axis of b goes along the lanes or a sum alone, or neither of them. */

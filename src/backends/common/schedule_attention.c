@@ -124,9 +124,7 @@ static bool has_pairs(const hone_recipe_t* r, const hone_buffer_t* buffer) {
          last.k % 2 == 0;
 }
 
-/* Puts the axis of a scratch buffer behind the others, and pairs along the last of those, where
- * that is asked for, behind it. */
-static void move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis, bool in_pairs) {
+void hone_move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis, bool in_pairs) {
   char words[HONE_MAX_RANK + 1][24];
   const char* layout[HONE_MAX_RANK + 1];
   int n = 0, last = buffer->rank - 1;
@@ -157,7 +155,7 @@ static void turn_rows(hone_recipe_t* r, const hone_stmt_t* block) {
   for (int i = 0; i < block->n_body; i++) {
     const hone_stmt_t* part = block->body[i];
     const hone_buffer_t* buffer = grown_in(part, part->var);
-    if (buffer) move_axis_back(r, buffer, 0, has_pairs(r, buffer));
+    if (buffer) hone_move_axis_back(r, buffer, 0, has_pairs(r, buffer));
   }
 }
 
@@ -195,7 +193,7 @@ static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block) {
   load = find_operand(part);
   for (int i = 0; load && i < load->buffer->rank - 1; i++)
     if (load->buffer->role == HONE_ROLE_SCRATCH && hone_dim_same(load->index[i], part->var)) {
-      move_axis_back(r, load->buffer, i, false); /* the product brings it into pairs */
+      hone_move_axis_back(r, load->buffer, i, false); /* the product brings it into pairs */
       break;
     }
   return has_copy;

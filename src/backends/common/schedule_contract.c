@@ -811,6 +811,10 @@ static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, hone_con
       hone_contraction_is_tileable(r, out) &&
       (!tiles || hone_known_extent(out->lanes->extent) > lanes))
     return true;
+  if (!tiles && hone_contraction_recognise(r, out, nest, HONE_LANES_OF_DATA) &&
+      hone_contraction_is_tileable(r, out) &&
+      hone_cost_extent(out->lanes->extent) >= r->shape->lanes)
+    return true;
   return hone_contraction_recognise(r, out, nest, HONE_LANES_OF_OUTPUT);
 }
 
@@ -831,7 +835,10 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   r->dot = NULL;
   if (!prepare_contraction(r, nest, &c)) return false;
   hone_tile_t tile = find_tile(r, &c);
-  if (!hone_contraction_is_tileable(r, &c) || are_dots_faster(r, &c) ||
+  bool is_tileable = hone_contraction_is_tileable(r, &c);
+  if (!is_tileable && hone_contraction_is_turnable(r, &c) && hone_schedule_turned(r, &c))
+    return true;
+  if (!is_tileable || are_dots_faster(r, &c) ||
       !lay_out(r, &c, (int64_t)r->shape->lanes * tile.vectors, grouped)) {
     prepare_dots(r, &c);
     return r->status != NULL;
@@ -864,7 +871,8 @@ static void fill_facts(const hone_recipe_t* r, const hone_contraction_t* c,
     if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows)
       out->others *= hone_cost_extent(c->outs[i].extent);
   out->last_sum = hone_known_extent(c->sums[out->innermost].extent);
-  if (!hone_contraction_is_tileable(r, c) || are_dots_faster(r, c)) return;
+  bool has_tiles = hone_contraction_is_tileable(r, c) || hone_contraction_is_turnable(r, c);
+  if (!has_tiles || are_dots_faster(r, c)) return;
   out->tile_rows = tile.rows;
   out->tile_vectors = tile.vectors;
 }

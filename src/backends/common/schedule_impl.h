@@ -54,6 +54,9 @@ void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_attention.c: false when the nest is no chain of contractions. */
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest);
+/* Puts the axis of a scratch buffer behind the others, and pairs along the last of those, where
+ * that is asked for, behind it. */
+void hone_move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis, bool in_pairs);
 /* schedule_product.c: false when the nest is no product of matrices that a library takes. */
 bool hone_schedule_product(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule.c: has threads share the loops of known extents around `loop`, whose rounds only a run
