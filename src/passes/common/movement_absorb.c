@@ -154,8 +154,30 @@ static hone_value_t* reduce_ones(hone_rewriter_t* r, hone_node_t* node) {
   return hone_reshape(r->b, node->inputs[0], type->rank, type->dims);
 }
 
+/* Extents of 1 that are reduced together with others, as by windows of 1 x 2 x 2, need no axis. */
+static hone_value_t* drop_ones(hone_rewriter_t* r, hone_node_t* node) {
+  const hone_type_t* type = &node->inputs[0]->type;
+  hone_dim_t shape[HONE_MAX_RANK];
+  int64_t axes[HONE_MAX_RANK];
+  bool reduced[HONE_MAX_RANK] = {false};
+  int rank = 0, n = 0;
+  for (int i = 0; i < node->n_axes; i++) reduced[node->axes[i]] = true;
+  for (int i = 0; i < type->rank; i++) {
+    if (reduced[i] && hone_dim_is(type->dims[i], 1)) continue;
+    if (reduced[i]) axes[n++] = rank;
+    shape[rank++] = type->dims[i];
+  }
+  if (n == 0 || n == node->n_axes) return NULL;
+  hone_value_t* x = hone_reshape(r->b, node->inputs[0], rank, shape);
+  hone_node_t copy = *node;
+  copy.axes = axes;
+  copy.n_axes = n;
+  return x ? hone_rewrite_copy(r, &copy, &x) : NULL;
+}
+
 static hone_value_t* absorb_reduce(hone_rewriter_t* r, hone_node_t* node) {
   hone_value_t* x = reduce_ones(r, node);
+  if (!x) x = drop_ones(r, node);
   return x ? x : through_reduce(r, node);
 }
 
