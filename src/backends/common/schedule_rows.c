@@ -279,6 +279,59 @@ static bool schedule_chains(hone_recipe_t* r, const hone_stmt_t* loop) {
   return true;
 }
 
+/* ---- maps whose results lie another way than what they read ---- */
+
+static int count_operations(const hone_term_t* term) {
+  int count = term->kind == HONE_TERM_PRIM;
+  for (int i = 0; i < term->n_args; i++) count += count_operations(term->args[i]);
+  return count;
+}
+
+/* Whether it is more than copying, which lanes do not help. */
+static bool is_computed(const hone_stmt_t* stmt) {
+  enum { SOME = 3 };
+  return stmt->kind == HONE_STMT_STORE && stmt->value &&
+         (is_costly(stmt->value) || count_operations(stmt->value) >= SOME);
+}
+
+static void check_term(strides_t* s, hone_kernel_t* kernel, const hone_term_t* term) {
+  if (term->kind == HONE_TERM_LOAD)
+    check_stride(s, hone_buffer_offset(kernel, term->buffer, term->index));
+  if (term->kind == HONE_TERM_INDEX) s->consecutive &= !hone_dim_uses(term->dim, s->var);
+  for (int i = 0; i < term->n_args; i++) check_term(s, kernel, term->args[i]);
+}
+
+/* Whether all that is read along the loop is consecutive, and some of it is. */
+static bool computes_along(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+  strides_t s = {.var = var, .consecutive = true};
+  bool reads = false;
+  for (int i = 0; i < inside->n_body; i++) {
+    if (!is_computed(inside->body[i])) return false;
+    check_term(&s, r->kernel, inside->body[i]->value);
+    reads |= hone_term_uses(inside->body[i]->value, var);
+  }
+  return s.consecutive && reads;
+}
+
+/* Lanes go along what is read, and the results are put down one by one. */
+static bool schedule_turned_map(hone_recipe_t* r, hone_stmt_t* nest) {
+  char name[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
+  const hone_stmt_t* last = innermost(nest);
+  hone_stmt_t* lanes = NULL;
+  for (hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
+    if (loop->is_reduction || loop->loop != HONE_LOOP_SERIAL) return false;
+    if (loop != last && hone_dim_min_value(loop->extent) >= r->shape->lanes &&
+        computes_along(r, last, loop->var))
+      lanes = loop;
+  }
+  if (!lanes || hone_can_be_lanes(r, last) || !hone_loop_name(name, lanes->name, "") ||
+      !hone_loop_name(inner, name, ".i") || !sink(r, name, lanes))
+    return false;
+  if (hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_PEEL)))
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
+  return true;
+}
+
 void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* loop) {
   if (r->status || !hone_stmt_is_loop(loop) || loop->loop != HONE_LOOP_SERIAL) return;
   if (schedule_chains(r, loop)) return;
@@ -290,6 +343,7 @@ void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* loop) {
     return;
   }
   if (!loop->is_reduction && schedule_columns(r, loop)) return;
+  if (schedule_turned_map(r, loop)) return;
   /* From the last on, since parts that are peeled off stand behind. */
   for (int i = loop->n_body - 1; i >= 0; i--)
     if (i < loop->n_body) hone_schedule_rows(r, loop->body[i]);

@@ -534,6 +534,47 @@ static void data_that_lanes_would_gather_gets_them(void** state) {
 }
 
 /* Threads share the places that are looked up, not rows of which a run may have one. */
+/* Rows by rows, whose lanes lie apart in both: a block of one is copied, the rest goes as it can.
+ */
+static void an_operand_of_rows_is_copied_turned(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[16, 12]\n"
+                         "  %1 \"y\" = input : f32[20, 12]\n"
+                         "  %2 = contract %0 %1 dtype=f32 axes=[1, 1] batch=0 : f32[16, 20]\n"
+                         "  return %2 \"z\"\n");
+  expect_lines(text, 4,
+               (const char* const[]){"stage in1 i1.o local", "pack in1.s 1 0", "in1.s.p[k, i1.i",
+                                     " vector {"});
+  free(text);
+}
+
+/* Of results that lie the other way than both operands: lanes go along what is read. */
+static void results_are_put_down_across_lanes_of_data(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[20, 16]\n"
+                         "  %1 \"y\" = input : f32[12, 20]\n"
+                         "  %2 = contract %0 %1 dtype=f32 axes=[0, 1] batch=0 : f32[16, 12]\n"
+                         "  return %2 \"z\"\n");
+  expect_lines(text, 2, (const char* const[]){"in0[k, (i.1.i + 8*i.1.o)]", " vector {"});
+  free(text);
+}
+
+/* What is computed has the lanes of what it reads; what is copied has none. */
+static void maps_that_turn_what_they_read_have_lanes(void** state) {
+  static const char* const rests[] = {"  %1 = tanh %0 : f32[12, 24]\n",
+                                      "  %1 = reshape %0 shape=[12, 24] : f32[12, 24]\n"};
+  for (int copies = 0; copies < 2; copies++) {
+    char lines[300];
+    snprintf(lines, sizeof lines,
+             "  %%0 \"x\" = input : f32[12, 24]\n%s"
+             "  %%2 = permute %%1 axes=[1, 0] : f32[24, 12]\n  return %%2 \"y\"\n",
+             rests[copies]);
+    char* text = scheduled("", lines);
+    assert_int_equal(strstr(text, " vector {") != NULL, !copies);
+    free(text);
+  }
+}
+
 static void lookups_are_shared_out_by_table(void** state) {
   char* text = scheduled("symbol \"n\" input 1 64\n",
                          "  %0 \"x\" <0 dim 0> = input : f32[n, 300]\n"
@@ -880,6 +921,9 @@ int main(void) {
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(weights_of_whole_windows_are_packed),
       cmocka_unit_test(data_that_lanes_would_gather_gets_them),
+      cmocka_unit_test(an_operand_of_rows_is_copied_turned),
+      cmocka_unit_test(results_are_put_down_across_lanes_of_data),
+      cmocka_unit_test(maps_that_turn_what_they_read_have_lanes),
       cmocka_unit_test(lookups_are_shared_out_by_table),
       cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
       cmocka_unit_test(open_rows_are_cut_evenly),
