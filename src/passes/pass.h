@@ -57,9 +57,10 @@ typedef struct hone_pass_options {
   bool sums_fours;               /* the device adds up products of four bytes at once */
   bool sums_apart;               /* and of two to four bytes that each lane has of its own */
   bool mixes_signs;              /* … of two without and two with a sign; of like signs slower */
-  bool sums_shorts; /* products of two numbers of 16 bits take it no longer than of two bytes */
-  bool sums_slight; /* products of eight bytes by slight weights (ir/slight.h) take it less */
-  bool sums_pairs;  /* its fast products of `precision` go in pairs, one operand being weights */
+  bool sums_shorts;   /* products of two numbers of 16 bits take it no longer than of two bytes */
+  bool halves_shorts; /* … and half the time of two of f32 */
+  bool sums_slight;   /* products of eight bytes by slight weights (ir/slight.h) take it less */
+  bool sums_pairs;    /* its fast products of `precision` go in pairs, one operand being weights */
   /* Bytes of a core's own last cache and of the one that all share, on a device whose `threads`
    * may each run a part of a graph; 0: not known. */
   size_t near_cache, far_cache;

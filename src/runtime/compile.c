@@ -190,6 +190,7 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->sums_pairs = options->precision == HONE_BF16 && properties.has_dot2_bf16;
   options->mixes_signs = properties.mixed_int8;
   options->sums_slight = properties.has_dot8;
+  options->halves_shorts = properties.has_dot2_i16 && properties.fast_int8;
   options->sums_shorts = properties.has_dot2_i16 && !properties.fast_int8;
   if (!properties.shares_host_memory || properties.max_group_size > 1) return;
   options->widens_f16 = !properties.fast_f16;

@@ -150,10 +150,19 @@ static hone_operand_t round_narrow(hone_renderer_t* r, const hone_term_t* term,
   return to;
 }
 
+/* Whether lanes hold the bits that memory does. */
+static bool is_stored_as_computed(hone_dtype_t dtype) {
+  return dtype == HONE_F32 || dtype == HONE_I32;
+}
+
 static hone_operand_t render_bitcast(hone_renderer_t* r, const hone_term_t* term,
                                      hone_operand_t from) {
   const hone_term_t* x = term->args[0];
   hone_operand_t to = hone_render_fresh(r, term->dtype, from.is_vector);
+  if (from.is_vector && is_stored_as_computed(x->dtype) && is_stored_as_computed(term->dtype)) {
+    hone_str_appendf(r->out, " = (hone_%sv)t%d;\n", type_name(term->dtype), from.temporary);
+    return to;
+  }
   hone_str_append(r->out, ";\n");
   hone_c_indent(r->out, r->depth);
   if (from.is_vector) hone_str_appendf(r->out, "for (int lane = 0; lane < %d; lane++) ", r->lanes);

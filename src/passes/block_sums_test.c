@@ -1,0 +1,79 @@
+/* Products by weights in blocks, with sums of integers, against themselves as they were. */
+#include "backends/ref/testing/same_results.h"
+#include "base/str.h"
+#include "ir/builder.h"
+#include "passes/testing/graph_run.h"
+
+enum { ROWS = 16, BLOCKS = 4, COLUMNS = 64, BLOCK = 32 };
+
+/* x by weights from -most to most, in blocks of `block`. */
+static hone_graph_t* make_graph(int block, int most) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  const char* dtype = most <= INT8_MAX ? "i8" : "i16";
+  hone_str_appendf(&text, "%%0 = input : f32[%d, %d, %d]\n%%1 = constant {", ROWS, BLOCKS, block);
+  for (int i = 0; i < BLOCKS * block * COLUMNS; i++)
+    hone_str_appendf(&text, "%s%d", i ? ", " : "", (i * 7919) % (2 * most + 1) - most);
+  hone_str_appendf(&text, "} : %s[%d, %d, %d]\n%%2 = constant {", dtype, BLOCKS, block, COLUMNS);
+  for (int i = 0; i < BLOCKS * COLUMNS; i++)
+    hone_str_appendf(&text, "%s%g", i ? ", " : "", (i * 31 % 17 + 1) * 1e-3);
+  hone_str_appendf(&text, "} : f32[%d, 1, %d]\n", BLOCKS, COLUMNS);
+  hone_str_appendf(&text, "%%3 = cast %%1 dtype=f32 stays : f32[%d, %d, %d]\n", BLOCKS, block,
+                   COLUMNS);
+  hone_str_appendf(&text, "%%4 = expand %%2 shape=[%d, %d, %d] : f32[%d, %d, %d]\n", BLOCKS, block,
+                   COLUMNS, BLOCKS, block, COLUMNS);
+  hone_str_appendf(&text, "%%5 = mul %%3 %%4 : f32[%d, %d, %d]\n", BLOCKS, block, COLUMNS);
+  hone_str_appendf(&text,
+                   "%%6 = contract %%0 %%5 dtype=f32 axes=[1, 0, 2, 1] batch=0 : f32[%d, %d]\n",
+                   ROWS, COLUMNS);
+  hone_str_append(&text, "return %6\n");
+  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static const hone_pass_options_t device = {
+    .halves_shorts = true, .near_cache = 1 << 20, .far_cache = 1 << 24};
+
+static void expect_same(int most) {
+  hone_graph_t *before = make_graph(BLOCK, most), *after = make_graph(BLOCK, most);
+  assert_int_equal(test_pass_run(after, &device, "block_sums"), 1);
+  /* Sums of 128 products of up to most / 59: 1e-4 of the largest is more. */
+  assert_same_results(before, after, 3, 1e-5 * most);
+  hone_graph_destroy(before);
+  hone_graph_destroy(after);
+}
+
+static void results_are_the_same(void** state) {
+  (void)state;
+  expect_same(127);
+  expect_same(255);
+}
+
+static void expect_unchanged(int block, int most, hone_pass_options_t options) {
+  hone_graph_t* graph = make_graph(block, most);
+  assert_int_equal(test_pass_run(graph, &options, "block_sums"), 0);
+  hone_graph_destroy(graph);
+}
+
+static void others_stay_as_they_are(void** state) {
+  (void)state;
+  hone_pass_options_t exact = device, slow = device, small = device;
+  exact.exact = true;
+  slow.halves_shorts = false;
+  small.near_cache = small.far_cache = 1 << 10;
+  expect_unchanged(BLOCK, 127, exact);
+  expect_unchanged(BLOCK, 127, slow);
+  expect_unchanged(BLOCK, 127, small);        /* sums that no cache holds */
+  expect_unchanged(BLOCK, INT16_MAX, device); /* sums of more than 32 bits */
+  expect_unchanged(4 * BLOCK, 127, device);   /* the largest of many numbers rounds coarsely */
+  expect_unchanged(BLOCK / 4, 127, device);   /* more sums than products pay for */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(results_are_the_same),
+      cmocka_unit_test(others_stay_as_they_are),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
