@@ -780,6 +780,30 @@ static void widen_in_readers(hone_fusion_t* f, const search_t* s) {
       widen_in_reader(f, s, f->graph->nodes[i]->inputs[k], i);
 }
 
+/* The bits of a float's absolute value, whose largest is wanted, are taken by who looks for it: in
+ * memory they would be numbers that rounding changes by much. */
+static void take_bits_in_reader(hone_fusion_t* f, const search_t* s, int reader) {
+  enum { MAX_STEPS = 6 };
+  const hone_value_t* path[MAX_STEPS];
+  const hone_value_t* value = f->graph->nodes[reader]->inputs[0];
+  int group = group_at(f, reader), from = group_of_value(f, s->index_of, value), n = 0;
+  bool are_bits = false;
+  for (; n < MAX_STEPS && s->uses[value->id] == 1; value = value->node->inputs[0]) {
+    hone_prim_t prim = value->node->prim;
+    if (prim != HONE_PRIM_BITCAST && prim != HONE_PRIM_ABS && prim != HONE_PRIM_RESHAPE) break;
+    if (group_of_value(f, s->index_of, value) != from) return;
+    are_bits |= prim == HONE_PRIM_BITCAST;
+    path[n++] = value;
+  }
+  if (!are_bits || group < 0 || from < 0 || group == from) return;
+  for (int i = 0; i < n; i++) move(f, s->index_of[path[i]->id], group);
+}
+
+static void take_bits_in_readers(hone_fusion_t* f, const search_t* s) {
+  for (int i = 0; i < f->graph->n_nodes; i++)
+    if (f->graph->nodes[i]->prim == HONE_PRIM_REDUCE) take_bits_in_reader(f, s, i);
+}
+
 /* ---- weights that kernels scale ---- */
 
 static bool stays(const hone_value_t* value) {
@@ -871,6 +895,7 @@ static hone_status_t plan(hone_fusion_t* f, int* by_value, int* by_node) {
   join_all_backwards(f, &s);
   join_chains(f, &s);
   widen_in_readers(f, &s);
+  take_bits_in_readers(f, &s);
   join_scaled_weights(f, &s);
   leave_views_out(f, &s);
   leave_turned_out(f, &s);
