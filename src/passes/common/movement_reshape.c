@@ -78,7 +78,8 @@ hone_value_t* hone_move_unreshape(hone_builder_t* b, hone_value_t* x, int rank,
 /* ---- permutes through reshapes ---- */
 
 /* A reshape of what is permuted: axis i of `permuted` is axis axes[i] of the plain.
- * What a group joins goes to where the last of its axes stands in the plain. */
+ * What a group joins goes to where the last of its axes stands in the plain; not so parts of few
+ * elements, by which pixels become several, as they go with the pixels. */
 typedef struct passage {
   const hone_dim_t *permuted, *shape;
   const int64_t* axes;
@@ -88,11 +89,15 @@ typedef struct passage {
   group_t groups[2 * HONE_MAX_RANK];
 } passage_t;
 
-static int last_axis(const passage_t* p, const group_t* g) {
-  int last = -1;
-  for (int i = g->from[0]; i < g->to[0]; i++)
+static int place_of(const passage_t* p, const group_t* g) {
+  enum { FEW = 4 };
+  int last = -1, last_of_many = -1;
+  for (int i = g->from[0]; i < g->to[0]; i++) {
+    bool is_few = hone_dim_is_int(p->permuted[i]) && p->permuted[i].k <= FEW;
     if (p->axes[i] > last) last = (int)p->axes[i];
-  return last;
+    if (!is_few && p->axes[i] > last_of_many) last_of_many = (int)p->axes[i];
+  }
+  return last_of_many >= 0 ? last_of_many : last;
 }
 
 static bool lies_together(const passage_t* p, const group_t* g) {
@@ -107,7 +112,7 @@ static bool find_groups(hone_dims_t* dims, passage_t* p, bool may_gather) {
   for (int i = 0; i < p->rank; i++) p->group_at[i] = -1;
   while (g.to[0] < p->rank || g.to[1] < p->out_rank) {
     if (!next_group(dims, p->permuted, p->rank, p->shape, p->out_rank, &g)) return false;
-    int at = last_axis(p, &g);
+    int at = place_of(p, &g);
     if (at < 0 || (!may_gather && !lies_together(p, &g))) return false;
     p->group_at[at] = p->n_groups;
     p->groups[p->n_groups++] = g;

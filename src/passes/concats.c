@@ -1,0 +1,87 @@
+/* Concats: what is joined and then quantized, by one scale for all, is quantized before it is joined.
+ *
+ * The same numbers come out; but the parts are joined as bytes, each quantized where it is made, and
+ * never stored as floats. It runs while quantization still stands as it was written. */
+#include <inttypes.h>
+
+#include "passes/common/match.h"
+#include "passes/common/rewrite.h"
+
+enum { MOST_STEPS = 12 };
+
+/* What is done to the concat, the last step first. */
+typedef struct chain {
+  const hone_node_t *concat, *steps[MOST_STEPS];
+  int count;
+} chain_t;
+
+/* The operand of a step that works element by element, with a number alone beside it; NULL: it is
+ * no such step. */
+static hone_value_t* operand_of(const hone_node_t* node) {
+  hone_prim_family_t family = hone_prim_info(node->prim)->family;
+  double number;
+  if (family == HONE_FAMILY_UNARY || family == HONE_FAMILY_CAST) return node->inputs[0];
+  if (family != HONE_FAMILY_BINARY || !hone_match_number(node->inputs[1], &number)) return NULL;
+  return node->inputs[0];
+}
+
+static bool find_chain(const hone_node_t* last, chain_t* c) {
+  *c = (chain_t){0};
+  for (const hone_node_t* node = last; c->count < MOST_STEPS;) {
+    hone_value_t* operand = operand_of(node);
+    if (!operand || !hone_rewrite_used_once(operand)) return false;
+    c->steps[c->count++] = node;
+    c->concat = hone_match_prim(operand, HONE_PRIM_CONCAT);
+    if (c->concat) return hone_dtype_is_float(operand->type.dtype);
+    node = operand->node;
+  }
+  return false;
+}
+
+/* The number beside the operand as one for all shapes. */
+static hone_value_t* number_of(hone_rewriter_t* r, const hone_node_t* step) {
+  double number = 0;
+  hone_match_number(step->inputs[1], &number);
+  return hone_scalar(r->b, step->inputs[1]->type.dtype, number);
+}
+
+static hone_value_t* do_steps(hone_rewriter_t* r, const chain_t* c, hone_value_t* part) {
+  for (int i = c->count - 1; i >= 0 && part; i--) {
+    const hone_node_t* step = c->steps[i];
+    bool has_number = hone_prim_info(step->prim)->family == HONE_FAMILY_BINARY;
+    part = has_number ? hone_binary(r->b, step->prim, part, number_of(r, step))
+                      : hone_rewrite_copy(r, step, &part);
+  }
+  return part;
+}
+
+static bool is_quantized(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_CAST && (node->dtype == HONE_U8 || node->dtype == HONE_I8);
+}
+
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  enum { MOST_PARTS = 32 };
+  hone_value_t* parts[MOST_PARTS];
+  chain_t c;
+  if (!is_quantized(node) || !find_chain(node, &c) || c.concat->n_inputs > MOST_PARTS) return NULL;
+  for (int i = 0; i < c.concat->n_inputs; i++) {
+    parts[i] = do_steps(r, &c, c.concat->inputs[i]);
+    if (!parts[i]) return NULL;
+  }
+  hone_pass_did(r->context, node, "before it is joined");
+  return hone_rewrite_copy(r, c.concat, parts);
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
+  if (context->count) hone_pass_note(context, "%" PRId64 " concats of bytes", context->count);
+  return NULL;
+}
+
+extern const hone_pass_t hone_pass_concats;
+const hone_pass_t hone_pass_concats = {
+    .name = "concats",
+    .summary = "what is joined and then quantized is quantized first",
+    .phases = {HONE_PHASE_QUANT - 5},
+    .run = run,
+};
