@@ -1,7 +1,8 @@
-/* Concats: what is joined and then quantized, by one scale for all, is quantized before it is joined.
+/* Concats: what is joined and then quantized, by one scale for all, is quantized before it is
+ * joined.
  *
- * The same numbers come out; but the parts are joined as bytes, each quantized where it is made, and
- * never stored as floats. It runs while quantization still stands as it was written. */
+ * The same numbers come out; but the parts are joined as bytes, each quantized where it is made,
+ * and never stored as floats. It runs while quantization still stands as it was written. */
 #include <inttypes.h>
 
 #include "passes/common/match.h"
