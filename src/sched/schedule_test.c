@@ -473,6 +473,14 @@ static void dependences_are_seen(void** state) {
   assert_depends("for i in 9 { y[i / 2] = x[i] }", "parallel i", true);
   assert_depends("for i in 9 { out[i / 2, i % 2] = x[i] }", "parallel i", false);
   assert_depends("for i in 9 { out[i / 2, i % 3] = x[i] }", "parallel i", true);
+  assert_depends("for i in 16 { out[i / 9, i % 9] = x[i] } for j in 2 { out[1, j + 7] = x[j] }",
+                 "parallel i", false);
+  assert_depends("for i in 17 { out[i / 9, i % 9] = x[i] } for j in 2 { out[1, j + 7] = x[j] }",
+                 "parallel i", true);
+  assert_depends(
+      "for i in 9 { for j in 4 { out[(4 * (i % 3) + j) / 6, (4 * (i % 3) + j) % 6 + 10 * (i / 3)] "
+      "= x[i] } } for k in 2 { out[1, k + 26] = x[k] }",
+      "parallel i", true);
   assert_depends("for i in 9 { for j in 8 { y[8*i + j] = x[i] } }", "parallel i", false);
   assert_depends("for i in 9 { for j in 9 { y[8*i + j] = x[i] } }", "parallel i", true);
   assert_depends("for i in 9 { for j in 9 { out[i + 1, j] = out[i, j] } }", "parallel i", true);

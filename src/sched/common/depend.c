@@ -135,13 +135,30 @@ static void add_terms(test_t* t, hone_dim_t a, hone_dim_t b, axes_t* axes) {
   }
 }
 
+/* n where a term of the index is c * (x % m), and n is c * m; else 0. */
+static hone_dim_t modulus_of(test_t* t, hone_dim_t index) {
+  for (int i = 0; i < hone_dim_term_count(index); i++) {
+    int64_t c;
+    hone_dim_t m = hone_dim_modulus(hone_dim_term(index, i, &c));
+    if (!hone_dim_is(m, 0) && c > 0) return hone_dim_mul(t->dims, m, hone_dim_int(c));
+  }
+  return hone_dim_int(0);
+}
+
+/* That of both indices, or of one where the other has none; else 0. */
+static hone_dim_t common_modulus(test_t* t, hone_dim_t a, hone_dim_t b) {
+  hone_dim_t n = modulus_of(t, a), m = modulus_of(t, b);
+  if (hone_dim_is(n, 0)) return m;
+  return hone_dim_is(m, 0) || hone_dim_same(n, m) ? n : hone_dim_int(0);
+}
+
 /* All pairs of axes one of which is a remainder: n * other + remainder; so many rounds of it. */
 static void add_joined(test_t* t, int rounds, axes_t* axes) {
   int done = 0, count = axes->count;
   for (int round = 0; round < rounds; round++, done = count, count = axes->count)
     for (int i = 0; i < count; i++) {
-      hone_dim_t n = hone_dim_modulus(axes->first[i]);
-      if (!hone_dim_same(n, hone_dim_modulus(axes->second[i])) || hone_dim_is(n, 0)) continue;
+      hone_dim_t n = common_modulus(t, axes->first[i], axes->second[i]);
+      if (hone_dim_is(n, 0)) continue;
       for (int k = 0; k < count; k++)
         if (k != i && (i >= done || k >= done))
           add_axis(
