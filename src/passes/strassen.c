@@ -5,6 +5,9 @@
  * all, so that they take three quarters more memory. After V. Strassen, "Gaussian elimination is
  * not optimal" (1969).
  *
+ * An odd number of rows, as of pictures cut into patches behind a token of their own, gets one of
+ * zeros.
+ *
  * Sums are written as slices, additions and concats, which become one kernel on each side.
  * Results differ by rounding, by a few times what the order of sums does; options->exact leaves
  * products as they are. It runs before operands are narrowed (pass `precision`), whose rounding
@@ -35,7 +38,8 @@ typedef struct product {
   const hone_node_t* contract;
   const hone_tensor_t* w;
   int w_sum;                   /* axis of the weights along the sum */
-  int64_t rows, sums, columns; /* of the matrices */
+  int64_t rows, sums, columns; /* of the matrices, rows with what makes them even */
+  int64_t given;               /* rows without */
 } product_t;
 
 /* ---- which ---- */
@@ -54,7 +58,8 @@ static bool recognise(const hone_node_t* node, product_t* p) {
   int64_t numbers = hone_match_count(x);
   p->sums = hone_tensor_dims(p->w)[p->w_sum];
   p->columns = hone_tensor_dims(p->w)[1 - p->w_sum];
-  p->rows = numbers > 0 && p->sums > 0 ? numbers / p->sums : 0;
+  p->given = numbers > 0 && p->sums > 0 ? numbers / p->sums : 0;
+  p->rows = p->given + p->given % 2;
   return p->rows > 0;
 }
 
@@ -67,11 +72,11 @@ static bool are_narrow(const hone_pass_options_t* options) {
  * of the data's quarters and the seven products, written and read, and more weights read. Products
  * that find no room in a usual second cache take half as long again. Fitted on x86 with AVX-512. */
 static bool pays(const product_t* p, bool narrow) {
-  enum { ROWS = 2, SUMS = 32, COLUMNS = 64 /* whole vectors in each half */ };
+  enum { SUMS = 32, COLUMNS = 64 /* whole vectors in each half */ };
   static const double weight = 4, least_gain = 1.2, room = 1 << 20;
   double moved = narrow ? 16 : 8;
   double m = (double)p->rows, k = (double)p->sums, n = (double)p->columns;
-  if (p->rows % ROWS || p->sums % SUMS || p->columns % COLUMNS) return false;
+  if (p->sums % SUMS || p->columns % COLUMNS) return false;
   if (m * n * 7 / 4 * sizeof(float) > room) moved *= 1.5;
   double extra = moved * 7 / 4 * (m * k + m * n) + weight * 3 / 4 * k * n;
   return m * k * n / 8 > least_gain * extra;
@@ -98,11 +103,19 @@ static hone_value_t* slice_one(hone_builder_t* b, hone_value_t* x, int axis, int
   return hone_slice_axis(b, x, axis, hone_d(index), hone_d(index + 1));
 }
 
+/* [rows, sums]: with a row of zeros where there is an odd number of them. */
+static hone_value_t* even_rows(hone_builder_t* b, const product_t* p) {
+  const hone_dim_t given[] = {hone_d(p->given), hone_d(p->sums)}, lo[2] = {{0}},
+                   hi[] = {hone_d(p->rows - p->given), hone_d(0)};
+  hone_value_t* x = p->contract->inputs[0];
+  return p->rows == p->given ? x : hone_pad(b, hone_reshape(b, x, 2, given), lo, hi, NULL);
+}
+
 /* [products, rows / 2, sums / 2] */
 static hone_value_t* make_data(hone_builder_t* b, const product_t* p) {
   hone_value_t *quarters[QUARTERS], *sums[PRODUCTS];
   const hone_dim_t apart[] = {hone_d(2), hone_d(p->rows / 2), hone_d(2), hone_d(p->sums / 2)};
-  hone_value_t* x = hone_reshape(b, p->contract->inputs[0], 4, apart);
+  hone_value_t* x = hone_reshape(b, even_rows(b, p), 4, apart);
   for (int i = 0; i < QUARTERS; i++)
     quarters[i] = slice_one(b, slice_one(b, x, 0, i / 2), 2, i % 2);
   for (int i = 0; i < PRODUCTS; i++) sums[i] = combine(b, QUARTERS, quarters, of_data[i]);
@@ -158,7 +171,11 @@ static hone_value_t* make_result(hone_builder_t* b, const product_t* p, hone_val
   for (int i = 0; i < QUARTERS; i++)
     quarters[i] = hone_reshape(b, combine(b, PRODUCTS, products, of_results[i]), 4, shape);
   hone_value_t* halves[] = {hone_concat(b, 2, quarters, 2), hone_concat(b, 2, quarters + 2, 2)};
-  return hone_reshape_like(b, hone_concat(b, 2, halves, 0), p->contract->outputs[0]);
+  const hone_dim_t together[] = {hone_d(p->rows), hone_d(p->columns)};
+  hone_value_t* y = hone_concat(b, 2, halves, 0);
+  if (p->rows != p->given)
+    y = hone_slice_axis(b, hone_reshape(b, y, 2, together), 0, hone_d(0), hone_d(p->given));
+  return hone_reshape_like(b, y, p->contract->outputs[0]);
 }
 
 /* ---- the pass ---- */
