@@ -198,10 +198,10 @@ static bool find_parts(const slide_t* s, const hone_node_t* pad, parts_t* out) {
   if (!hone_dim_is_int(data) || !hone_dim_is_int(pad->lo[s->axis])) return false;
   out->before = pad->lo[s->axis].k;
   for (int64_t i = 0; i < s->results; i++) {
-    part_t *last = &out->items[out->count - 1], now;
+    part_t *last = out->count ? &out->items[out->count - 1] : NULL, now;
     if (!find_met(s, data.k, out->before, i, &now)) return false;
     out->met += now.last - now.first + 1;
-    if (out->count && last->first == now.first && last->last == now.last) {
+    if (last && last->first == now.first && last->last == now.last) {
       last->end = now.end;
       continue;
     }
