@@ -77,6 +77,12 @@ static bool range_of_choice(hone_lowering_t* l, const hone_term_t* term, range_t
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
+static bool range_of_number(hone_lowering_t* l, const hone_term_t* term, range_t* out) {
+  *out = (range_t){hone_dim_int(0), hone_dim_int(1)};
+  return term->dtype == HONE_BOOL || (hone_dtype_is_int(term->dtype) && range_of(l, term, out));
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
 static bool range_of(hone_lowering_t* l, const hone_term_t* term, range_t* out) {
   if (term->kind == HONE_TERM_LOAD) return range_of_load(l, term, out);
   if (term->kind == HONE_TERM_INDEX) {
@@ -90,7 +96,7 @@ static bool range_of(hone_lowering_t* l, const hone_term_t* term, range_t* out) 
   }
   if (term->kind != HONE_TERM_PRIM) return false;
   if (term->prim == HONE_PRIM_CAST && term->dtype == HONE_I64)
-    return hone_dtype_is_int(term->args[0]->dtype) && range_of(l, term->args[0], out);
+    return range_of_number(l, term->args[0], out);
   if (term->prim == HONE_PRIM_ADD) return range_of_sum(l, term, out);
   return term->prim == HONE_PRIM_SELECT && range_of_choice(l, term, out);
 }
@@ -108,6 +114,7 @@ static hone_dim_t in_last_rounds(const hone_lowering_t* l, hone_dim_t d) {
 }
 
 static void mark_tables(hone_lowering_t* l, const hone_term_t* term) {
+  if (term->dtype == HONE_BOOL) return;
   if (term->kind == HONE_TERM_LOAD) l->kernel->buffers[term->buffer->id]->is_proven = true;
   /* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
   for (int i = term->prim == HONE_PRIM_SELECT; i < term->n_args; i++) mark_tables(l, term->args[i]);

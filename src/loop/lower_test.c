@@ -45,17 +45,24 @@ static const hone_tensor_t* constant_of(const void* constants, int input) {
   return input == 1 ? constants : NULL;
 }
 
-static int count_checks(const hone_tensor_t* known, const char* rows) {
-  char lines[400];
+/* Of looking up rows at what the first column of the table says, or, `with_test`, at the ones
+ * behind where a number is below 0. */
+static int count_checks(const hone_tensor_t* known, const char* rows, bool with_test) {
+  char lines[800];
   snprintf(lines, sizeof lines,
            "  %%0 <0 dim 0> = input : f32[n, %s]\n"
            "  %%1 = input : i32[3, 2]\n"
-           "  %%2 = slice %%1 lo=[0, 0] hi=[3, 1] step=[1, 1] : i32[3, 1]\n"
-           "  %%3 = reshape %%2 shape=[3] : i32[3]\n"
-           "  %%4 = permute %%0 axes=[1, 0] : f32[%s, n]\n"
-           "  %%5 = gather %%4 %%3 : f32[3, n]\n"
-           "  return %%5\n",
-           rows, rows);
+           "  %%2 = input : i64[3]\n"
+           "  %%3 = slice %%1 lo=[0, 0] hi=[3, 1] step=[1, 1] : i32[3, 1]\n"
+           "  %%4 = reshape %%3 shape=[3] : i32[3]\n"
+           "  %%5 = cast %%4 dtype=i64 : i64[3]\n"
+           "  %%6 = lt %%2 %%5 : bool[3]\n"
+           "  %%7 = cast %%6 dtype=i64 : i64[3]\n"
+           "  %%8 = add %%5 %%7 : i64[3]\n"
+           "  %%9 = permute %%0 axes=[1, 0] : f32[%s, n]\n"
+           "  %%10 = gather %%9 %%%d : f32[3, n]\n"
+           "  return %%10\n",
+           rows, rows, with_test ? 8 : 5);
   hone_graph_t* graph = hone_graph_of_text("symbol \"n\" input 0 100\n", lines);
   const hone_kernel_options_t options = {
       .struct_size = sizeof options, .constant_of = constant_of, .constants = known};
@@ -71,18 +78,21 @@ static int count_checks(const hone_tensor_t* known, const char* rows) {
   return count;
 }
 
-/* What a known table's column says is not checked where all of it is inside. */
+/* What a known table's column says is not checked where all of it is inside, nor one more than
+ * that where a test holds. */
 static void known_indices_are_not_checked(void** state) {
   (void)state;
   const int64_t dims[2] = {3, 2};
   hone_tensor_t* known;
   assert_ok(hone_tensor_create(NULL, HONE_I32, 2, dims, &known));
   memcpy(known->data, in_range, sizeof in_range);
-  assert_int_equal(count_checks(known, "5"), 0);
-  assert_int_equal(count_checks(known, "4"), 1);
-  assert_int_equal(count_checks(NULL, "5"), 1);
+  assert_int_equal(count_checks(known, "5", false), 0);
+  assert_int_equal(count_checks(known, "4", false), 1);
+  assert_int_equal(count_checks(NULL, "5", false), 1);
+  assert_int_equal(count_checks(known, "6", true), 0);
+  assert_int_equal(count_checks(known, "5", true), 1);
   ((int32_t*)known->data)[2] = -1;
-  assert_int_equal(count_checks(known, "5"), 1);
+  assert_int_equal(count_checks(known, "5", false), 1);
   hone_tensor_release(known);
 }
 

@@ -319,6 +319,29 @@ def test_tree_modes(modes, missing):
             **forest("target", 4, 3, 1, modes=modes, missing=missing))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("modes", [[m] for m in MODES[:4]] + [MODES[:2], MODES[2:4], MODES[:4], MODES])
+@pytest.mark.parametrize("missing", [False, True])
+def test_tree_order(dtype, modes, missing):
+    """Tests of order at splits and numbers that are next to each other, zeros of both signs,
+    infinities, and NaN of both signs."""
+    big = np.finfo(dtype).max
+    edges = np.array([0, np.finfo(dtype).smallest_subnormal, np.finfo(dtype).tiny, 1,
+                      np.nextafter(dtype(1), dtype(2)), big, np.inf], dtype)
+    edges = np.concatenate([edges, -edges])
+    a = forest("target", 9, 4, 1, modes=modes, missing=missing)
+    splits = rng.choice(edges, len(a.pop("nodes_values"))).astype(dtype)
+    if dtype == np.float64:
+        a["nodes_values_as_tensor"] = helper.make_tensor("v", TensorProto.DOUBLE, [len(splits)], splits)
+        weights = np.array(a.pop("target_weights"))
+        a["target_weights_as_tensor"] = helper.make_tensor("w", TensorProto.DOUBLE, [len(weights)],
+                                                           weights)
+    else:
+        a["nodes_values"] = [float(v) for v in splits]
+    x = rng.choice(np.concatenate([edges, [np.nan, -np.nan]]), (40, 4)).astype(dtype)
+    compare("TreeEnsembleRegressor", x, n_targets=1, **a)
+
+
 def test_tree_regressor_probit():
     compare("TreeEnsembleRegressor", grid(9), n_targets=1, post_transform="PROBIT", atol=2e-3,
             base_values=[0.3], **forest("target", 2, 2, 1, scale=0.2, positive=True))
@@ -418,6 +441,25 @@ def test_tree_ensemble_5_members():
     compare("TreeEnsemble", [np.float32([[.5, 0, 0], [.25, 0, .75], [2, 0, 1]])], opset=5,
             expected=[np.float32([[0, -2], [0, .25], [3, 0]])],
             **ensemble5(np.float32, [6, 0, 6], 2, [.5, 1.5, nan, 1, nan]))
+
+
+@pytest.mark.parametrize("missing", [[0, 0, 0], [1, 1, 1], [1, 0, 1]])
+@pytest.mark.parametrize("targets", [1, 2])
+def test_tree_ensemble_5_shared(missing, targets):
+    """Two trees begin at different nodes of one graph, in which a node and a leaf have two parents."""
+    how = ensemble5(np.float32, [0, 1, 3], targets)
+    how.update(tree_roots=[0, 2], nodes_truenodeids=[1, 0, 1], nodes_trueleafs=[0, 1, 0],
+               nodes_falsenodeids=[2, 1, 1], nodes_falseleafs=[0, 1, 1],
+               nodes_missing_value_tracks_true=missing)
+    x = np.concatenate([grid(40), grid(40, nan=True)])
+    holds = np.stack([x[:, 0] <= .5, x[:, 1] < -.5, x[:, 2] > 1]) | (
+        np.isnan(x[:, :3].T) & np.array(missing, bool)[:, None])
+    first = np.where(holds[1], 0, 1)
+    third = np.where(holds[2], first, 1)
+    y = np.zeros((len(x), targets), np.float32)
+    for leaf in (np.where(holds[0], first, third), third):
+        y[np.arange(len(x)), leaf % targets] += np.float32([1.5, -2, 3, .25])[leaf]
+    compare("TreeEnsemble", [x], opset=5, expected=[y], **how)
 
 
 # ---- no rows ----

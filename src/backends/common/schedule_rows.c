@@ -256,26 +256,22 @@ static void write_out_rounds(hone_recipe_t* r, const char* base, const char* suf
   if (loop && sink(r, name, loop)) hone_recipe_did(r, hone_sched_unroll(r->kernel, name));
 }
 
-/* How many chains take turns: fewer where numbers of 64 bits are compared, of which more were
- * measured to be slower. */
-static int64_t chains_at_once(const hone_kernel_t* kernel) {
-  enum { MOST = 8, OF_F64 = 4 };
-  for (int i = 0; i < kernel->n_buffers; i++)
-    if (kernel->buffers[i]->dtype == HONE_F64) return OF_F64;
-  return MOST;
-}
-
-/* Some chains of the outer loop take turns: while one waits, the others go on. */
+/* Some chains of the outer loop take turns: while one waits, the others go on; of more, registers
+ * would not hold where they are. The last ones are taken together with some that were there
+ * before, since each turn is a long text. */
 static bool schedule_chains(hone_recipe_t* r, const hone_stmt_t* loop) {
+  enum { AT_ONCE = 10 };
   char name[HONE_LOOP_NAME];
   if (loop->is_reduction || !hone_dim_is_int(loop->extent) || loop->extent.k < 2 ||
       !is_chain(innermost(loop)) || !hone_loop_name(name, loop->name, ""))
     return false;
-  int64_t chains = chains_at_once(r->kernel);
-  if (chains > loop->extent.k) chains = loop->extent.k;
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, chains, HONE_TAIL_PEEL))) return true;
-  write_out_rounds(r, name, ".i");
-  write_out_rounds(r, name, ".t");
+  if (loop->extent.k <= AT_ONCE)
+    write_out_rounds(r, name, "");
+  else if (loop->extent.k % AT_ONCE == 0 &&
+           hone_recipe_did(r, hone_sched_split(r->kernel, name, AT_ONCE, HONE_TAIL_EXACT)))
+    write_out_rounds(r, name, ".i");
+  else if (hone_recipe_did(r, hone_sched_overlap(r->kernel, name, AT_ONCE)))
+    write_out_rounds(r, name, ".w.i");
   return true;
 }
 

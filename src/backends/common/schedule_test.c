@@ -747,21 +747,35 @@ static void lanes_look_up_the_same_once(void** state) {
   }
 }
 
-/* Two steps down each of twenty trees: eight at a time, for all rows. */
+/* Some steps down each tree: ten at a time, for all rows, and the last ten once more where there
+ * are no whole tens. */
 static void chains_of_lookups_take_turns(void** state) {
-  char* text = scheduled("symbol \"n\" input 1 64\n",
-                         "  %0 \"x\" <0 dim 0> = input : i32[n, 20]\n"
-                         "  %1 \"t\" = input : i32[50]\n"
-                         "  %2 = gather %1 %0 : i32[n, 20]\n"
-                         "  %3 = gather %1 %2 : i32[n, 20]\n"
-                         "  %4 = gather %1 %3 : i32[n, 20]\n"
-                         "  %5 = gather %1 %4 : i32[n, 20]\n"
-                         "  %6 = gather %1 %5 : i32[n, 20]\n"
-                         "  %7 = gather %1 %6 : i32[n, 20]\n"
-                         "  %8 = permute %7 axes=[1, 0] : i32[20, n]\n"
-                         "  return %8 \"y\"\n");
-  expect_lines(text, 3, (const char* const[]){"split i 8 peel", "unroll i.i", "unroll i.t"});
-  free(text);
+  static const struct {
+    int trees;
+    const char* words[2];
+  } cases[] = {{20, {"split i 10 exact", "unroll i.i"}},
+               {25, {"overlap i 10", "unroll i.w.i"}},
+               {7, {"parallel", "unroll i\""}}};
+  for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+    int n = cases[i].trees;
+    hone_str_t lines;
+    hone_str_init(&lines, hone_allocator_system());
+    hone_str_appendf(&lines,
+                     "  %%0 \"x\" <0 dim 0> = input : i32[n, %d]\n"
+                     "  %%1 \"t\" = input : i32[50]\n",
+                     n);
+    for (int step = 2; step < 8; step++)
+      hone_str_appendf(&lines, "  %%%d = gather %%1 %%%d : i32[n, %d]\n", step,
+                       step == 2 ? 0 : step - 1, n);
+    hone_str_appendf(&lines,
+                     "  %%8 = permute %%7 axes=[1, 0] : i32[%d, n]\n"
+                     "  return %%8 \"y\"\n",
+                     n);
+    char* text = scheduled("symbol \"n\" input 1 64\n", hone_str_text(&lines));
+    expect_lines(text, 2, cases[i].words);
+    free(text);
+    hone_str_free(&lines);
+  }
 }
 
 /* Of pictures, channels last or few, and of a column whose length is open. */

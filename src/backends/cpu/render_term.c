@@ -152,7 +152,7 @@ static hone_operand_t round_narrow(hone_renderer_t* r, const hone_term_t* term,
 
 /* Whether lanes hold the bits that memory does. */
 static bool is_stored_as_computed(hone_dtype_t dtype) {
-  return dtype == HONE_F32 || dtype == HONE_I32;
+  return hone_dtype_size(dtype) >= 4 && !hone_dtype_is_complex(dtype);
 }
 
 static hone_operand_t render_bitcast(hone_renderer_t* r, const hone_term_t* term,

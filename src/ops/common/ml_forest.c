@@ -2,6 +2,7 @@
 #include "ops/common/ml_forest.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -222,37 +223,49 @@ static bool uses_mode(const hone_forest_t* f, int64_t mode) {
 
 /* ---- the walk ---- */
 
-/* What is known of an entry in whole numbers stands in one row, so that it is found in one
- * place in memory. */
-enum { COLUMN_FEATURE, COLUMN_YES, COLUMN_NO, COLUMN_MISSING, COLUMN_MODE, MOST_COLUMNS };
+/* What is known of an entry stands in one row of whole numbers, so that it is found in one place
+ * in memory; the split by its bits. */
+enum { COLUMN_SPLIT, COLUMN_FEATURE, COLUMN_NEXT, COLUMN_MISSING, COLUMN_MODE, MOST_COLUMNS };
 
 /* What the loop reads: constants outside of it. */
 typedef struct tables {
-  hone_value_t *entries, *split, *members;
+  hone_value_t *entries, *members;
   bool has_missing;
   bool wraps; /* some features count from the end */
 } tables_t;
 
+static int64_t bits_of(hone_dtype_t dtype, double number) {
+  const float narrow = (float)number;
+  int32_t bits;
+  int64_t wide_bits;
+  memcpy(&bits, &narrow, sizeof bits);
+  memcpy(&wide_bits, &number, sizeof wide_bits);
+  return dtype == HONE_F32 ? bits : wide_bits;
+}
+
+/* A feature that no i32 holds is as wrong as the last that one holds. */
+static int64_t clamp_feature(int64_t feature) {
+  return feature < INT32_MIN ? INT32_MIN : feature > INT32_MAX ? INT32_MAX : feature;
+}
+
 static void fill_row(const hone_forest_t* f, int entry, int columns, int64_t* out) {
-  const int64_t all[MOST_COLUMNS] = {f->feature[entry], f->yes[entry], f->no[entry],
+  int64_t split = f->by_key ? hone_forest_split_key(f, entry) : bits_of(f->dtype, f->split[entry]);
+  const int64_t all[MOST_COLUMNS] = {split, clamp_feature(f->feature[entry]), f->next[entry],
                                      f->missing_is_yes[entry], f->mode[entry]};
   for (int i = 0; i < columns; i++) out[i] = all[i];
 }
 
-/* The rows, as i32 where that holds them; NULL after an error. */
+/* The rows, in whole numbers as wide as a split; NULL after an error. */
 static hone_value_t* make_entries(hone_forest_t* f, int columns) {
   hone_builder_t* b = f->l->b;
   const int64_t dims[2] = {f->n_entries, columns};
   int64_t* rows =
       hone_arena_array(b->graph->arena, (size_t)f->n_entries, (size_t)columns * sizeof *rows);
-  bool is_small = true;
   if (!rows) return hone_fail_status(b, hone_oom());
-  for (int i = 0; i < f->n_entries; i++) {
+  for (int i = 0; i < f->n_entries; i++)
     fill_row(f, i, columns, rows + (size_t)i * (size_t)columns);
-    is_small &= f->feature[i] >= INT32_MIN && f->feature[i] <= INT32_MAX;
-  }
   hone_value_t* entries = hone_constant_data(b, HONE_I64, 2, dims, rows);
-  return is_small ? hone_cast(b, entries, HONE_I32) : entries;
+  return f->dtype == HONE_F32 ? hone_cast(b, entries, HONE_I32) : entries;
 }
 
 static int count_modes(const hone_forest_t* f) {
@@ -262,11 +275,14 @@ static int count_modes(const hone_forest_t* f) {
 }
 
 static tables_t make_tables(hone_forest_t* f) {
+  bool has_missing = !f->by_key && any_of(f, f->missing_is_yes);
+  bool has_modes = !f->by_key && count_modes(f) > 1;
   tables_t tables = {
-      .entries = make_entries(f, count_modes(f) > 1 ? MOST_COLUMNS : COLUMN_MODE),
-      .split = constant_numbers(f, 0, f->split),
+      .entries = make_entries(f, has_modes     ? MOST_COLUMNS
+                                 : has_missing ? COLUMN_MODE
+                                               : COLUMN_MISSING),
       .members = f->n_members ? constant_numbers(f, f->n_members, f->members) : NULL,
-      .has_missing = any_of(f, f->missing_is_yes),
+      .has_missing = has_missing,
   };
   for (int i = 0; i < f->n_entries; i++) tables.wraps |= f->feature[i] < 0;
   return tables;
@@ -301,14 +317,17 @@ static hone_value_t* test(hone_builder_t* b, const tables_t* t, int mode, hone_v
   }
 }
 
-/* Whether the test at each entry holds, whose row of the table is given; tests of unused
- * kinds are not written. */
+/* Whether each entry is left for the second of its pair, whose row of the table is given; tests of
+ * unused kinds are not written. */
 static hone_value_t* passes(const hone_forest_t* f, hone_builder_t* b, const tables_t* t,
                             hone_value_t* at, hone_value_t* row, hone_value_t* x) {
   hone_value_t* feature = hone_pick(b, row, 2, hone_d(COLUMN_FEATURE));
   hone_value_t* value =
       t->wraps ? hone_take_along(b, x, feature, 1) : hone_take_from_front(b, x, feature, 1);
-  hone_value_t *split = hone_gather(b, t->split, at), *mode = NULL, *result = NULL;
+  hone_value_t* split =
+      hone_bitcast(b, hone_pick(b, row, 2, hone_d(COLUMN_SPLIT)), hone_dtype_of(x));
+  hone_value_t *mode = NULL, *result = NULL;
+  if (f->by_key) return hone_lt(b, value, split);
   for (int m = 0; m < HONE_BRANCH_COUNT; m++) {
     if (!uses_mode(f, m)) continue;
     hone_value_t* holds = test(b, t, m, at, value, split);
@@ -320,8 +339,9 @@ static hone_value_t* passes(const hone_forest_t* f, hone_builder_t* b, const tab
   return hone_or(b, result, hone_and(b, hone_is_nan(b, value), missing));
 }
 
-/* Steps that one kernel takes, and the most that are written out. */
-enum { STEPS = 4, MOST_STEPS = 32 };
+/* Steps between looks for trees that have ended, the most that are written out, and the trees of
+ * which the CPU's schedules take whole groups. */
+enum { STEPS = 2, MOST_STEPS = 32, GROUP = 10 };
 
 /* Where the rows stand after STEPS steps from `at`. */
 static hone_value_t* go(const hone_forest_t* f, hone_builder_t* b, const tables_t* t,
@@ -329,11 +349,20 @@ static hone_value_t* go(const hone_forest_t* f, hone_builder_t* b, const tables_
   for (int i = 0; i < STEPS; i++) {
     hone_value_t* row = hone_gather(b, t->entries, at);
     hone_value_t* holds = passes(f, b, t, at, row, x);
-    hone_value_t* next = hone_select(b, holds, hone_pick(b, row, 2, hone_d(COLUMN_YES)),
-                                     hone_pick(b, row, 2, hone_d(COLUMN_NO)));
-    at = hone_cast(b, next, HONE_I64);
+    hone_value_t* next = hone_pick(b, row, 2, hone_d(COLUMN_NEXT));
+    at = hone_add(b, hone_cast(b, next, HONE_I64), hone_cast(b, holds, HONE_I64));
   }
   return at;
+}
+
+/* Of the trees, which come deepest first, those to go on with from this level: groups of them are
+ * left behind when half have ended; fewer are not worth a piece. */
+static int trees_to_go_on(const hone_forest_t* f, int trees, int level) {
+  enum { FEW = 16 };
+  int left = trees;
+  while (f->depth[left - 1] <= level) left--;
+  int behind = (trees - left) / GROUP * GROUP;
+  return left >= FEW && 2 * behind >= trees - GROUP ? trees - behind : trees;
 }
 
 /* Step by step, trees that end early left behind. */
@@ -342,9 +371,8 @@ static hone_value_t* go_down(const hone_forest_t* f, hone_builder_t* b, const ta
   hone_value_t* parts[MOST_STEPS / STEPS + 1];
   int n_parts = 0, trees = f->n_trees;
   for (int level = 0; level < f->depth[0]; level += STEPS) {
-    int left = trees;
-    while (f->depth[left - 1] <= level) left--;
-    if (2 * left <= trees) { /* else it is not worth the piece */
+    int left = trees_to_go_on(f, trees, level);
+    if (left < trees) {
       parts[n_parts++] = hone_slice_axis(b, at, 1, hone_d(left), hone_d(trees));
       at = hone_slice_axis(b, at, 1, hone_d(0), hone_d(left));
       trees = left;
@@ -361,6 +389,9 @@ hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x) {
   int depth = find_depth(f);
   if (depth < 0 || !hone_is_known(b, x)) return NULL;
   find_tree_targets(f);
+  f->by_key = depth > 0 && hone_forest_can_use_keys(f, hone_dim(x, 1));
+  if (!hone_builder_ok(b) || !hone_forest_pair(f)) return NULL;
+  if (f->by_key) x = hone_forest_keys(f, x);
   hone_dim_t shape[2] = {hone_dim(x, 0), hone_d(f->n_trees)};
   hone_value_t* at = hone_expand(b, hone_list_i64(b, f->n_trees, f->roots), 2, shape);
   if (depth == 0 || !at) return at;

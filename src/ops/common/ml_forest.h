@@ -4,7 +4,10 @@
  * All trees share one list of entries; a leaf is an entry whose two branches
  * are itself. Where each row of x stands in each tree is a tensor [rows,
  * trees] that starts at the roots and takes one step towards the leaves in
- * each round of a loop; rows that arrived early stay where they are. */
+ * each round of a loop; rows that arrived early stay where they are.
+ *
+ * A step must not wait for a guess: the walk brings the entries to pairs first
+ * (ml_forest_pairs.c), and a step is next[at] plus whether the second is it. */
 #ifndef HONE_OPS_COMMON_ML_FOREST_H
 #define HONE_OPS_COMMON_ML_FOREST_H
 
@@ -37,8 +40,10 @@ typedef struct hone_forest {
   int64_t* feature;
   double* split;
   int64_t* mode; /* HONE_BRANCH_… */
-  int64_t* yes;  /* entry to go to when the test holds */
+  int64_t* yes;  /* entry to go to when the test holds; not after hone_forest_pair */
   int64_t* no;
+  int64_t* next; /* made by it: the first entry that this one leads to; the second is behind it */
+  bool by_key;   /* the walk compares keys (ml_forest_keys.c) */
   bool* missing_is_yes; /* NaN passes the test */
   int n_trees;
   int64_t* roots;
@@ -63,6 +68,20 @@ void hone_forest_add_score(hone_forest_t* f, int64_t entry, int64_t target, doub
 /* Must come before what follows. Entry of the leaf that each row [n, features] reaches in each
  * tree: i64 [n, trees]. Branches to entries that are not there and cycles are errors. */
 hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x);
+
+/* ---- parts of the walk ---- */
+
+/* Whether rows of so many columns can be compared by keys: all tests are of order. */
+bool hone_forest_can_use_keys(const hone_forest_t* f, hone_dim_t columns);
+/* Of paired entries: keys of the rows, unsigned [n, features or twice as many], and the key of an
+ * entry's split, a number as wide as the rows'. */
+hone_value_t* hone_forest_keys(hone_forest_t* f, hone_value_t* x);
+int64_t hone_forest_split_key(const hone_forest_t* f, int entry);
+/* Brings checked entries to pairs, roots first; false when memory is out. */
+bool hone_forest_pair(hone_forest_t* f);
+
+/* ---- results ---- */
+
 /* Weights of the leaves over all trees: [n, targets]; where none counts 0. */
 hone_value_t* hone_forest_total(hone_forest_t* f, hone_value_t* leaves, hone_aggregate_t how);
 /* bool [n, targets]: some leaf says something about the target. */
