@@ -135,7 +135,8 @@ def section(gains, threads):
         '<th class="n">over ONNX Runtime</th><th class="n">difference</th></tr></thead><tbody>\n'
         + "".join(row(g) for g in gains)
         + '</tbody></table><p class="soft">On the same inputs, in one process, on '
-        f'{threads} thread{"s" if threads != 1 else ""} each, cpu compiled for their sizes, after the results had been compared: '
+        f'{threads} thread{"s" if threads != 1 else ""} each, '
+        'cpu compiled for their sizes, after the results had been compared: '
         '<i>difference</i> is the largest one between hone and ONNX Runtime '
         f'{html.escape(onnxruntime.__version__)}, as a part of the largest value. Medians of runs by '
         'turns; ref, which interprets, ran once. Above 1 × hone on cpu is the faster one.</p></div>\n')

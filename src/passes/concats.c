@@ -13,23 +13,23 @@ enum { MOST_STEPS = 12 };
 /* What is done to the concat, the last step first. */
 typedef struct chain {
   const hone_node_t *concat, *steps[MOST_STEPS];
+  double numbers[MOST_STEPS]; /* beside its operand, where the step has two */
   int count;
 } chain_t;
 
 /* The operand of a step that works element by element, with a number alone beside it; NULL: it is
  * no such step. */
-static hone_value_t* operand_of(const hone_node_t* node) {
+static hone_value_t* operand_of(const hone_node_t* node, double* out_number) {
   hone_prim_family_t family = hone_prim_info(node->prim)->family;
-  double number;
   if (family == HONE_FAMILY_UNARY || family == HONE_FAMILY_CAST) return node->inputs[0];
-  if (family != HONE_FAMILY_BINARY || !hone_match_number(node->inputs[1], &number)) return NULL;
+  if (family != HONE_FAMILY_BINARY || !hone_match_number(node->inputs[1], out_number)) return NULL;
   return node->inputs[0];
 }
 
 static bool find_chain(const hone_node_t* last, chain_t* c) {
   *c = (chain_t){0};
   for (const hone_node_t* node = last; c->count < MOST_STEPS;) {
-    hone_value_t* operand = operand_of(node);
+    hone_value_t* operand = operand_of(node, &c->numbers[c->count]);
     if (!operand || !hone_rewrite_used_once(operand)) return false;
     c->steps[c->count++] = node;
     c->concat = hone_match_prim(operand, HONE_PRIM_CONCAT);
@@ -39,19 +39,16 @@ static bool find_chain(const hone_node_t* last, chain_t* c) {
   return false;
 }
 
-/* The number beside the operand as one for all shapes. */
-static hone_value_t* number_of(hone_rewriter_t* r, const hone_node_t* step) {
-  double number = 0;
-  hone_match_number(step->inputs[1], &number);
-  return hone_scalar(r->b, step->inputs[1]->type.dtype, number);
-}
-
+/* Numbers are those for all shapes. */
 static hone_value_t* do_steps(hone_rewriter_t* r, const chain_t* c, hone_value_t* part) {
   for (int i = c->count - 1; i >= 0 && part; i--) {
     const hone_node_t* step = c->steps[i];
-    bool has_number = hone_prim_info(step->prim)->family == HONE_FAMILY_BINARY;
-    part = has_number ? hone_binary(r->b, step->prim, part, number_of(r, step))
-                      : hone_rewrite_copy(r, step, &part);
+    if (hone_prim_info(step->prim)->family != HONE_FAMILY_BINARY) {
+      part = hone_rewrite_copy(r, step, &part);
+      continue;
+    }
+    hone_value_t* number = hone_scalar(r->b, step->inputs[1]->type.dtype, c->numbers[i]);
+    part = hone_binary(r->b, step->prim, part, number);
   }
   return part;
 }

@@ -11,6 +11,7 @@
 
 #include "base/tensor_impl.h"
 #include "passes/common/match.h"
+#include "passes/common/padding.h"
 #include "passes/common/rewrite.h"
 
 enum { AXES = 2, RANK = 4, WINDOW = 3 };
@@ -32,16 +33,10 @@ typedef struct conv {
 
 /* ---- recognising ---- */
 
-static int partner(const hone_node_t* contract, int64_t axis) {
-  for (int i = 0; i < contract->n_axes; i += 2)
-    if (contract->axes[i] == axis) return (int)contract->axes[i + 1];
-  return -1;
-}
-
 static bool find_slide(const conv_t* c, int i, slide_t* s) {
   const hone_node_t* window = c->window;
   s->axis = (int)window->axes[i];
-  s->w_axis = partner(c->contract, RANK + i);
+  s->w_axis = hone_match_partner(c->contract, 0, RANK + i);
   const hone_dim_t size = c->x->type.dims[s->axis];
   if (s->axis < 1 || s->w_axis < 0 || !hone_dim_is(window->step[i], 1) || !hone_dim_is_int(size) ||
       !hone_dim_is_int(window->shape[i]) || !hone_dim_is_int(window->hi[i]))
@@ -63,10 +58,10 @@ static bool recognise(const hone_node_t* node, conv_t* c) {
   c->x = c->window->inputs[0];
   if (c->x->type.rank != RANK || !find_slide(c, 0, &c->slides[0]) ||
       !find_slide(c, 1, &c->slides[1]) || c->slides[0].axis >= c->slides[1].axis ||
-      partner(node, 0) >= 0)
+      hone_match_partner(node, 0, 0) >= 0)
     return false;
   c->channel = 1 + 2 + 3 - c->slides[0].axis - c->slides[1].axis;
-  int w_channel = partner(node, c->channel);
+  int w_channel = hone_match_partner(node, 0, c->channel);
   if (w_channel < 0) return false;
   int w_filter = 6 - w_channel - c->slides[0].w_axis - c->slides[1].w_axis;
   c->channels = hone_tensor_dims(w)[w_channel];
@@ -105,18 +100,12 @@ static bool has_pictures(const conv_t* c) {
 
 /* x with as much more padding behind as whole pictures need. */
 static hone_value_t* fill_pictures(hone_rewriter_t* r, const conv_t* c) {
-  hone_dim_t lo[RANK] = {{0}}, hi[RANK] = {{0}};
-  bool fills = false;
+  hone_dim_t more[RANK] = {{0}};
   for (int i = 0; i < AXES; i++) {
     const slide_t* s = &c->slides[i];
-    hi[s->axis] = hone_d(picture(s) * s->gaps - s->size);
-    fills |= !hone_dim_is(hi[s->axis], 0);
+    more[s->axis] = hone_d(picture(s) * s->gaps - s->size);
   }
-  if (!fills) return c->x;
-  const hone_node_t* pad = hone_match_prim(c->x, HONE_PRIM_PAD);
-  if (!pad) return hone_pad(r->b, c->x, lo, hi, NULL);
-  for (int i = 0; i < RANK; i++) hi[i] = hone_d_add(r->b, hi[i], pad->hi[i]);
-  return hone_pad(r->b, pad->inputs[0], pad->lo, hi, pad->inputs[1]);
+  return hone_pad_more(r->b, c->x, more);
 }
 
 /* [batch * gaps * gaps, …]: the pictures as images of their own. */
@@ -176,8 +165,7 @@ typedef struct part {
 typedef struct parts {
   part_t items[MOST_PARTS];
   int count;
-  int64_t before; /* what is padded in front */
-  int64_t met;    /* elements that meet data, of all results */
+  int64_t met; /* elements that meet data, of all results */
 } parts_t;
 
 /* The elements of window `i` that meet data: false where none does. */
@@ -196,10 +184,9 @@ static bool find_parts(const slide_t* s, const hone_node_t* pad, parts_t* out) {
   hone_dim_t data = pad->inputs[0]->type.dims[s->axis];
   *out = (parts_t){0};
   if (!hone_dim_is_int(data) || !hone_dim_is_int(pad->lo[s->axis])) return false;
-  out->before = pad->lo[s->axis].k;
   for (int64_t i = 0; i < s->results; i++) {
     part_t *last = out->count ? &out->items[out->count - 1] : NULL, now;
-    if (!find_met(s, data.k, out->before, i, &now)) return false;
+    if (!find_met(s, data.k, pad->lo[s->axis].k, i, &now)) return false;
     out->met += now.last - now.first + 1;
     if (last && last->first == now.first && last->last == now.last) {
       last->end = now.end;
@@ -234,14 +221,15 @@ static bool saves_enough(const conv_t* c, const parts_t* parts) {
 }
 
 static hone_value_t* make_part(hone_rewriter_t* r, const conv_t* c, const hone_node_t* pad,
-                               const parts_t* parts, const int* which) {
+                               const part_t* const parts[AXES]) {
   hone_value_t *x = pad->inputs[0], *w = c->w;
   hone_dim_t taps[AXES];
   for (int i = 0; i < AXES; i++) {
     const slide_t* s = &c->slides[i];
-    const part_t* part = &parts[i].items[which[i]];
-    int64_t begin = part->begin + part->first * s->gaps - parts[i].before;
-    int64_t end = part->end + part->last * s->gaps - parts[i].before;
+    const part_t* part = parts[i];
+    int64_t before = pad->lo[s->axis].k;
+    int64_t begin = part->begin + part->first * s->gaps - before;
+    int64_t end = part->end + part->last * s->gaps - before;
     x = hone_slice_axis(r->b, x, s->axis, hone_d(begin), hone_d(end));
     w = hone_slice_axis(r->b, w, s->w_axis, hone_d(part->first), hone_d(part->last + 1));
     taps[i] = hone_d(part->last - part->first + 1);
@@ -257,8 +245,10 @@ static hone_value_t* by_parts(hone_rewriter_t* r, const conv_t* c) {
       !find_parts(&c->slides[1], pad, &parts[1]) || !saves_enough(c, parts))
     return NULL;
   for (int i = 0; i < parts[0].count; i++) {
-    for (int k = 0; k < parts[1].count; k++)
-      row[k] = make_part(r, c, pad, parts, (const int[]){i, k});
+    for (int k = 0; k < parts[1].count; k++) {
+      const part_t* const both[AXES] = {&parts[0].items[i], &parts[1].items[k]};
+      row[k] = make_part(r, c, pad, both);
+    }
     rows[i] = hone_concat(r->b, parts[1].count, row, 2);
   }
   return hone_concat(r->b, parts[0].count, rows, 1);

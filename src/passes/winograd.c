@@ -38,6 +38,7 @@
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
 #include "passes/common/match.h"
+#include "passes/common/padding.h"
 #include "passes/common/rewrite.h"
 
 enum { WINDOW = HONE_WINOGRAD_WINDOW };
@@ -68,21 +69,14 @@ static bool is_window(const hone_node_t* node) {
   return node->axes[0] < node->axes[1];
 }
 
-/* The axis of the weights that is paired with axis `axis` of the window; -1: none. */
-static int partner(const hone_node_t* contract, int64_t axis) {
-  for (int i = 0; i < contract->n_axes; i += 2)
-    if (contract->axes[i] == axis) return (int)contract->axes[i + 1];
-  return -1;
-}
-
 /* The weights' axes, and the channels' of x: the one free axis is the filters'. */
 static bool find_axes(conv_t* c) {
-  c->w_row = partner(c->contract, 4);
-  c->w_column = partner(c->contract, 5);
+  c->w_row = hone_match_partner(c->contract, 0, 4);
+  c->w_column = hone_match_partner(c->contract, 0, 5);
   c->channel = -1;
   int n = 0;
   for (int i = 0; i < 4; i++) {
-    int other = partner(c->contract, i);
+    int other = hone_match_partner(c->contract, 0, i);
     if (other < 0 && n < 3) c->free[n++] = i;
     if (other < 0) continue;
     c->channel = i;
@@ -333,16 +327,10 @@ static bool choose(conv_t* c) {
 
 /* x with as much more padding behind as whole tiles need. */
 static hone_value_t* fill_tiles(hone_rewriter_t* r, const conv_t* c) {
-  hone_builder_t* b = r->b;
-  hone_dim_t lo[4] = {hone_d(0), hone_d(0), hone_d(0), hone_d(0)};
-  hone_dim_t hi[4] = {hone_d(0), hone_d(0), hone_d(0), hone_d(0)};
-  hi[c->free[1]] = hone_d(c->tiles_high * c->tiling->tile - c->height);
-  hi[c->free[2]] = hone_d(c->tiles_wide * c->tiling->tile - c->width);
-  if (hone_dim_is(hi[c->free[1]], 0) && hone_dim_is(hi[c->free[2]], 0)) return c->x;
-  const hone_node_t* pad = hone_match_prim(c->x, HONE_PRIM_PAD);
-  if (!pad) return hone_pad(b, c->x, lo, hi, NULL);
-  for (int i = 0; i < 4; i++) hi[i] = hone_d_add(b, hi[i], pad->hi[i]);
-  return hone_pad(b, pad->inputs[0], pad->lo, hi, pad->inputs[1]);
+  hone_dim_t more[4] = {{0}};
+  more[c->free[1]] = hone_d(c->tiles_high * c->tiling->tile - c->height);
+  more[c->free[2]] = hone_d(c->tiles_wide * c->tiling->tile - c->width);
+  return hone_pad_more(r->b, c->x, more);
 }
 
 /* [places, batch, tiles down, tiles across, channels] */

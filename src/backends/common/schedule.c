@@ -36,16 +36,16 @@ bool hone_loop_name(char out[HONE_LOOP_NAME], const char* name, const char* suff
   return n > 0 && n < HONE_LOOP_NAME;
 }
 
-static void visit_term(hone_kernel_t* kernel, const hone_term_t* term,
-                       void (*visit)(void* self, hone_dim_t offset), void* self) {
+void hone_visit_loads(hone_kernel_t* kernel, const hone_term_t* term,
+                      void (*visit)(void* self, hone_dim_t offset), void* self) {
   if (term->kind == HONE_TERM_LOAD)
     visit(self, hone_buffer_offset(kernel, term->buffer, term->index));
-  for (int i = 0; i < term->n_args; i++) visit_term(kernel, term->args[i], visit, self);
+  for (int i = 0; i < term->n_args; i++) hone_visit_loads(kernel, term->args[i], visit, self);
 }
 
 void hone_visit_offsets(hone_kernel_t* kernel, hone_stmt_t* stmt,
                         void (*visit)(void* self, hone_dim_t offset), void* self) {
-  if (stmt->value) visit_term(kernel, stmt->value, visit, self);
+  if (stmt->value) hone_visit_loads(kernel, stmt->value, visit, self);
   if (stmt->buffer) visit(self, hone_buffer_offset(kernel, stmt->buffer, stmt->index));
   for (int i = 0; i < stmt->n_body; i++) hone_visit_offsets(kernel, stmt->body[i], visit, self);
 }
@@ -84,17 +84,17 @@ static void note_stride(void* self, hone_dim_t offset) {
   lanes->strided += way != 0 && way != lanes->count - 1;
 }
 
-static bool has_index_of(const hone_term_t* term, hone_dim_t var) {
+bool hone_has_index_of(const hone_term_t* term, hone_dim_t var) {
   if (term->kind == HONE_TERM_INDEX) return hone_dim_uses(term->dim, var);
   for (int i = 0; i < term->n_args; i++)
-    if (has_index_of(term->args[i], var)) return true;
+    if (hone_has_index_of(term->args[i], var)) return true;
   return false;
 }
 
 static bool only_stores(const hone_stmt_t* loop, hone_dim_t var) {
   for (int i = 0; i < loop->n_body; i++) {
     const hone_stmt_t* stmt = loop->body[i];
-    if (stmt->kind != HONE_STMT_STORE || has_index_of(stmt->value, var)) return false;
+    if (stmt->kind != HONE_STMT_STORE || hone_has_index_of(stmt->value, var)) return false;
   }
   return loop->n_body > 0;
 }
@@ -185,7 +185,7 @@ static void check_pair(void* self, hone_dim_t offset) {
 }
 
 static bool uses_as_number(const hone_stmt_t* stmt, hone_dim_t var) {
-  if (stmt->value && has_index_of(stmt->value, var)) return true;
+  if (stmt->value && hone_has_index_of(stmt->value, var)) return true;
   for (int i = 0; i < stmt->n_body; i++)
     if (uses_as_number(stmt->body[i], var)) return true;
   return false;
@@ -208,7 +208,7 @@ static bool may_lie_anywhere(hone_kernel_t* kernel, const hone_stmt_t* store, ho
 }
 
 static void check_accesses(hone_kernel_t* kernel, hone_stmt_t* stmt, bool is_sum, pair_t* pair) {
-  if (stmt->value) visit_term(kernel, stmt->value, check_pair, pair);
+  if (stmt->value) hone_visit_loads(kernel, stmt->value, check_pair, pair);
   if (stmt->buffer && !(is_sum && may_lie_anywhere(kernel, stmt, pair->inner)))
     check_pair(pair, hone_buffer_offset(kernel, stmt->buffer, stmt->index));
   for (int i = 0; i < stmt->n_body; i++) check_accesses(kernel, stmt->body[i], is_sum, pair);

@@ -169,13 +169,14 @@ static const hone_term_t* find_operand(const hone_stmt_t* part) {
   return NULL;
 }
 
-/* Which of the loads of its buffer it is; 0: out of memory. */
-static int number_of(hone_recipe_t* r, hone_stmt_t* block, const hone_term_t* load) {
+bool hone_copy_load(hone_recipe_t* r, hone_stmt_t* around, const hone_term_t* load) {
   hone_access_list_t list;
-  if (!hone_recipe_did(r, hone_access_collect(r->kernel, block, &list))) return 0;
+  if (!hone_recipe_did(r, hone_access_collect(r->kernel, around, &list))) return false;
   int number = hone_access_load_number(&list, load->buffer, load->index);
   hone_access_free(&list);
-  return number;
+  return number &&
+         hone_recipe_did(r, hone_sched_stage_load(r->kernel, load->buffer->name, around->name,
+                                                  HONE_STAGE_LOCAL, number));
 }
 
 /* Copies the block of that operand, so that its rows are the lanes. Gives whether the
@@ -184,10 +185,7 @@ static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block) {
   int parts = block->n_body, first = 0;
   while (first < parts - 1 && !find_product(block->body[first])) first++;
   const hone_term_t* load = find_operand(block->body[first]);
-  int number = load ? number_of(r, block, load) : 0;
-  if (!number || !hone_recipe_did(r, hone_sched_stage_load(r->kernel, load->buffer->name,
-                                                           block->name, HONE_STAGE_LOCAL, number)))
-    return false;
+  if (!load || !hone_copy_load(r, block, load)) return false;
   bool has_copy = block->n_body > parts;
   hone_stmt_t* part = block->body[has_copy ? first + 1 : first];
   load = find_operand(part);
@@ -206,11 +204,8 @@ static bool put_down(hone_recipe_t* r, const char* rows, const hone_term_t* oper
   hone_stmt_t* around = hone_kernel_find_loop(r->kernel, rows)->parent;
   int before = around->n_body;
   if (around == r->kernel->root || !operand || operand->buffer->dtype != HONE_BF16 ||
-      operand->buffer->role == HONE_ROLE_SCRATCH || !r->shape->has_dot2_bf16)
-    return false;
-  int number = number_of(r, around, operand);
-  if (!number || !hone_recipe_did(r, hone_sched_stage_load(r->kernel, operand->buffer->name,
-                                                           around->name, HONE_STAGE_LOCAL, number)))
+      operand->buffer->role == HONE_ROLE_SCRATCH || !r->shape->has_dot2_bf16 ||
+      !hone_copy_load(r, around, operand))
     return false;
   const hone_stmt_t* nest = around->body[0];
   while (hone_only_loop(nest)) nest = hone_only_loop(nest);

@@ -28,9 +28,13 @@ const hone_term_t* hone_bare_load(const hone_term_t* term);
 /* The name of a part of a loop, "i" ".o"; false where it does not fit. */
 enum { HONE_LOOP_NAME = 128 };
 bool hone_loop_name(char out[HONE_LOOP_NAME], const char* name, const char* suffix);
-/* Calls visit for the offset of each load and store inside. */
+/* Calls visit for the offset of each load of a term; of each load and store inside. */
+void hone_visit_loads(hone_kernel_t* kernel, const hone_term_t* term,
+                      void (*visit)(void* self, hone_dim_t offset), void* self);
 void hone_visit_offsets(hone_kernel_t* kernel, hone_stmt_t* stmt,
                         void (*visit)(void* self, hone_dim_t offset), void* self);
+/* Whether the term has that variable as a number, beside those that loads are at. */
+bool hone_has_index_of(const hone_term_t* term, hone_dim_t var);
 /* Whether a loop's rounds could be lanes: each access is to one element or to
  * consecutive ones in each whole vector, and nothing inside is conditional or indirect. */
 bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop);
@@ -54,6 +58,8 @@ void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_attention.c: false when the nest is no chain of contractions. */
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest);
+/* Copies what a round of the loop `around` reads by this load of its body. */
+bool hone_copy_load(hone_recipe_t* r, hone_stmt_t* around, const hone_term_t* load);
 /* Puts the axis of a scratch buffer behind the others, and pairs along the last of those, where
  * that is asked for, behind it. */
 void hone_move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis, bool in_pairs);

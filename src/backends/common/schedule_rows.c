@@ -290,21 +290,15 @@ static bool is_computed(const hone_stmt_t* stmt) {
          (is_costly(stmt->value) || count_operations(stmt->value) >= SOME);
 }
 
-static void check_term(strides_t* s, hone_kernel_t* kernel, const hone_term_t* term) {
-  if (term->kind == HONE_TERM_LOAD)
-    check_stride(s, hone_buffer_offset(kernel, term->buffer, term->index));
-  if (term->kind == HONE_TERM_INDEX) s->consecutive &= !hone_dim_uses(term->dim, s->var);
-  for (int i = 0; i < term->n_args; i++) check_term(s, kernel, term->args[i]);
-}
-
 /* Whether all that is read along the loop is consecutive, and some of it is. */
 static bool computes_along(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
   strides_t s = {.var = var, .consecutive = true};
   bool reads = false;
   for (int i = 0; i < inside->n_body; i++) {
-    if (!is_computed(inside->body[i])) return false;
-    check_term(&s, r->kernel, inside->body[i]->value);
-    reads |= hone_term_uses(inside->body[i]->value, var);
+    const hone_term_t* value = inside->body[i]->value;
+    if (!is_computed(inside->body[i]) || hone_has_index_of(value, var)) return false;
+    hone_visit_loads(r->kernel, value, check_stride, &s);
+    reads |= hone_term_uses(value, var);
   }
   return s.consecutive && reads;
 }

@@ -272,11 +272,16 @@ static void a_product_is_tiled(void** state) {
   free(text);
 }
 
+/* So many numbers, parted by commas, which repeat after `period`. */
+static void append_numbers(hone_str_t* lines, int count, int period) {
+  for (int i = 0; i < count; i++) hone_str_appendf(lines, "%s%d", i ? ", " : "", i % period);
+}
+
 static void weights_are_packed(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_append(&lines, "  %0 \"x\" = input : f32[12, 10]\n  %1 = constant {");
-  for (int i = 0; i < 240; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 240, 7);
   hone_str_append(&lines,
                   "} : f32[24, 10]\n"
                   "  %2 = contract %0 %1 dtype=f32 axes=[1, 1] batch=0 : f32[12, 24]\n"
@@ -296,7 +301,7 @@ static void windows_that_overlap_leave_registers_for_it(void** state) {
                   "  %1 = window %0 axes=[2, 3] shape=[3, 3] hi=[1, 1] step=[2, 2]"
                   " : f32[1, 3, 4, 12, 3, 3]\n"
                   "  %2 = constant {");
-  for (int i = 0; i < 864; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 864, 7);
   hone_str_append(&lines,
                   "} : f32[32, 3, 3, 3]\n"
                   "  %3 = contract %1 %2 dtype=f32 axes=[1, 1, 4, 2, 5, 3] batch=0"
@@ -315,7 +320,7 @@ static void expect_tiles_of_eight(const char* turned, int weights, const char* s
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_appendf(&lines, "%s  %%3 = constant {", turned);
-  for (int i = 0; i < 32 * weights; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 32 * weights, 7);
   hone_str_append(&lines, sums);
   lanes = 16;
   registers = 32;
@@ -364,7 +369,7 @@ static void few_outputs_are_summed_in_lanes(void** state) {
                   "  %0 \"x\" = input : f32[5, 9, 32]\n"
                   "  %1 = window %0 axes=[1] shape=[3] hi=[1] step=[1] : f32[5, 7, 32, 3]\n"
                   "  %2 = constant {");
-  for (int i = 0; i < 96; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 96, 7);
   hone_str_append(&lines,
                   "} : f32[1, 32, 3]\n"
                   "  %3 = contract %1 %2 dtype=f32 axes=[2, 1, 3, 2] batch=0 : f32[5, 7, 1]\n"
@@ -380,7 +385,7 @@ static char* scheduled_product(int rows, int outputs, const char* tail) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_appendf(&lines, "  %%0 \"x\" = input : f32[%d, 10]\n  %%1 = constant {", rows);
-  for (int i = 0; i < 10 * outputs; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 10 * outputs, 7);
   hone_str_appendf(&lines,
                    "} : f32[%d, 10]\n"
                    "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 1] batch=0 : f32[%d, %d]\n%s",
@@ -434,7 +439,7 @@ static void weights_of_a_cut_batch_are_packed(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_append(&lines, "  %0 \"x\" = input : f32[2, 6, 3, 2]\n  %1 = constant {");
-  for (int i = 0; i < 384; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 384, 7);
   hone_str_append(&lines,
                   "} : f32[12, 16, 2]\n"
                   "  %2 = reshape %0 shape=[12, 3, 2] : f32[12, 3, 2]\n"
@@ -453,7 +458,7 @@ static void products_of_few_batches_come_one_after_the_other(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_append(&lines, "  %0 \"x\" = input : f32[7, 12, 5]\n  %1 = constant {");
-  for (int i = 0; i < 7 * 5 * 96; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 11);
+  append_numbers(&lines, 7 * 5 * 96, 11);
   hone_str_append(&lines,
                   "} : f32[7, 5, 96]\n"
                   "  %2 = contract %0 %1 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[7, 12, 96]\n"
@@ -469,7 +474,7 @@ static void weights_of_phases_and_channels_are_packed(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_append(&lines, "  %0 \"x\" = input : f32[12, 10]\n  %1 = constant {");
-  for (int i = 0; i < 320; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 320, 7);
   hone_str_append(&lines,
                   "} : f32[10, 2, 16]\n"
                   "  %2 = contract %0 %1 dtype=f32 axes=[1, 0] batch=0 : f32[12, 2, 16]\n"
@@ -503,7 +508,7 @@ static void weights_of_whole_windows_are_packed(void** state) {
     hone_str_t lines;
     hone_str_init(&lines, hone_allocator_system());
     hone_str_append(&lines, "  %0 \"x\" = input : f32[3, 20, 3]\n  %1 = constant {");
-    for (int i = 0; i < 1440; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+    append_numbers(&lines, 1440, 7);
     hone_str_append(&lines,
                     "} : f32[24, 20, 3]\n"
                     "  %2 = contract %0 %1 dtype=f32 axes=[1, 1, 2, 2] batch=0 : f32[3, 24]\n");
@@ -520,7 +525,7 @@ static void data_that_lanes_would_gather_gets_them(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_append(&lines, "  %0 \"x\" = input : f32[12, 19]\n  %1 = constant {");
-  for (int i = 0; i < 48; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 48, 7);
   hone_str_append(&lines,
                   "} : f32[12, 4]\n"
                   "  %2 = window %0 axes=[1] shape=[4] hi=[1] step=[1] : f32[12, 16, 4]\n"
@@ -594,7 +599,7 @@ static void loops_along_which_weights_repeat_are_cut(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_append(&lines, "  %0 \"x\" <0 dim 0> = input : f32[n, 10]\n  %1 = constant {");
-  for (int i = 0; i < 160; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 160, 7);
   hone_str_append(&lines,
                   "} : f32[8, 2, 10]\n"
                   "  %2 = slice %0 lo=[1, 0] hi=[n, 10] step=[1, 1] : f32[(n - 1), 10]\n"
@@ -614,7 +619,7 @@ static char* scheduled_sums(const char* rows, int sums, const char* tail) {
   hone_str_init(&lines, hone_allocator_system());
   hone_str_appendf(&lines, "  %%0 \"x\" <0 dim %d> = input : f32[%s, %d]\n  %%1 = constant {",
                    rows[0] != 'n', rows, sums);
-  for (int i = 0; i < 40 * sums; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 40 * sums, 7);
   hone_str_appendf(&lines,
                    "} : f32[40, %d]\n"
                    "  %%2 = contract %%0 %%1 dtype=f32 axes=[%d, 1] batch=0 : f32[%s, 40]\n%s",
@@ -883,7 +888,7 @@ static void narrow_windows_of_each_lane_go_in_pairs(void** state) {
                   "  %2 = window %1 axes=[0, 1] shape=[3, 3] hi=[1, 1] step=[1, 1]"
                   " : bf16[4, 14, 16, 3, 3]\n"
                   "  %3 = constant {");
-  for (int i = 0; i < 144; i++) hone_str_appendf(&lines, "%s%d", i ? ", " : "", i % 7);
+  append_numbers(&lines, 144, 7);
   hone_str_append(
       &lines,
       "} : bf16[16, 3, 3]\n"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "backends/common/contraction.h"
-#include "loop/access.h"
 
 /* Columns of a block, which become lanes. */
 static int64_t block_of(const hone_recipe_t* r, const hone_contraction_t* c) {
@@ -42,16 +41,9 @@ static bool move_lanes_around(hone_recipe_t* r, const hone_contraction_t* c) {
 /* Copies what a block reads of its operand, lanes last. */
 static bool copy_turned(hone_recipe_t* r, hone_stmt_t* block, const char* rows) {
   hone_contraction_t c;
-  hone_access_list_t list;
   if (!hone_contraction_recognise(r, &c, hone_kernel_find_loop(r->kernel, rows),
                                   HONE_LANES_OF_OUTPUT) ||
-      !hone_recipe_did(r, hone_access_collect(r->kernel, block, &list)))
-    return false;
-  int number = hone_access_load_number(&list, c.b->buffer, c.b->index);
-  hone_access_free(&list);
-  if (!number ||
-      !hone_recipe_did(r, hone_sched_stage_load(r->kernel, c.b->buffer->name, block->name,
-                                                HONE_STAGE_LOCAL, number)) ||
+      !hone_copy_load(r, block, c.b) ||
       !hone_contraction_recognise(r, &c, hone_kernel_find_loop(r->kernel, rows),
                                   HONE_LANES_OF_OUTPUT))
     return false;

@@ -16,20 +16,13 @@ static const hone_node_t* find_window(const hone_node_t* contract, int side) {
   return window && hone_match_constant(contract->inputs[1 - side]) ? window : NULL;
 }
 
-/* The axis of the other operand that is summed over together with this one; -1: none. */
-static int partner(const hone_node_t* contract, int side, int64_t axis) {
-  for (int i = 0; i < contract->n_axes; i += 2)
-    if (contract->axes[i + side] == axis) return (int)contract->axes[i + 1 - side];
-  return -1;
-}
-
 static bool find(const hone_node_t* contract, columns_t* out) {
   if (contract->n_batch || hone_operand_has_groups(contract, 2)) return false;
   int side = find_window(contract, 0) ? 0 : 1;
   const hone_node_t* window = find_window(contract, side);
   if (!window) return false;
   int rank = window->inputs[0]->type.rank, last = window->n_axes - 1;
-  *out = (columns_t){window, side, rank - 1, partner(contract, side, rank + last)};
+  *out = (columns_t){window, side, rank - 1, hone_match_partner(contract, side, rank + last)};
   return out->weights >= 0 && window->axes[last] == rank - 1 && hone_dim_is(window->hi[last], 1) &&
          hone_dim_is_int(window->shape[last]) && window->shape[last].k > 1;
 }

@@ -133,3 +133,9 @@ int hone_match_axis_before(const hone_node_t* node, int axis) {
   if (node->prim == HONE_PRIM_PERMUTE) return (int)node->axes[axis];
   return node->prim == HONE_PRIM_RESHAPE ? through_reshape(node, axis) : axis;
 }
+
+int hone_match_partner(const hone_node_t* contract, int side, int64_t axis) {
+  for (int i = 0; i < contract->n_axes; i += 2)
+    if (contract->axes[i + side] == axis) return (int)contract->axes[i + 1 - side];
+  return -1;
+}

@@ -31,6 +31,9 @@ int64_t hone_match_bytes(const hone_type_t* type);
 /* The axis of a node's first operand that becomes axis `axis` of its result, where it is a
  * permute, a reshape, or gives each element from that at the same place; -1: none does. */
 int hone_match_axis_before(const hone_node_t* node, int axis);
+/* The axis of the other operand that is paired with axis `axis` of operand `side` of a contraction;
+ * -1: none is. */
+int hone_match_partner(const hone_node_t* contract, int side, int64_t axis);
 /* The permutation with perm[axes[i]] == i. */
 void hone_match_invert(int count, const int64_t* axes, int64_t* out_inverse);
 
