@@ -148,33 +148,53 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
 
 /* ---- attention ---- */
 
-/* Whether the product has whole pairs, enough rows for the lanes of a vector, enough heads for
- * threads to share, and operands of which a head's stay near while its rows go by. */
-static bool fits_pairs(const hone_node_t* product) {
-  enum { LANES = 16, HEADS = 8, NEAR = 1 << 17 /* bytes */ };
-  const hone_type_t* type = &product->outputs[0]->type;
-  int64_t heads = 1, most = 0;
-  for (int i = 0; i < product->n_batch; i++)
-    heads *= hone_dim_is_int(type->dims[i]) ? type->dims[i].k : 0;
+/* Bytes of an operand of which a head's stay near while its rows go by. */
+static int64_t near_bytes(const hone_pass_options_t* options) {
+  enum { UNKNOWN_NEAR = 1 << 17 };
+  return options->near_cache ? (int64_t)options->near_cache / 2 : UNKNOWN_NEAR;
+}
+
+/* Heads that threads share well enough. */
+static int64_t enough_heads(const hone_pass_options_t* options) {
+  enum { MANY = 8 };
+  return options->threads > 0 && options->threads < MANY ? options->threads : MANY;
+}
+
+/* Of the operands that are brought into pairs, the most bytes a head; -1: only a run knows. */
+static int64_t bytes_per_head(const hone_node_t* product, int64_t heads) {
+  int64_t most = 0;
   for (int side = 0; side < 2; side++) {
     int64_t count = hone_match_count(&product->inputs[side]->type);
-    if (count <= 0) return false;
-    if (count > most) most = count;
+    bool is_given = hone_operand_origin(product->inputs[side])->node->prim == HONE_PRIM_INPUT;
+    if (count <= 0) return -1;
+    if (is_given && count > most) most = count;
   }
-  return heads >= HEADS && type->rank == product->n_batch + 2 &&
-         hone_match_count(type) / heads >= (int64_t)LANES * LANES &&
-         most / heads * (int64_t)hone_dtype_size(HONE_BF16) <= NEAR &&
-         hone_operand_has_groups(product, 2);
+  return most / heads * (int64_t)hone_dtype_size(HONE_BF16);
+}
+
+/* Whether the product has whole pairs, enough rows for the lanes of a vector, enough heads, and
+ * operands that stay near. */
+static bool fits_pairs(const hone_pass_options_t* options, const hone_node_t* product) {
+  enum { LANES = 16 };
+  const hone_type_t* type = &product->outputs[0]->type;
+  int64_t heads = 1;
+  for (int i = 0; i < product->n_batch; i++)
+    heads *= hone_dim_is_int(type->dims[i]) ? type->dims[i].k : 0;
+  if (heads < enough_heads(options)) return false;
+  int64_t bytes = bytes_per_head(product, heads);
+  return type->rank == product->n_batch + 2 &&
+         hone_match_count(type) / heads >= (int64_t)LANES * LANES && bytes >= 0 &&
+         bytes <= near_bytes(options) && hone_operand_has_groups(product, 2);
 }
 
 /* Its two products, each of which fits. */
-static bool has_pairs(const hone_node_t* call) {
+static bool has_pairs(const hone_pass_options_t* options, const hone_node_t* call) {
   const hone_graph_t* region = call->regions[0];
   int products = 0, fit = 0;
   for (int n = 0; n < region->n_nodes; n++) {
     if (region->nodes[n]->prim != HONE_PRIM_CONTRACT) continue;
     products++;
-    fit += fits_pairs(region->nodes[n]);
+    fit += fits_pairs(options, region->nodes[n]);
   }
   return products == 2 && fit == 2;
 }
@@ -188,7 +208,8 @@ static hone_status_t narrow_attention(hone_pass_context_t* context, hone_graph_t
   self->in_pairs = true;
   for (int n = 0; n < graph->n_nodes; n++) {
     const hone_node_t* node = graph->nodes[n];
-    if (node->prim == HONE_PRIM_CALL && strcmp(node->label, "attention") == 0 && has_pairs(node))
+    if (node->prim == HONE_PRIM_CALL && strcmp(node->label, "attention") == 0 &&
+        has_pairs(options, node))
       HONE_TRY(hone_rewrite_sweep(&r, node->regions[0]));
   }
   self->in_pairs = false;
