@@ -107,7 +107,23 @@ def transformer(path, width=48, heads=4):
     return lambda batch, length: {"words": random.integers(0, 100, (batch, length))}
 
 
-NETS = {"conv_net": conv_net, "transformer": transformer}
+def quantized(path):
+    """A dense layer whose operands are quantized to bytes; any batch, in rows of eight."""
+    b = Builder()
+
+    def round_to_bytes(value, scale, zero):
+        numbers = b.constant(np.float32(scale)), b.constant(zero)
+        rounded = value if value != "x" else b.node("QuantizeLinear", value, *numbers)
+        return b.node("DequantizeLinear", rounded, *numbers)
+
+    weights = b.constant(random.integers(-127, 128, (64, 48)).astype(np.int8))
+    value = b.node("MatMul", round_to_bytes("x", 0.05, np.uint8(128)),
+                   round_to_bytes(weights, 0.01, np.int8(0)))
+    b.save(path, [("x", np.float32, ["batch", 8, 64])], b.node("Relu", value), 3)
+    return lambda batch, length=None: {"x": random.standard_normal((batch, 8, 64), np.float32)}
+
+
+NETS = {"conv_net": conv_net, "transformer": transformer, "quantized": quantized}
 SIZES = [(1, 1), (2, 7), (3, 33)]
 
 
@@ -176,18 +192,25 @@ def cross_hone():
     return [*EMULATOR, CROSS / "hone"]
 
 
-@pytest.mark.parametrize("target", ["aarch64", "aarch64-dotprod"])
+@pytest.mark.parametrize("target", ["aarch64", "aarch64-dotprod", "aarch64-dotprod+i8mm"])
 def test_neon(net, cross_hone, target):
     check_runs(net, compile_for(net, target), *cross_hone)
 
 
 def test_bf16_of_neon(net, cross_hone):
-    """Products by instructions that take pairs of bf16."""
+    """Products by instructions that take pairs of bf16, and two rows of them."""
     engine = compile_for(net, "aarch64-dotprod+bf16", "--precision", "bf16")
     listing = good(HONE, "compile", net / "net.onnx", "--target", "aarch64-dotprod+bf16",
                    "--precision", "bf16", "--dump", "kernels")
-    assert "as dot2_bf16_bf16_x4" in listing
+    assert "quantized" in str(net) or "as block2_bf16_bf16_x4" in listing
     check_runs(net, engine, *cross_hone, rtol=2e-2, atol=2e-2)
+
+
+def test_matrix_instructions_of_neon(net):
+    """Bytes go to them."""
+    listing = good(HONE, "compile", net / "net.onnx", "--target", "aarch64-dotprod+i8mm", "--dump",
+                   "kernels")
+    assert ("as block4_u8_i8_x4" in listing) == ("quantized" in str(net))
 
 
 def test_an_engine_for_another_machine_is_refused(net):

@@ -117,6 +117,9 @@ typedef struct hone_device_properties {
                     added up in 16 bits; faster than has_dot4 where fast_int8 is not true */
   bool has_sparse_int8; /* intrinsic sparse_u8_i8: of bytes by constants that are mostly zero */
   bool has_dot_apart;   /* intrinsics dotN_apart_u8_i8_…: two to four bytes of each lane's own */
+  /* Intrinsics block…: blocks of sums that matrix instructions add to, of bytes and of bf16. */
+  bool has_block_int8, has_block_bf16;
+  bool fast_blocks; /* several times as fast as the same products by vectors */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

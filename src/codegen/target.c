@@ -126,10 +126,18 @@ static bool runs_vnni(const hone_target_t* target, const hone_host_cpu_t* host) 
   return host->vnni && (target->vector_bytes > 32 || host->avx_vnni);
 }
 
+/* The last of such flags is the one that counts. */
+static const char* arm_flag(const hone_target_t* target) {
+  return !target->has_i8mm  ? "-march=armv8.2-a+dotprod+bf16"
+         : target->has_bf16 ? "-march=armv8.2-a+dotprod+bf16+i8mm"
+                            : "-march=armv8.2-a+dotprod+i8mm";
+}
+
 static bool add_bf16(hone_target_t* target) {
   if (target->arch == HONE_ARCH_AARCH64 && target->has_vnni) {
-    add_extra(target, "bf16", "-march=armv8.2-a+dotprod+bf16"); /* in place of that before it */
-    return target->has_bf16 = true;
+    target->has_bf16 = true;
+    add_extra(target, "bf16", arm_flag(target));
+    return true;
   }
   if (target->arch != HONE_ARCH_X86_64 || target->vector_bytes < 64) return false;
   add_extra(target, "bf16", "-mavx512bf16");
@@ -139,6 +147,31 @@ static bool add_bf16(hone_target_t* target) {
 static bool runs_bf16(const hone_target_t* target, const hone_host_cpu_t* host) {
   (void)target;
   return host->bf16;
+}
+
+static bool add_i8mm(hone_target_t* target) {
+  if (target->arch != HONE_ARCH_AARCH64 || !target->has_vnni) return false;
+  target->has_i8mm = true;
+  add_extra(target, "i8mm", arm_flag(target));
+  return true;
+}
+
+static bool runs_i8mm(const hone_target_t* target, const hone_host_cpu_t* host) {
+  (void)target;
+  return host->i8mm;
+}
+
+/* Beside the instructions for vectors, which do what tiles would be too large for. The prelude has
+ * them as assembly, so that compilers need not know of them. */
+static bool add_amx(hone_target_t* target) {
+  if (target->arch != HONE_ARCH_X86_64 || !target->has_vnni || !target->has_bf16) return false;
+  add_extra(target, "amx", "-DHONE_AMX");
+  return target->has_amx = true;
+}
+
+static bool runs_amx(const hone_target_t* target, const hone_host_cpu_t* host) {
+  (void)target;
+  return host->amx;
 }
 
 /* Any order of the bytes of a vector in one instruction. */
@@ -157,8 +190,11 @@ static const struct {
   const char* name;                   /* behind a '+' */
   bool (*add)(hone_target_t* target); /* false where there is none of it */
   bool (*runs)(const hone_target_t* target, const hone_host_cpu_t* host);
-} extras[] = {
-    {"vnni", add_vnni, runs_vnni}, {"vbmi", add_vbmi, runs_vbmi}, {"bf16", add_bf16, runs_bf16}};
+} extras[] = {{"vnni", add_vnni, runs_vnni},
+              {"vbmi", add_vbmi, runs_vbmi},
+              {"bf16", add_bf16, runs_bf16},
+              {"i8mm", add_i8mm, runs_i8mm},
+              {"amx", add_amx, runs_amx}};
 
 enum { EXTRAS = sizeof extras / sizeof *extras };
 
@@ -196,7 +232,8 @@ static hone_status_t unknown(const char* name) {
   return hone_status_make(HONE_INVALID_ARGUMENT,
                           "target '%s' is not known: native, generic, x86-64, x86-64-v2, "
                           "x86-64-v3 (avx2), x86-64-v4 (avx512), aarch64 (neon), "
-                          "aarch64-dotprod, with +vnni, +vbmi or +bf16 where they exist",
+                          "aarch64-dotprod, with +vnni, +vbmi, +bf16, +i8mm or +amx where they "
+                          "exist",
                           name);
 }
 
@@ -247,25 +284,28 @@ bool hone_target_has(const hone_target_t* target, const char* feature) {
   static const struct {
     const char* name;
     hone_arch_t arch;
-    int vector_bytes; /* 0: any */
-    bool needs_vnni, needs_bf16;
+    int vector_bytes;                          /* 0: any */
+    bool needs_vnni, needs_bf16, needs_matrix; /* i8mm, or AMX */
   } features[] = {
-      {"dot4", HONE_ARCH_X86_64, 0, false, false},
-      {"dot4", HONE_ARCH_AARCH64, 16, true, false},
-      {"dot2_i16", HONE_ARCH_X86_64, 0, false, false},
-      {"dot_apart", HONE_ARCH_X86_64, 64, true, false},
-      {"dot8", HONE_ARCH_X86_64, 32, false, false},
-      {"dot8", HONE_ARCH_X86_64, 64, false, false},
-      {"sparse_u8_i8", HONE_ARCH_X86_64, 32, false, false},
-      {"sparse_u8_i8", HONE_ARCH_X86_64, 64, false, false},
-      {"avx512bf16", HONE_ARCH_X86_64, 64, false, true},
-      {"bf16", HONE_ARCH_AARCH64, 16, false, true},
+      {"dot4", HONE_ARCH_X86_64, 0, false, false, false},
+      {"dot4", HONE_ARCH_AARCH64, 16, true, false, false},
+      {"dot2_i16", HONE_ARCH_X86_64, 0, false, false, false},
+      {"dot_apart", HONE_ARCH_X86_64, 64, true, false, false},
+      {"dot8", HONE_ARCH_X86_64, 32, false, false, false},
+      {"dot8", HONE_ARCH_X86_64, 64, false, false, false},
+      {"sparse_u8_i8", HONE_ARCH_X86_64, 32, false, false, false},
+      {"sparse_u8_i8", HONE_ARCH_X86_64, 64, false, false, false},
+      {"avx512bf16", HONE_ARCH_X86_64, 64, false, true, false},
+      {"bf16", HONE_ARCH_AARCH64, 16, false, true, false},
+      {"i8mm", HONE_ARCH_AARCH64, 16, true, false, true},
+      {"amx", HONE_ARCH_X86_64, 64, true, true, true},
   };
   for (size_t i = 0; i < sizeof features / sizeof *features; i++)
     if (strcmp(features[i].name, feature) == 0 && target->arch == features[i].arch &&
         (!features[i].vector_bytes || target->vector_bytes == features[i].vector_bytes) &&
         (!features[i].needs_vnni || target->has_vnni) &&
-        (!features[i].needs_bf16 || target->has_bf16))
+        (!features[i].needs_bf16 || target->has_bf16) &&
+        (!features[i].needs_matrix || target->has_i8mm || target->has_amx))
       return true;
   return false;
 }
@@ -277,6 +317,8 @@ void hone_target_describe(const hone_target_t* target, hone_str_t* out) {
   if (target->has_f16) hone_str_append(out, ", f16");
   if (target->has_vnni) hone_str_append(out, ", byte dot products");
   if (target->has_bf16) hone_str_append(out, ", bf16 dot products");
+  if (target->has_i8mm) hone_str_append(out, ", products of matrices of bytes");
+  if (target->has_amx) hone_str_append(out, ", tiles");
   hone_str_appendf(out, "; caches %lld KiB, %lld KiB, %lld KiB",
                    (long long)(target->l1_bytes >> 10), (long long)(target->l2_bytes >> 10),
                    (long long)(target->l3_bytes >> 10));

@@ -21,6 +21,8 @@ typedef struct hone_target {
   bool has_f16;           /* conversions of f16 in hardware */
   bool has_vnni;          /* dot products of four bytes (x86 VNNI, Arm dotprod) */
   bool has_bf16;          /* dot products of bf16 */
+  bool has_i8mm;          /* Arm's matrix instructions for bytes */
+  bool has_amx;           /* tiles of x86 */
   double flops_per_cycle; /* f32, of one core at best; an estimate */
   int n_flags;
   const char* flags[HONE_TARGET_FLAGS]; /* for the C compiler; static storage */
@@ -33,12 +35,13 @@ typedef struct hone_target {
 
 /* By name: x86-64, x86-64-v2, x86-64-v3 (avx2), x86-64-v4 (avx512), aarch64
  * (neon), aarch64-dotprod, generic (any machine of this one's architecture), native.
- * NULL is native. "+vnni", "+vbmi" and "+bf16" may follow. Errors: INVALID_ARGUMENT. */
+ * NULL is native. "+vnni", "+vbmi", "+bf16", "+i8mm" and "+amx" may follow. Errors:
+ * INVALID_ARGUMENT. */
 HONE_MUST_USE hone_status_t hone_target_parse(const char* name, hone_target_t* out_target);
 /* Whether it has the instructions of that name, as intrinsics ask for them: dot4 (products of
  * bytes added up in fours or in pairs), dot2_i16 (of 16 bits in pairs), dot_apart (VNNI
  * of AVX-512), dot8 (of eight bytes, in 16
- * bits), sparse_u8_i8 (AVX2), avx512bf16, bf16 (of aarch64). */
+ * bits), sparse_u8_i8 (AVX2), avx512bf16, bf16 and i8mm (of aarch64), amx. */
 bool hone_target_has(const hone_target_t* target, const char* feature);
 /* One line for people. */
 void hone_target_describe(const hone_target_t* target, hone_str_t* out);

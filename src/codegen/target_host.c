@@ -11,6 +11,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static int x86_level(void) {
   __builtin_cpu_init();
@@ -30,6 +32,23 @@ static bool leaf7_1_eax(int bit) {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> bit & 1);
 }
 
+/* Linux has processes ask before they use tiles, whose state threads then have room for. */
+static bool may_use_tiles(void) {
+  enum { REQUEST = 0x1023 /* ARCH_REQ_XCOMP_PERM */, TILE_DATA = 18 };
+#ifdef SYS_arch_prctl
+  return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+#else
+  return false;
+#endif
+}
+
+static bool has_amx(void) {
+  enum { BF16 = 22, TILE = 24, INT8 = 25 };
+  const unsigned all = 1u << BF16 | 1u << TILE | 1u << INT8;
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & all) == all && may_use_tiles();
+}
+
 hone_host_cpu_t hone_host_cpu(void) {
   enum { AVX_VNNI = 4, AVX512_BF16 = 5 };
   hone_host_cpu_t host = {.x86_level = x86_level()};
@@ -37,14 +56,16 @@ hone_host_cpu_t hone_host_cpu(void) {
   host.vnni = host.x86_level >= 4 ? __builtin_cpu_supports("avx512vnni") != 0 : host.avx_vnni;
   host.vbmi = host.x86_level >= 4 && __builtin_cpu_supports("avx512vbmi") != 0;
   host.bf16 = host.x86_level >= 4 && leaf7_1_eax(AVX512_BF16);
+  host.amx = host.vnni && host.bf16 && has_amx();
   return host;
 }
 #elif defined(__aarch64__)
 hone_host_cpu_t hone_host_cpu(void) {
-  enum { HWCAP_DOTPROD = 20, HWCAP2_BFLOAT = 14 };
+  enum { DOTPROD = 20, MATRIX_INT8 = 13, BFLOAT = 14 };
   return (hone_host_cpu_t){.aarch64 = true,
-                           .vnni = getauxval(AT_HWCAP) >> HWCAP_DOTPROD & 1,
-                           .bf16 = getauxval(AT_HWCAP2) >> HWCAP2_BFLOAT & 1};
+                           .vnni = getauxval(AT_HWCAP) >> DOTPROD & 1,
+                           .bf16 = getauxval(AT_HWCAP2) >> BFLOAT & 1,
+                           .i8mm = getauxval(AT_HWCAP2) >> MATRIX_INT8 & 1};
 }
 #else
 hone_host_cpu_t hone_host_cpu(void) { return (hone_host_cpu_t){.aarch64 = false}; }

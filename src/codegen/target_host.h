@@ -11,6 +11,8 @@ typedef struct hone_host_cpu {
   bool vnni, bf16; /* usable with the widest vectors of its level */
   bool vbmi;       /* AVX-512's */
   bool avx_vnni;   /* the form without AVX-512 */
+  bool amx;        /* tiles of bytes and bf16, which the kernel lets this process use */
+  bool i8mm;       /* Arm's matrix instructions for bytes */
 } hone_host_cpu_t;
 
 typedef struct hone_host_caches {

@@ -19,6 +19,13 @@ static void names_and_what_they_mean(void** state) {
       {"x86-64-v3+vnni", "x86-64-v3+vnni", 32, true, true, "-mavxvnni"},
       {"avx512+vnni+bf16", "x86-64-v4+vnni+bf16", 64, true, true, "-mavx512bf16"},
       {"avx512+vnni+vbmi", "x86-64-v4+vnni+vbmi", 64, true, true, "-mavx512vbmi"},
+      {"avx512+vnni+bf16+amx", "x86-64-v4+vnni+bf16+amx", 64, true, true, "-DHONE_AMX"},
+      {"aarch64-dotprod+i8mm", "aarch64-dotprod+i8mm", 16, true, true,
+       "-march=armv8.2-a+dotprod+i8mm"},
+      {"aarch64-dotprod+i8mm+bf16", "aarch64-dotprod+i8mm+bf16", 16, true, true,
+       "-march=armv8.2-a+dotprod+bf16+i8mm"},
+      {"aarch64-dotprod+bf16+i8mm", "aarch64-dotprod+bf16+i8mm", 16, true, true,
+       "-march=armv8.2-a+dotprod+bf16+i8mm"},
       {"neon", "aarch64", 16, true, false, "-march=armv8-a"},
       {"aarch64-dotprod", "aarch64-dotprod", 16, true, true, "-march=armv8.2-a+dotprod"},
   };
@@ -36,9 +43,22 @@ static void names_and_what_they_mean(void** state) {
 
 static void names_that_are_none(void** state) {
   (void)state;
-  static const char* const names[] = {
-      "",          "x86",         "avx2+",     "avx2+bf16", "avx2+vnni+vnni", "native+vnni",
-      "neon+bf16", "x86-64+vnni", "avx2+vbmi", "avx512+vb", "avx512+vbmi2"};
+  static const char* const names[] = {"",
+                                      "x86",
+                                      "avx2+",
+                                      "avx2+bf16",
+                                      "avx2+vnni+vnni",
+                                      "native+vnni",
+                                      "neon+i8mm",
+                                      "avx512+amx",
+                                      "avx512+vnni+amx",
+                                      "avx512+i8mm",
+                                      "aarch64-dotprod+amx",
+                                      "neon+bf16",
+                                      "x86-64+vnni",
+                                      "avx2+vbmi",
+                                      "avx512+vb",
+                                      "avx512+vbmi2"};
   for (size_t i = 0; i < TEST_COUNT(names); i++) {
     hone_target_t target;
     assert_code(hone_target_parse(names[i], &target), HONE_INVALID_ARGUMENT);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "loop/block.h"
 #include "loop/product.h"
 #include "loop/slight.h"
 #include "loop/text.h"
@@ -74,6 +75,24 @@
 #define DOT_APART_BF16(count, halves) \
   { DOT_APART(16, count, "bf16", "bf16", "f32", "avx512bf16"), .turned = (halves) }
 
+/* AMX: tiles of 16 rows by 64 bytes, of which four are sums. */
+#define BLOCK_AMX(dot, types, numbers)                                           \
+  {                                                                              \
+    .name = "block" dot "_" types "_x16",                                        \
+    .block = {"dot" dot "_" types "_x16", numbers, 32, 2, 16, 16, 1}, .texts = { \
+      {"cpu", "amx", "hone_amx_" types}                                          \
+    }                                                                            \
+  }
+/* Arm's i8mm, and bf16: two rows by two lanes, of two steps; sums of 8 rows by 2 vectors are half
+ * of the registers. */
+#define BLOCK_MMLA(dot, types, numbers, feature)                               \
+  {                                                                            \
+    .name = "block" dot "_" types "_x4",                                       \
+    .block = {"dot" dot "_" types "_x4", numbers, 8, 2, 2, 2, 0.5}, .texts = { \
+      {"cpu", feature, "hone_mmla_" types}                                     \
+    }                                                                          \
+  }
+
 static const hone_intrinsic_t intrinsics[] = {
     DOT4_OF_ALL(4),
     DOT4_OF_ALL(8),
@@ -91,6 +110,15 @@ static const hone_intrinsic_t intrinsics[] = {
     DOT_APART_BF16(4, 2),
     DOT2_BF16(16, "avx512bf16"),
     DOT2_BF16(4, "bf16"),
+    BLOCK_AMX("4", "u8_i8", 4),
+    BLOCK_AMX("4", "i8_u8", 4),
+    BLOCK_AMX("4", "i8_i8", 4),
+    BLOCK_AMX("4", "u8_u8", 4),
+    BLOCK_AMX("2", "bf16_bf16", 2),
+    BLOCK_MMLA("4", "u8_i8", 4, "i8mm"),
+    BLOCK_MMLA("4", "i8_i8", 4, "i8mm"),
+    BLOCK_MMLA("4", "u8_u8", 4, "i8mm"),
+    BLOCK_MMLA("2", "bf16_bf16", 2, "bf16"),
     {.name = "dot4_i8",
      .pattern = "kernel dot4_i8 {\n"
                 "  input a: i8[4] = 0\n"
@@ -123,7 +151,16 @@ const hone_intrinsic_text_t* hone_intrinsic_text(const hone_intrinsic_t* intrins
   return NULL;
 }
 
-bool hone_intrinsic_is_product(const hone_intrinsic_t* intrinsic) { return !intrinsic->pattern; }
+bool hone_intrinsic_is_product(const hone_intrinsic_t* intrinsic) {
+  return !intrinsic->pattern && !intrinsic->block.of;
+}
+
+const hone_intrinsic_t* hone_intrinsic_block_of(const hone_intrinsic_t* dot) {
+  for (size_t i = 0; i < sizeof intrinsics / sizeof *intrinsics; i++)
+    if (intrinsics[i].block.of && strcmp(intrinsics[i].block.of, dot->name) == 0)
+      return &intrinsics[i];
+  return NULL;
+}
 
 /* ---- matching ---- */
 
@@ -225,9 +262,20 @@ static bool match_product(hone_kernel_t* kernel, const hone_stmt_t* loop,
   return true;
 }
 
+static hone_status_t match_block(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                                 const hone_intrinsic_t* intrinsic, bool* out,
+                                 hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
+  hone_block_t block;
+  HONE_TRY(hone_block_look(kernel, loop, intrinsic, out, &block));
+  memcpy(operands, block.operands, sizeof block.operands);
+  return NULL;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): a block's own intrinsic is none of a block */
 hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loop,
                                    const hone_intrinsic_t* intrinsic, bool* out,
                                    hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
+  if (intrinsic->block.of) return match_block(kernel, loop, intrinsic, out, operands);
   match_t m = {.kernel = kernel, .lanes = intrinsic->lanes, .is_apart = intrinsic->is_apart};
   *out = hone_intrinsic_is_product(intrinsic) && match_product(kernel, loop, intrinsic, operands);
   if (hone_intrinsic_is_product(intrinsic)) return NULL;

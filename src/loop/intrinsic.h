@@ -1,9 +1,9 @@
 /* Intrinsics: what some devices do in one instruction, or a library in one call.
- * Each is a small kernel, its pattern, or the product of two matrices of any size
- * (loop/product.h); a nest of loops that computes the same may be marked with its
- * name (hone_stmt_t.intrinsic, sched/tensorize.c). A renderer that has a text
- * for it writes that instead of the loops, and a call in front of them; others
- * write the loops, which stay what they were. */
+ * Each is a small kernel, its pattern, a block of another's sums (loop/block.h), or the product of
+ * two matrices of any size (loop/product.h); a nest of loops that computes the same may be marked
+ * with its name (hone_stmt_t.intrinsic, sched/tensorize.c). A renderer that has a text for it
+ * writes that instead of the loops, and a call in front of them; others write the loops, which stay
+ * what they were. */
 #ifndef HONE_LOOP_INTRINSIC_H
 #define HONE_LOOP_INTRINSIC_H
 
@@ -21,9 +21,21 @@ typedef struct hone_intrinsic_text {
   const char* text;
 } hone_intrinsic_text_t;
 
+/* What matrix instructions do: the sums of another intrinsic for several rows and vectors at once,
+ * whose text is the name of a function (backends/cpu/render_block.c). */
+typedef struct hone_intrinsic_block {
+  const char* of;    /* the other one; NULL: it is no block */
+  int group;         /* numbers of a step that lie side by side in operand 0 */
+  int rows, vectors; /* at most, of a block */
+  int height, depth; /* rows and steps that one instruction takes */
+  double cycles;     /* for a step of `height` rows of one vector */
+} hone_intrinsic_block_t;
+
 typedef struct hone_intrinsic {
   const char* name;
-  const char* pattern; /* a kernel in text: one nest over parameters only; NULL: a product */
+  /* A kernel in text: one nest over parameters only; NULL: a product, or a block. */
+  const char* pattern;
+  hone_intrinsic_block_t block;
   hone_intrinsic_text_t texts[HONE_INTRINSIC_TEXTS];
   int lanes; /* a loop of fewer rounds, but the same else, is a part of it; 0: none is */
   /* Each lane has data of its own, and the second loop's step in operand 0 may be any. */
@@ -51,6 +63,8 @@ const hone_intrinsic_text_t* hone_intrinsic_text(const hone_intrinsic_t* intrins
                                                  const char* backend);
 /* Whether it is the product of two matrices, by a library or a function. */
 bool hone_intrinsic_is_product(const hone_intrinsic_t* intrinsic);
+/* The block of sums of `dot`; NULL: there is none. */
+const hone_intrinsic_t* hone_intrinsic_block_of(const hone_intrinsic_t* dot);
 
 /* Whether the loop with all that is in it computes the pattern, on elements that
  * lie in memory as the pattern's do. Operands, by number of the pattern's

@@ -73,11 +73,19 @@ static void narrow_products_have_to_be_larger(void** state) {
   }
 }
 
+static void not_beside_matrix_instructions(void** state) {
+  (void)state;
+  hone_graph_t* graph = make_graph("128", COLUMNS, false);
+  assert_int_equal(rewrite_with(graph, (hone_pass_options_t){.sums_blocks = true}), 0);
+  hone_graph_destroy(graph);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
       cmocka_unit_test(others_stay_as_they_are),
       cmocka_unit_test(narrow_products_have_to_be_larger),
+      cmocka_unit_test(not_beside_matrix_instructions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -373,7 +373,7 @@ static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_valu
 
 /* Floats round in another way; integers do not, and need products of 16 bits. */
 static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
-  return c->is_whole ? options->sums_shorts : !options->exact;
+  return c->is_whole ? options->sums_shorts : !options->exact && !options->sums_blocks;
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {

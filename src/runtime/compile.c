@@ -188,6 +188,7 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->sums_fours = properties.has_dot4;
   options->sums_apart = properties.has_dot_apart;
   options->sums_pairs = options->precision == HONE_BF16 && properties.has_dot2_bf16;
+  options->sums_blocks = options->sums_pairs && properties.has_block_bf16 && properties.fast_blocks;
   options->mixes_signs = properties.mixed_int8;
   options->sums_slight = properties.has_dot8;
   options->halves_shorts = properties.has_dot2_i16 && properties.fast_int8;

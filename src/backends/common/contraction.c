@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "loop/block.h"
 #include "loop/slight.h"
 #include "tune/cost.h"
 
@@ -296,6 +297,30 @@ bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_
          hone_contraction_axis(c->b, sum->var) >= 0 && hone_dim_is_int(sum->extent) &&
          sum->extent.k % hone_contraction_group(r->shape, c) == 0 &&
          (c->apart || has_groups_in_a(r, c, sum));
+}
+
+/* Whether rows of a lie apart evenly, as matrix instructions read them. */
+static bool has_even_rows(const hone_recipe_t* r, const hone_contraction_t* c) {
+  int64_t row;
+  return c->rows &&
+         hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, c->rows->var, &row) &&
+         row > 0;
+}
+
+const hone_intrinsic_t* hone_contraction_block(const hone_recipe_t* r,
+                                               const hone_contraction_t* c) {
+  int64_t step;
+  int innermost = hone_contraction_chosen_innermost(r, c),
+      group = hone_contraction_group(r->shape, c);
+  const hone_axis_t* sum = &c->sums[innermost];
+  bool is_there = group == 4 ? r->shape->has_block_int8 : r->shape->has_block_bf16;
+  bool is_whole = hone_known_extent(c->lanes->extent) % r->shape->lanes == 0;
+  if (group == 1 || c->apart || !is_there || !is_whole || !hone_dim_is_int(c->lanes->extent) ||
+      !has_even_rows(r, c) || !hone_contraction_is_grouped(r, c, innermost) ||
+      !hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &step) || step != 1)
+    return NULL;
+  const hone_intrinsic_t* block = hone_intrinsic_block_of(hone_contraction_dot(r->shape, c));
+  return block && hone_block_depth(block, sum->extent.k / group) ? block : NULL;
 }
 
 int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c) {

@@ -33,6 +33,7 @@ typedef struct hone_contraction {
   bool apart;    /* each lane has data of its own, as channels of a depthwise convolution do */
   int apart_sum; /* that goes in groups where each lane has data of its own; -1: none does */
   bool overlaps; /* rows see in one of few steps what their neighbours see some steps later */
+  const hone_intrinsic_t* matrix; /* what adds to the sums of a tile at once; NULL: nothing does */
 } hone_contraction_t;
 
 enum { HONE_FEW_STEPS = 9 }; /* of a sum around others: they are written out */
@@ -82,7 +83,10 @@ int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction
  * none. */
 const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
                                              const hone_contraction_t* c);
-/* Whether it can, with that sum innermost. */
+/* The matrix instruction that could add to tiles of it, with the chosen sum innermost; NULL: none.
+ */
+const hone_intrinsic_t* hone_contraction_block(const hone_recipe_t* r, const hone_contraction_t* c);
+/* Whether sums can be taken in groups, with that sum innermost. */
 bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_t* c,
                                  int innermost);
 

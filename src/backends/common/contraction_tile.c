@@ -63,12 +63,26 @@ static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t
   return group_vectors(c) * (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors);
 }
 
+/* Cycles for one step of a tile that matrix instructions add to: of arithmetic, or of loads, of
+ * which two arrive in a cycle, and show a little in any case; an instruction takes as many steps of
+ * a row at once. */
+static double block_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
+                           int vectors) {
+  const hone_intrinsic_block_t* b = &c->matrix->block;
+  int heights = (rows + b->height - 1) / b->height;
+  double arithmetic = b->cycles * heights * vectors;
+  double loads = ((double)rows / b->depth + vectors) / 2;
+  double weights = vectors * vector_cycles(shape, c->sum_count / c->group, vectors);
+  return (arithmetic > loads ? arithmetic : loads) + loads / 8 + weights;
+}
+
 /* Cycles for one step of the sum over a tile, with two loads a cycle, and four cycles until a
  * result can be added to again. Vectors of weights come from the second cache, so that what they
  * take shows a little even where arithmetic is the limit: of tiles that are equally fast else,
  * the one with more rows for each vector is better. */
 static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
                           int vectors) {
+  if (c->matrix) return block_cycles(shape, c, rows, vectors);
   double arithmetic = step_arithmetic(c, rows, vectors);
   double loads = step_loads(shape, c, rows, vectors) / 2;
   double cycles = arithmetic > loads ? arithmetic : loads;
@@ -123,6 +137,12 @@ static double rows_cost(const hone_recipe_t* r, const hone_contraction_t* c, hon
   return cost * crowd_factor(r->shape, c, t);
 }
 
+/* Whether there is room for the sums of a tile, and for what is added to them. */
+static bool has_room(const hone_recipe_t* r, const hone_contraction_t* c, int rows, int vectors) {
+  if (c->matrix) return rows <= c->matrix->block.rows && vectors <= c->matrix->block.vectors;
+  return count_registers(r->shape, c, rows, vectors) <= r->shape->registers;
+}
+
 /* The best tile of so many vectors. */
 static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t* c, int vectors,
                                double* out_cost) {
@@ -131,10 +151,11 @@ static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t*
                                                     : HONE_FEW_HEIGHTS;
   hone_tile_t best = {1, vectors};
   *out_cost = rows_cost(r, c, best);
-  for (int rows = 2; rows <= most && rows <= MOST_ROWS; rows++) {
+  if (!c->matrix && most > MOST_ROWS) most = MOST_ROWS;
+  for (int rows = 2; rows <= most; rows++) {
     hone_tile_t t = {rows, vectors};
     if (c->apart && hone_known_extent(c->rows->extent) % rows) continue;
-    if (count_registers(r->shape, c, rows, vectors) > r->shape->registers) break;
+    if (!has_room(r, c, rows, vectors)) break;
     double cost = rows_cost(r, c, t);
     if (cost >= *out_cost * 0.999) continue;
     best = t;
@@ -167,7 +188,7 @@ hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction
   double cost, best_cost = 0;
   hone_tile_t best = {0};
   for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
-    if (vectors > 1 && count_registers(r->shape, c, 1, vectors) > r->shape->registers) break;
+    if (vectors > 1 && !has_room(r, c, 1, vectors)) break;
     hone_tile_t t = choose_rows(r, c, vectors, &cost);
     cost = hone_contraction_cost(r, c, t) * line_factor(r, c, vectors);
     if (best.rows && cost >= best_cost * 0.999) continue;

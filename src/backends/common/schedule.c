@@ -505,5 +505,7 @@ hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
                             .has_dot2_bf16 = properties->has_dot2_bf16,
                             .has_dot2_i16 = properties->has_dot2_i16,
                             .has_dot_apart = properties->has_dot_apart,
-                            .has_dot8 = properties->has_dot8};
+                            .has_dot8 = properties->has_dot8,
+                            .has_block_int8 = properties->has_block_int8,
+                            .has_block_bf16 = properties->has_block_bf16};
 }

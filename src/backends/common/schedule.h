@@ -2,7 +2,7 @@
 #ifndef HONE_BACKENDS_COMMON_SCHEDULE_H
 #define HONE_BACKENDS_COMMON_SCHEDULE_H
 
-#include "loop/kernel.h"
+#include "loop/intrinsic.h"
 
 /* The machine, as far as schedules care. */
 typedef struct hone_cpu_shape {
@@ -17,6 +17,7 @@ typedef struct hone_cpu_shape {
   bool has_dot2_i16;  /* dot2_i16_i16_… */
   bool has_dot_apart; /* dotN_apart_u8_i8_… */
   bool has_dot8;      /* dot8_u8_i8_…, for weights that are slight (ir/slight.h) */
+  bool has_block_int8, has_block_bf16; /* block4_…, block2_…, by matrix instructions */
 } hone_cpu_shape_t;
 
 /* Where the blocks of a contraction's lanes stand among the loops of the output. */
@@ -66,10 +67,11 @@ typedef struct hone_contraction_facts {
   int64_t last_sum; /* extent of the innermost; 0: not known */
   int innermost;    /* which sum goes there untuned */
   bool can_pack, lanes_first;
-  bool has_weight_lanes;       /* lanes could go along weights too */
-  int tile_rows, tile_vectors; /* untuned; 0: it is no tile */
-  int group;                   /* products that one instruction adds up; 1: one */
-  bool widens;                 /* bytes in groups become numbers of 16 bits before */
+  bool has_weight_lanes;          /* lanes could go along weights too */
+  int tile_rows, tile_vectors;    /* untuned; 0: it is no tile */
+  int group;                      /* products that one instruction adds up; 1: one */
+  bool widens;                    /* bytes in groups become numbers of 16 bits before */
+  const hone_intrinsic_t* matrix; /* the matrix instruction that tiles are for; NULL: none */
   double a_bytes, b_bytes;
   int64_t row_bytes; /* between rows of the first operand; 0: not known */
 } hone_contraction_facts_t;

@@ -138,6 +138,15 @@ static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrins
   if (tail) make_vectors(r, tail, dot);
 }
 
+/* Cuts the loop over lanes into vectors for a matrix instruction, which does all of the sum. */
+static void make_block(hone_recipe_t* r, const char* sum, const char* lanes) {
+  const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes);
+  bool is_vector = !loop || hone_dim_is(loop->extent, r->shape->lanes);
+  if (is_vector ||
+      hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_EXACT)))
+    hone_recipe_did(r, hone_sched_tensorize(r->kernel, sum, r->matrix->name));
+}
+
 static hone_stmt_t* deepest(hone_stmt_t* loop) {
   for (hone_stmt_t* next = hone_only_loop(loop); next; next = hone_only_loop(loop)) loop = next;
   return loop;
@@ -188,9 +197,13 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   names[n++] = lanes_name;
   for (int i = 0; i < n_group; i++) names[n++] = group[i];
   if (has_sums && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
+  if (has_sums && r->matrix) {
+    make_block(r, sum_name, lanes_name);
+    return;
+  }
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes_name);
   if (loop) make_vectors(r, loop, n_group ? r->dot : NULL);
-  if (rows) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
+  if (rows && !r->matrix) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
   if (has_sums) unroll_sum(r, sum_name);
 }
 
@@ -571,13 +584,14 @@ static bool does_parts(const hone_recipe_t* r, const hone_intrinsic_t* dot,
 
 /* Recognises what blocks of lanes leave over; what adds up the blocks' sums does so here too. */
 static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, hone_contraction_t* c) {
-  const hone_intrinsic_t* dot = r->dot;
+  const hone_intrinsic_t *dot = r->dot, *block = r->matrix;
   if (!hone_contraction_recognise(r, c, rest, HONE_LANES_OUTERMOST)) return false;
-  r->dot = NULL;
+  r->dot = r->matrix = NULL;
   int n_group = dot ? count_group_loops(dot) : 0;
   if (!dot || !does_parts(r, dot, c) || c->n_sums <= n_group)
     return hone_contraction_is_tileable(r, c);
   r->dot = dot;
+  r->matrix = c->matrix = block; /* of whole vectors, which leave whole ones over */
   c->group = hone_contraction_group(r->shape, c);
   c->n_sums -= n_group;
   return true;
@@ -641,7 +655,7 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   if (!arrange(r, c, cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
-  if (r->choice->sum_unroll < 2 && !is_round) ask_ahead(r, c, cuts);
+  if (r->choice->sum_unroll < 2 && !is_round && !r->matrix) ask_ahead(r, c, cuts);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
   if (rest) schedule_rest(r, rest, c, cuts);
 }
@@ -688,6 +702,7 @@ static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[HONE_
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, c->group, HONE_TAIL_EXACT)))
     return;
   r->dot = dot;
+  r->matrix = c->matrix;
   if (dot->slight_lanes) cut_halves(r, sum->name);
   sum->name = steps;
 }
@@ -825,14 +840,16 @@ static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, hone_contra
   if (!hone_contraction_recognise_any(r, out, nest)) return false;
   hone_split_phases(r, nest, out->a->buffer->is_constant ? out->a : out->b);
   if (!hone_contraction_could_pack(out)) hone_fuse_contiguous_sums(r, nest);
-  return find_contraction(r, nest, out);
+  if (!find_contraction(r, nest, out)) return false;
+  out->matrix = hone_contraction_block(r, out);
+  return true;
 }
 
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
   hone_contraction_t c;
   cuts_t cuts;
   char grouped[HONE_LOOP_NAME];
-  r->dot = NULL;
+  r->dot = r->matrix = NULL;
   if (!prepare_contraction(r, nest, &c)) return false;
   hone_tile_t tile = find_tile(r, &c);
   bool is_tileable = hone_contraction_is_tileable(r, &c);
@@ -863,6 +880,7 @@ static void fill_facts(const hone_recipe_t* r, const hone_contraction_t* c,
                                     .can_pack = hone_contraction_could_pack(c),
                                     .group = c->group,
                                     .widens = c->widens,
+                                    .matrix = c->matrix,
                                     .lanes_first = weights_are_larger(kernel, c),
                                     .row_bytes = c->row_bytes,
                                     .a_bytes = hone_cost_bytes(c->a->buffer),
@@ -887,7 +905,8 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
                           .row_bytes = f->row_bytes,
                           .sum_count = f->sums,
                           .group = f->group,
-                          .widens = f->widens};
+                          .widens = f->widens,
+                          .matrix = f->matrix};
   const hone_recipe_t r = {.shape = shape};
   /* Parts of vectors are left over where weights are slight, else a single lane. */
   bool has_rest = lanes.extent.k > shape->lanes &&

@@ -12,8 +12,9 @@ typedef struct hone_recipe {
   const hone_cpu_choice_t* choice;
   /* Of the contraction that is being scheduled: what adds up the innermost sum; NULL: a loop. */
   const hone_intrinsic_t* dot;
-  bool is_short;        /* and that has few steps, to be written out */
-  hone_status_t status; /* out of memory: nothing more is done */
+  const hone_intrinsic_t* matrix; /* and what does so for a whole tile; NULL: a loop */
+  bool is_short;                  /* and that has few steps, to be written out */
+  hone_status_t status;           /* out of memory: nothing more is done */
 } hone_recipe_t;
 
 /* Takes the status of a primitive: true when it was applied. A refusal is

@@ -1,201 +1,28 @@
-/* The CPU's schedules keep what kernels compute. Random graphs are fused,
- * lowered, scheduled for several shapes of machine and run by the interpreter
- * of kernels, through the same driver and descriptor as compiled code: only what
- * builds and launches is another. */
+/* The CPU's schedules keep what kernels compute: random graphs for several shapes of machine, and
+ * what the recipes make of the nests they are for. */
 #include "backends/common/schedule.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/device.h"
+#include "backends/common/testing/schedule_run.h"
 #include "backends/ref/testing/same_results.h"
-#include "base/float_convert.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "base/tensor_impl.h"
-#include "loop/interpret.h"
-#include "loop/text.h"
 #include "passes/testing/random_graph.h"
-#include "runtime/compile.h"
 
-enum { GRAPHS = 60, NODES = 25, MOST_TENSORS = 32, MOST_KERNELS = 512 };
-
-/* ---- a device that interprets kernels ---- */
-
-static hone_cpu_shape_t shape;   /* of the machine that schedules are made for */
-static hone_cpu_choice_t choice; /* zeros: as the recipes think best */
-
-/* Texts of kernels, one behind the other, each ended with 0. */
-typedef struct kernels {
-  int count;
-  hone_kernel_t* list[MOST_KERNELS];
-} kernels_t;
-
-static hone_status_t schedule(const hone_device_t* device, hone_kernel_t* kernel) {
-  return hone_cpu_schedule(kernel, &shape, &choice);
-}
-
-static hone_status_t render(const hone_device_t* device, const hone_kernel_t* kernel,
-                            const char* name, hone_blob_t* out_source) {
-  hone_str_t text;
-  hone_str_init(&text, device->allocator);
-  HONE_TRY(hone_kernel_print(kernel, &text));
-  char* data;
-  HONE_TRY(hone_str_take(&text, &data, &out_source->size));
-  out_source->data = data;
-  out_source->size++;
-  return NULL;
-}
-
-static hone_status_t build(hone_device_t* device, int count, const char* const* names,
-                           const char* const* sources, hone_blob_t* out_binary) {
-  hone_str_t text;
-  hone_str_init(&text, device->allocator);
-  for (int i = 0; i < count; i++) hone_str_append_n(&text, sources[i], strlen(sources[i]) + 1);
-  char* data;
-  HONE_TRY(hone_str_take(&text, &data, &out_binary->size));
-  out_binary->data = data;
-  out_binary->size++;
-  return NULL;
-}
-
-static hone_status_t load(hone_device_t* device, const hone_blob_t* binary, int count,
-                          const char* const* names, hone_module_t** out_module) {
-  kernels_t* kernels = calloc(1, sizeof *kernels);
-  assert_non_null(kernels);
-  assert_true(count <= MOST_KERNELS);
-  const char* text = binary->data;
-  for (int i = 0; i < count; i++, text += strlen(text) + 1) {
-    hone_status_t status =
-        hone_kernel_parse(device->allocator, text, strlen(text), &kernels->list[i]);
-    if (status) fail_msg("%s\n%s", hone_status_message(status), text);
-    kernels->count++;
-  }
-  *out_module = (hone_module_t*)(void*)kernels;
-  return NULL;
-}
-
-static void unload(hone_device_t* device, hone_module_t* module) {
-  kernels_t* kernels = (kernels_t*)(void*)module;
-  for (int i = 0; i < kernels->count; i++) hone_kernel_destroy(kernels->list[i]);
-  free(kernels);
-}
-
-static hone_status_t launch(hone_stream_t* stream, const hone_launch_t* l) {
-  kernels_t* kernels = (kernels_t*)(void*)(uintptr_t)l->module;
-  void* buffers[64];
-  assert_true(l->n_buffers <= 64);
-  for (int i = 0; i < l->n_buffers; i++) {
-    const hone_argument_t* argument = &l->buffers[i];
-    buffers[i] = argument->memory ? argument->memory->data + argument->offset : NULL;
-  }
-  return hone_kernel_interpret(kernels->list[l->entry], l->sizes, buffers);
-}
-
-static hone_backend_t interpreting_backend(void) {
-  hone_backend_t backend = *hone_backend_find("cpu");
-  backend.tactic = NULL;
-  backend.schedule = schedule;
-  backend.render = render;
-  backend.build = build;
-  backend.load = load;
-  backend.unload = unload;
-  backend.launch = launch;
-  return backend;
-}
-
-/* ---- running ---- */
-
-static int64_t extent(hone_dim_t dim, const int64_t* symbols) {
-  return hone_dim_eval(dim, symbols);
-}
-
-static hone_tensor_t* make_input(const hone_type_t* type, const int64_t* symbols, uint64_t seed) {
-  int64_t dims[HONE_MAX_RANK];
-  hone_tensor_t* tensor;
-  for (int i = 0; i < type->rank; i++) dims[i] = extent(type->dims[i], symbols);
-  assert_ok(hone_tensor_create(NULL, type->dtype, type->rank, dims, &tensor));
-  for (int64_t i = 0; i < tensor->count; i++) {
-    uint32_t word = hone_random_u32(seed, (uint64_t)i);
-    bool is_float = hone_dtype_is_float(type->dtype);
-    double value = is_float ? word / 1073741824.0 - 2 : word % (type->dtype == HONE_BOOL ? 2 : 4);
-    hone_from_double(type->dtype, value, true,
-                     (char*)tensor->data + (size_t)i * hone_dtype_size(type->dtype));
-  }
-  return tensor;
-}
-
-static void assert_close(const hone_tensor_t* a, const hone_tensor_t* b, uint64_t seed) {
-  assert_int_equal(a->dtype, b->dtype);
-  assert_int_equal(a->count, b->count);
-  size_t size = hone_dtype_size(a->dtype);
-  for (int64_t i = 0; i < a->count; i++) {
-    double x = hone_to_double(a->dtype, (const char*)a->data + (size_t)i * size);
-    double y = hone_to_double(b->dtype, (const char*)b->data + (size_t)i * size);
-    if (x == y || (isnan(x) && isnan(y))) continue;
-    if (!(fabs(x - y) <= 2e-3 * fmax(1, fabs(y))))
-      fail_msg("graph %llu, element %lld: %g, but ref has %g", (unsigned long long)seed,
-               (long long)i, x, y);
-  }
-}
-
-static void compare_runs(hone_program_t* program, const hone_graph_t* plain, uint64_t seed) {
-  const hone_backend_t* ref = hone_backend_find("ref");
-  const hone_compile_options_t options = {.struct_size = sizeof options,
-                                          .allocator = hone_allocator_system()};
-  const hone_run_options_t run = {.struct_size = sizeof run, .seed = 7};
-  hone_program_t* reference;
-  hone_tensor_t *inputs[MOST_TENSORS], *got[MOST_TENSORS], *want[MOST_TENSORS];
-  int64_t symbols[256];
-  int n = plain->n_outputs, n_symbols = hone_dims_symbol_count(plain->dims);
-  assert_true(n <= MOST_TENSORS && plain->n_inputs <= MOST_TENSORS && n_symbols <= 256);
-  for (int i = 0; i < n_symbols; i++) {
-    const hone_symbol_t* symbol = hone_dims_symbol(plain->dims, i);
-    int64_t size = 1 + (int64_t)(hone_random_u32(seed, (uint64_t)(1000 + i)) % 9);
-    symbols[i] = size < symbol->min ? symbol->min : size > symbol->max ? symbol->max : size;
-  }
-  for (int i = 0; i < plain->n_inputs; i++)
-    inputs[i] = make_input(&plain->inputs[i]->type, symbols, seed + (uint64_t)i);
-  assert_ok(ref->compile(plain, &options, &reference));
-  hone_status_t mine = hone_program_run(program, &run, plain->n_inputs, inputs, n, got);
-  hone_status_t theirs = ref->run(reference, &run, plain->n_inputs, inputs, n, want);
-  if (hone_status_code(mine) != hone_status_code(theirs))
-    fail_msg("graph %llu: %s, but ref says: %s", (unsigned long long)seed,
-             hone_status_message(mine), hone_status_message(theirs));
-  for (int i = 0; i < n && !mine; i++) assert_close(got[i], want[i], seed);
-  for (int i = 0; i < n && !mine; i++) {
-    hone_tensor_release(got[i]);
-    hone_tensor_release(want[i]);
-  }
-  hone_status_free(mine);
-  hone_status_free(theirs);
-  for (int i = 0; i < plain->n_inputs; i++) hone_tensor_release(inputs[i]);
-  ref->destroy(reference);
-}
+enum { GRAPHS = 60, NODES = 25 };
 
 static void check_graph(uint64_t seed) {
-  hone_backend_t backend = interpreting_backend();
-  const hone_open_options_t open = {
-      .struct_size = sizeof open, .allocator = hone_allocator_system(), .threads = 1};
-  hone_graph_t *graph = test_random_graph(seed, NODES), *plain = test_random_graph(seed, NODES);
-  hone_device_t* device;
-  hone_program_t* program;
-  assert_ok(backend.open(0, &open, &device));
-  assert_ok(hone_compile(graph, &backend, device, NULL, NULL, &program));
-  compare_runs(program, plain, seed);
-  hone_program_destroy(program);
-  backend.close(device);
-  hone_graph_destroy(graph);
-  hone_graph_destroy(plain);
+  free(test_schedule_run(test_random_graph(seed, NODES), test_random_graph(seed, NODES), seed));
 }
 
 static void schedules_keep_results(void** state) {
   static const hone_cpu_shape_t shapes[] = {{8, 16}, {16, 32}, {4, 32}, {2, 8}};
   for (uint64_t seed = 0; seed < GRAPHS; seed++) {
-    shape = shapes[seed % 4];
+    test_schedule_shape = shapes[seed % 4];
     check_graph(seed);
   }
 }
@@ -204,23 +31,23 @@ static void any_choice_keeps_results(void** state) {
   static const hone_cpu_shape_t shapes[] = {{8, 16}, {16, 32}, {4, 32}, {2, 8}};
   for (uint64_t seed = 0; seed < GRAPHS; seed++) {
     uint32_t bits = hone_random_u32(seed, 77), more = hone_random_u32(seed, 78);
-    shape = shapes[seed % 4];
-    choice = (hone_cpu_choice_t){.rows = 1 + (int)(bits % 7),
-                                 .vectors = 1 + (int)(bits >> 4) % 3,
-                                 .lanes_of_weights = bits >> 28 & 1,
-                                 .order = (hone_lanes_order_t)((bits >> 8) % 3),
-                                 .innermost = (int)(bits >> 12) % 4,
-                                 .sum_unroll = 1 << (bits >> 16) % 3,
-                                 .block = (int)(bits >> 20) % 3 * 4,
-                                 .no_pack = more & 1,
-                                 .no_tile = more % 8 == 2,
-                                 .unroll = 1 << (more >> 4) % 3,
-                                 .no_columns = more >> 8 & 1,
-                                 .no_lanes = more % 16 == 3,
-                                 .parallel = (int)(more >> 12) % 4 - 1};
+    test_schedule_shape = shapes[seed % 4];
+    test_schedule_choice = (hone_cpu_choice_t){.rows = 1 + (int)(bits % 7),
+                                               .vectors = 1 + (int)(bits >> 4) % 3,
+                                               .lanes_of_weights = bits >> 28 & 1,
+                                               .order = (hone_lanes_order_t)((bits >> 8) % 3),
+                                               .innermost = (int)(bits >> 12) % 4,
+                                               .sum_unroll = 1 << (bits >> 16) % 3,
+                                               .block = (int)(bits >> 20) % 3 * 4,
+                                               .no_pack = more & 1,
+                                               .no_tile = more % 8 == 2,
+                                               .unroll = 1 << (more >> 4) % 3,
+                                               .no_columns = more >> 8 & 1,
+                                               .no_lanes = more % 16 == 3,
+                                               .parallel = (int)(more >> 12) % 4 - 1};
     check_graph(1000 + seed);
   }
-  choice = (hone_cpu_choice_t){0};
+  test_schedule_choice = (hone_cpu_choice_t){0};
 }
 
 /* ---- what the recipes make of the nests they are for ---- */
@@ -228,33 +55,18 @@ static void any_choice_keeps_results(void** state) {
 static int64_t second_cache; /* of what is scheduled for */
 static int registers = 16;
 static int lanes = 8;
+static bool has_blocks;
 
 static char* scheduled(const char* symbols, const char* lines) {
-  hone_backend_t backend = interpreting_backend();
-  const hone_open_options_t open = {
-      .struct_size = sizeof open, .allocator = hone_allocator_system(), .threads = 1};
-  hone_graph_t* graph = hone_graph_of_text(symbols, lines);
-  hone_graph_t* plain = hone_graph_of_text(symbols, lines);
-  hone_device_t* device;
-  hone_program_t* program;
-  shape = (hone_cpu_shape_t){.lanes = lanes,
-                             .registers = registers,
-                             .second_cache = second_cache,
-                             .has_dot4 = lanes == 16,
-                             .has_dot2_bf16 = lanes == 16};
-  assert_ok(backend.open(0, &open, &device));
-  assert_ok(hone_compile(graph, &backend, device, NULL, NULL, &program));
-  const char* longest = program->kernels[0].source;
-  for (int i = 1; i < program->n_kernels; i++)
-    if (strlen(program->kernels[i].source) > strlen(longest)) longest = program->kernels[i].source;
-  char* text = strdup(longest);
-  assert_non_null(text);
-  compare_runs(program, plain, 1);
-  hone_program_destroy(program);
-  backend.close(device);
-  hone_graph_destroy(graph);
-  hone_graph_destroy(plain);
-  return text;
+  test_schedule_shape = (hone_cpu_shape_t){.lanes = lanes,
+                                           .registers = registers,
+                                           .second_cache = second_cache,
+                                           .has_dot4 = lanes == 16 || has_blocks,
+                                           .has_dot2_bf16 = lanes == 16 || has_blocks,
+                                           .has_block_int8 = has_blocks,
+                                           .has_block_bf16 = has_blocks};
+  return test_schedule_run(hone_graph_of_text(symbols, lines), hone_graph_of_text(symbols, lines),
+                           1);
 }
 
 static void expect_lines(const char* text, int count, const char* const* lines) {
@@ -360,6 +172,61 @@ static void windows_of_fours_do_too(void** state) {
       " : i32[1, 2, 28, 32]\n"
       "  return %4 \"y\"\n",
       "as dot4_u8_i8_x16");
+}
+
+/* 37 rows of 128 numbers by 48 columns, of these types. */
+static char* scheduled_narrow_product(const char* from, const char* a, const char* b,
+                                      const char* sum) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_appendf(&lines,
+                   "  %%0 \"x\" = input : %s[37, 128]\n"
+                   "  %%1 = cast %%0 dtype=%s : %s[37, 128]\n  %%2 = constant {",
+                   from, a, a);
+  append_numbers(&lines, 128 * 48, 7);
+  hone_str_appendf(&lines,
+                   "} : %s[128, 48]\n"
+                   "  %%3 = contract %%1 %%2 dtype=%s axes=[1, 0] batch=0 : %s[37, 48]\n"
+                   "  return %%3 \"y\"\n",
+                   b, sum, sum);
+  char* text = scheduled("", hone_str_text(&lines));
+  hone_str_free(&lines);
+  return text;
+}
+
+/* Tiles are as high and wide as the instructions take, and the sum goes to them as it is. */
+static void matrix_instructions_add_to_blocks(void** state) {
+  static const struct {
+    int lanes;
+    const char *from, *a, *b, *sum, *lines[3];
+  } cases[] = {
+      {16,
+       "i32",
+       "u8",
+       "i8",
+       "i32",
+       {"i32[21, 32]", "in 32 reduction as block4_u8_i8_x16", "in 21 {"}},
+      {16, "i32", "u8", "u8", "i32", {"i32[16, 16]", "as block4_u8_u8_x16", "in 16 {"}},
+      {16,
+       "f32",
+       "bf16",
+       "bf16",
+       "f32",
+       {"f32[21, 16]", "in 64 reduction as block2_bf16_bf16_x16", "in 2 {"}},
+      {4, "i32", "u8", "i8", "i32", {"i32[8, 8]", "in 32 reduction as block4_u8_i8_x4", "in 8 {"}},
+      {4, "f32", "bf16", "bf16", "f32", {"f32[8, 8]", "as block2_bf16_bf16_x4", "in 2 {"}},
+  };
+  has_blocks = true;
+  registers = 32;
+  for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+    lanes = cases[i].lanes;
+    char* text = scheduled_narrow_product(cases[i].from, cases[i].a, cases[i].b, cases[i].sum);
+    expect_lines(text, 3, cases[i].lines);
+    free(text);
+  }
+  has_blocks = false;
+  registers = 16;
+  lanes = 8;
 }
 
 static void few_outputs_are_summed_in_lanes(void** state) {
@@ -851,7 +718,7 @@ static void what_is_left_of_an_index_is_too(void** state) {
  * keys and values of a head are put down once. */
 static void narrow_attention_goes_in_pairs(void** state) {
   lanes = 16;
-  choice.chain_rows = 32;
+  test_schedule_choice.chain_rows = 32;
   char* text =
       scheduled("",
                 "  %0 \"q\" = input : f32[8, 64, 4]\n"
@@ -870,7 +737,7 @@ static void narrow_attention_goes_in_pairs(void** state) {
                 "  %13 = contract %12 %5 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[8, 64, 16]\n"
                 "  return %13 \"y\"\n");
   lanes = 8;
-  choice = (hone_cpu_choice_t){0};
+  test_schedule_choice = (hone_cpu_choice_t){0};
   expect_lines(text, 4,
                (const char* const[]){": bf16[3, 32, 2]", ": bf16[1, 1, 2, 32, 2]",
                                      ": bf16[1, 1, 3, 16, 2]", "dot2_bf16_bf16_x16"});
@@ -930,6 +797,7 @@ int main(void) {
       cmocka_unit_test(windows_that_overlap_leave_registers_for_it),
       cmocka_unit_test(windows_of_pairs_do_too),
       cmocka_unit_test(windows_of_fours_do_too),
+      cmocka_unit_test(matrix_instructions_add_to_blocks),
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(rows_go_by_blocks),

@@ -36,6 +36,9 @@ static void find_properties(hone_device_t* device) {
   p->has_dot2_i16 = hone_target_has(target, "dot2_i16");
   p->has_dot8 = hone_target_has(target, "dot8") && !target->has_vnni;
   p->has_sparse_int8 = hone_target_has(target, "sparse_u8_i8");
+  p->has_block_int8 = hone_target_has(target, "amx") || hone_target_has(target, "i8mm");
+  p->has_block_bf16 = hone_target_has(target, "amx") || hone_target_has(target, "bf16");
+  p->fast_blocks = target->has_amx;
   p->max_group_size = 1;
   p->cache_bytes[0] = (size_t)target->l1_bytes;
   p->cache_bytes[1] = (size_t)target->l2_bytes;

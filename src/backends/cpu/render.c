@@ -85,6 +85,10 @@ static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
     hone_render_intrinsic(r, loop);
     return;
   }
+  if (hone_render_is_block(loop)) {
+    hone_render_block(r, loop);
+    return;
+  }
   if (hone_render_is_sparse(loop)) {
     hone_render_sparse(r, loop);
     return;

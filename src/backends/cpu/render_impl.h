@@ -88,6 +88,8 @@ void hone_render_address(hone_renderer_t* r, const hone_buffer_t* buffer, const 
 /* render_intrinsic.c: the loop's text for this backend; NULL where it stays a loop. */
 const hone_intrinsic_text_t* hone_render_intrinsic_text(const hone_stmt_t* loop);
 void hone_render_intrinsic(hone_renderer_t* r, const hone_stmt_t* loop);
+/* Whether the target has what the text needs; else that is noted. */
+bool hone_render_has_feature(hone_renderer_t* r, const hone_stmt_t* loop, const char* feature);
 /* render_product.c: a loop that a library computes; the variables for the libraries, inside
  * of the function and behind it; and the condition that stands in front of the loop. */
 bool hone_render_is_product(const hone_stmt_t* loop);
@@ -97,6 +99,9 @@ void hone_render_open_product(hone_renderer_t* r, const hone_stmt_t* loop);
 /* render_product.c: a sparse product, a call in place of the loop. */
 bool hone_render_is_sparse(const hone_stmt_t* loop);
 void hone_render_sparse(hone_renderer_t* r, const hone_stmt_t* loop);
+/* render_block.c: a block of sums, a call in place of the loop. */
+bool hone_render_is_block(const hone_stmt_t* loop);
+void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop);
 /* Begins a line for one lane after the other: the head of a loop whose variable
  * is the vector loop's. */
 void hone_render_open_lanes(hone_renderer_t* r);

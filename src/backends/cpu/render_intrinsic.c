@@ -5,8 +5,8 @@
 #include "backends/cpu/render_impl.h"
 
 const hone_intrinsic_text_t* hone_render_intrinsic_text(const hone_stmt_t* loop) {
-  if (!loop->intrinsic) return NULL;
-  return hone_intrinsic_text(hone_intrinsic_find(loop->intrinsic), "cpu");
+  const hone_intrinsic_t* intrinsic = loop->intrinsic ? hone_intrinsic_find(loop->intrinsic) : NULL;
+  return intrinsic && !intrinsic->block.of ? hone_intrinsic_text(intrinsic, "cpu") : NULL;
 }
 
 static const hone_stmt_t* innermost(const hone_stmt_t* stmt) {
@@ -20,6 +20,11 @@ static void refuse(hone_renderer_t* r, const hone_stmt_t* loop, const char* feat
                                "kernel '%s' uses the intrinsic %s, which needs %s; the target %s "
                                "has none of it",
                                r->kernel->name, loop->intrinsic, feature, r->target->name);
+}
+
+bool hone_render_has_feature(hone_renderer_t* r, const hone_stmt_t* loop, const char* feature) {
+  if (!hone_target_has(r->target, feature)) refuse(r, loop, feature);
+  return !r->status;
 }
 
 /* The text with its operands: pointers, but the sums as a vector. */
@@ -89,8 +94,8 @@ static bool check(hone_renderer_t* r, const hone_stmt_t* loop, const hone_intrin
   r->status = hone_intrinsic_match(r->kernel, loop, intrinsic, &matches, out_operands);
   if (r->status) return false;
   if (!matches) hone_render_refuse(r, "has a loop that is not its intrinsic");
-  if (!hone_target_has(r->target, text->feature)) refuse(r, loop, text->feature);
-  if (!fits_vector(r, loop)) refuse(r, loop, "vectors of another size");
+  if (hone_render_has_feature(r, loop, text->feature) && !fits_vector(r, loop))
+    refuse(r, loop, "vectors of another size");
   return !r->status;
 }
 

@@ -5,17 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backends/cpu/render.h"
-#include "base/file.h"
+#include "backends/cpu/testing/render_program.h"
 #include "base/float_convert.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "base/testing/fault.h"
-#include "base/testing/folder.h"
-#include "codegen/prelude.h"
-#include "codegen/process.h"
 #include "hone/function.h"
 #include "loop/interpret.h"
 #include "loop/intrinsic.h"
@@ -89,6 +84,8 @@ static const row_t rows[] = {
      "x86-64-v4"},
     {"dot2_bf16_bf16_x16", 16, 2, HONE_BF16, HONE_BF16, HONE_F32, "x86-64-v4+bf16",
      "x86-64-v4+vnni", 8},
+    {"dot4_u8_i8_x4", 4, 4, HONE_U8, HONE_I8, HONE_I32, "aarch64-dotprod+i8mm", "aarch64"},
+    {"dot4_i8_u8_x4", 4, 4, HONE_I8, HONE_U8, HONE_I32, "aarch64-dotprod+i8mm", "aarch64"},
     {"dot4_i8_i8_x4", 4, 4, HONE_I8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
     {"dot4_u8_u8_x4", 4, 4, HONE_U8, HONE_U8, HONE_I32, "aarch64-dotprod", "aarch64"},
     {"dot4_u8_i8_x4", 4, 4, HONE_U8, HONE_I8, HONE_I32, "aarch64-dotprod", "aarch64"},
@@ -290,100 +287,34 @@ static void intrinsics_of_this_machine_are_right(void** state) {
 
 /* ---- elsewhere ---- */
 
-static void render(const row_t* row, const hone_target_t* target, hone_str_t* out) {
-  hone_kernel_t* kernel = make_kernel(row);
-  hone_str_init(out, NULL);
-  assert_ok(hone_cpu_render(kernel, "dots", row->lanes, target, out));
-  hone_kernel_destroy(kernel);
-}
-
-static void put_bytes(hone_str_t* out, const char* name, const hone_tensor_t* tensor) {
-  const unsigned char* bytes = hone_tensor_data(tensor);
-  hone_str_appendf(out, "static unsigned char %s[] __attribute__((aligned(64))) = {", name);
-  for (size_t i = 0; i < hone_tensor_bytes(tensor); i++) hone_str_appendf(out, "%d,", bytes[i]);
-  hone_str_append(out, "};\n");
-}
-
-/* A program that prints what the kernel makes of the data, in hexadecimal. */
-static void write_program(const row_t* row, const hone_target_t* target, const data_t* data,
-                          const char* path) {
-  hone_str_t kernel, text;
-  hone_arena_t* arena;
-  const char* prelude;
-  assert_ok(hone_arena_create(NULL, &arena));
-  assert_ok(hone_prelude_make(arena, "cpu.inc", row->lanes, &prelude));
-  render(row, target, &kernel);
-  hone_str_init(&text, NULL);
-  hone_str_appendf(&text, "%s\n%s\nint printf(const char*, ...);\n", prelude, kernel.data);
-  put_bytes(&text, "a", data->tensors[0]);
-  hone_kernel_t* form = make_kernel(row);
-  hone_tensor_t* packed = laid_out(form, data->tensors[1]);
-  put_bytes(&text, "b", packed);
-  hone_tensor_release(packed);
-  hone_kernel_destroy(form);
-  put_bytes(&text, "out", data->tensors[2]);
-  hone_str_appendf(
-      &text,
-      "int main(void) {\n  void* buffers[] = {a, b, out};\n  dots(buffers, 0, 0, %d);\n"
-      "  for (unsigned i = 0; i < sizeof out; i++) printf(\"%%02x\", out[i]);\n}\n",
-      ROWS);
-  assert_false(text.failed);
-  assert_ok(hone_file_write(path, text.data, text.size));
-  hone_str_free(&kernel);
-  hone_str_free(&text);
-  hone_arena_destroy(arena);
-}
-
-static const char compiler[] = "/usr/bin/aarch64-linux-gnu-gcc";
-static const char emulator[] = "/usr/bin/qemu-aarch64";
-
-static void must_run(hone_process_t* process) {
-  assert_ok(hone_process_run(NULL, 1, process, 1, 120000));
-  if (!hone_process_ok(process)) print_message("%s\n", process->output);
-  assert_true(hone_process_ok(process));
-}
-
-/* `runner` NULL: the program runs by itself. */
-static void run_program(const row_t* row, const test_folder_t* folder, const char* cc,
-                        const char* runner) {
+static void run_elsewhere(const row_t* row, const test_folder_t* folder) {
   hone_target_t target;
   hone_kernel_t* kernel = make_kernel(row);
   data_t data = make_data(row, kernel);
-  char source[PATH_MAX], program[PATH_MAX];
   assert_ok(hone_target_parse(row->target, &target));
-  snprintf(source, sizeof source, "%s", test_folder_file(folder, "dots.c"));
-  snprintf(program, sizeof program, "%s", test_folder_file(folder, "dots"));
-  write_program(row, &target, &data, source);
-  const char* words[16] = {cc, "-O2", "-w", "-static", "-o", program, source};
-  for (int i = 0; i < target.n_flags; i++) words[7 + i] = target.flags[i];
-  hone_process_t build = {.argv = words};
-  must_run(&build);
-  hone_process_t run = {.argv = (const char* const[]){runner ? runner : program, program, NULL}};
-  must_run(&run);
-  char* got = hone_tensor_data(data.tensors[2]);
-  size_t bytes = hone_tensor_bytes(data.tensors[2]);
-  assert_int_equal(run.output_size, 2 * bytes);
-  for (size_t i = 0; i < bytes; i++) {
-    unsigned value;
-    assert_int_equal(sscanf(run.output + 2 * i, "%2x", &value), 1);
-    got[i] = (char)value;
-  }
-  check(row, &data, got);
+  hone_tensor_t* packed = laid_out(kernel, data.tensors[1]);
+  const render_program_t program = {
+      .kernel = kernel,
+      .lanes = row->lanes,
+      .rounds = ROWS,
+      .target = &target,
+      .n = 3,
+      .tensors = {data.tensors[0], packed, data.tensors[2]},
+  };
+  render_program_run(&program, folder);
+  check(row, &data, hone_tensor_data(data.tensors[2]));
+  hone_tensor_release(packed);
   hone_kernel_destroy(kernel);
   release(&data);
 }
 
 static void intrinsics_of_aarch64_are_right(void** state) {
   (void)state;
-  if (access(compiler, X_OK) || access(emulator, X_OK)) {
-    print_message("not run: the packages gcc-aarch64-linux-gnu and qemu-user are not installed\n");
-    skip();
-  }
+  if (!render_program_has_aarch64()) skip();
   test_folder_t folder;
   test_folder_make(&folder);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (strncmp(rows[i].target, "aarch64", 7) == 0)
-      run_program(&rows[i], &folder, compiler, emulator);
+    if (strncmp(rows[i].target, "aarch64", 7) == 0) run_elsewhere(&rows[i], &folder);
   test_folder_remove(&folder);
 }
 
@@ -396,7 +327,7 @@ static void intrinsics_of_lower_levels_are_right(void** state) {
     hone_target_t target;
     assert_ok(hone_target_parse(rows[i].target, &target));
     if (target.runs_here)
-      run_program(&rows[i], &folder, "/usr/bin/cc", NULL);
+      run_elsewhere(&rows[i], &folder);
     else
       print_message("%s not run: this machine is no %s\n", rows[i].name, target.name);
   }
@@ -445,7 +376,8 @@ static void parts_of_vectors_need_room(void** state) {
 static void every_intrinsic_is_tried(void** state) {
   (void)state;
   for (int i = 0; hone_intrinsic_at(i); i++) {
-    bool found = !hone_intrinsic_text(hone_intrinsic_at(i), "cpu");
+    bool found = !hone_intrinsic_text(hone_intrinsic_at(i), "cpu") ||
+                 hone_intrinsic_at(i)->block.of; /* render_block_test.c */
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
       found |= strcmp(rows[k].name, hone_intrinsic_at(i)->name) == 0;
     assert_true(found);

@@ -43,8 +43,16 @@ static hone_status_t define_range(hone_space_t* space, hone_candidate_t* first, 
   return NULL;
 }
 
+/* That of a matrix instruction is what the recipe finds. */
+static hone_status_t define_block_tile(const hone_contraction_facts_t* f, hone_space_t* space) {
+  const int64_t rows = f->tile_rows, vectors = f->tile_vectors;
+  HONE_TRY(hone_space_define_numbers(space, "rows", 1, &rows));
+  return hone_space_define_numbers(space, "vectors", 1, &vectors);
+}
+
 static hone_status_t define_tile(const hone_contraction_facts_t* f, hone_space_t* space,
                                  hone_candidate_t* first) {
+  if (f->matrix && f->tile_rows) return define_block_tile(f, space);
   int rows = !f->has_rows ? 1 : f->rows && f->rows < MOST_ROWS ? (int)f->rows : MOST_ROWS;
   int vectors = f->tile_rows ? MOST_VECTORS : 1;
   if (!f->tile_rows) rows = 1;
@@ -110,7 +118,7 @@ static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_propert
   hone_kernel_destroy(copy);
   facts->whole = hone_cost_look(kernel);
   HONE_TRY(define(&facts->contraction, space, &first));
-  HONE_TRY(hone_space_add_rule(space, fits_registers, shape));
+  if (!facts->contraction.matrix) HONE_TRY(hone_space_add_rule(space, fits_registers, shape));
   hone_space_set_default(space, &first);
   *out_facts = facts;
   return NULL;

@@ -1,0 +1,17 @@
+/* For tests of schedules: graphs are fused, lowered, scheduled and run by the interpreter of
+ * kernels, through the same driver and descriptor as compiled code: only what builds and launches
+ * is another. */
+#ifndef HONE_BACKENDS_COMMON_TESTING_SCHEDULE_RUN_H
+#define HONE_BACKENDS_COMMON_TESTING_SCHEDULE_RUN_H
+
+#include "backends/common/schedule.h"
+#include "ir/graph.h"
+
+extern hone_cpu_shape_t test_schedule_shape;   /* of the machine that schedules are made for */
+extern hone_cpu_choice_t test_schedule_choice; /* zeros: as the recipes think best */
+
+/* Fails the running test unless both, two of one graph, give the same, `plain` by `ref`; destroys
+ * them. Gives the text of the longest kernel, for free(). */
+char* test_schedule_run(hone_graph_t* graph, hone_graph_t* plain, uint64_t seed);
+
+#endif

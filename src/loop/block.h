@@ -1,0 +1,29 @@
+/* Blocks of sums that matrix instructions add to: what an intrinsic for one vector of sums
+ * (loop/intrinsic.h) computes, for several rows and vectors at once and all steps of a sum.
+ *
+ *   for step { for row { for vector { for lane as dot… { c[row, vector, lane] += … } } } }
+ *
+ * Each step has one group of numbers in the row of a, and one for each lane in b. */
+#ifndef HONE_LOOP_BLOCK_H
+#define HONE_LOOP_BLOCK_H
+
+#include "loop/intrinsic.h"
+
+/* Distances are in elements. */
+typedef struct hone_block {
+  int64_t steps, rows, vectors; /* 1 where there is no loop over rows or vectors */
+  hone_operand_range_t operands[HONE_MAX_OPERANDS]; /* a, b and c, where all loops begin */
+  int64_t a_row, b_step, b_vector, c_row, c_vector;
+} hone_block_t;
+
+/* Whether the loop, of the steps, with all that is in it is one for the intrinsic: rows and vectors
+ * no more than it has, groups of a row side by side, and steps that `hone_block_depth` cuts well.
+ * Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_block_look(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                                            const hone_intrinsic_t* intrinsic, bool* out_is_block,
+                                            hone_block_t* out_block);
+/* Steps that an instruction adds up where a sum has so many: the most that divide them; 0: so few
+ * that half of each instruction would be idle. */
+int64_t hone_block_depth(const hone_intrinsic_t* intrinsic, int64_t steps);
+
+#endif
