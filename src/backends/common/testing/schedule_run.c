@@ -170,10 +170,10 @@ static void compare_runs(hone_program_t* program, const hone_graph_t* plain, uin
   ref->destroy(reference);
 }
 
-/* The text of the longest kernel. */
+/* The text of the longest kernel; "" where there is none. */
 static char* copy_longest(const hone_program_t* program) {
-  const char* longest = program->kernels[0].source;
-  for (int i = 1; i < program->n_kernels; i++)
+  const char* longest = "";
+  for (int i = 0; i < program->n_kernels; i++)
     if (strlen(program->kernels[i].source) > strlen(longest)) longest = program->kernels[i].source;
   char* text = strdup(longest);
   assert_non_null(text);
