@@ -91,17 +91,27 @@ bool hone_has_index_of(const hone_term_t* term, hone_dim_t var) {
   return false;
 }
 
-static bool only_stores(const hone_stmt_t* loop, hone_dim_t var) {
+/* Whether an index that lanes would each have of their own is in the term as a number; one that is
+ * the same in all of a vector, such as the half that a choice goes by, is not. */
+static bool has_own_index(const lanes_t* lanes, const hone_term_t* term) {
+  if (term->kind == HONE_TERM_INDEX)
+    return hone_dim_uses(term->dim, lanes->var) && reach(lanes, term->dim) != 0;
+  for (int i = 0; i < term->n_args; i++)
+    if (has_own_index(lanes, term->args[i])) return true;
+  return false;
+}
+
+static bool only_stores(const lanes_t* lanes, const hone_stmt_t* loop) {
   for (int i = 0; i < loop->n_body; i++) {
     const hone_stmt_t* stmt = loop->body[i];
-    if (stmt->kind != HONE_STMT_STORE || hone_has_index_of(stmt->value, var)) return false;
+    if (stmt->kind != HONE_STMT_STORE || has_own_index(lanes, stmt->value)) return false;
   }
   return loop->n_body > 0;
 }
 
 bool hone_can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
   lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
-  if (!only_stores(inside, var)) return false;
+  if (!only_stores(&lanes, inside)) return false;
   for (int i = 0; i < inside->n_body; i++)
     hone_visit_offsets(r->kernel, inside->body[i], note_stride, &lanes);
   return lanes.strided == 0;

@@ -788,6 +788,24 @@ static void rows_that_lie_apart_are_lanes_where_vectors_do_not(void** state) {
   free(text);
 }
 
+/* The quarters of an odd number of rows, as Strassen's sums give them: which one it is, all lanes
+ * of a vector agree on. */
+static void choices_that_vectors_agree_on_have_lanes(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[1, 4, 1, 32]\n"
+                         "  %1 \"y\" = input : f32[1, 4, 1, 32]\n"
+                         "  %2 = add %0 %1 : f32[1, 4, 1, 32]\n"
+                         "  %3 = sub %0 %1 : f32[1, 4, 1, 32]\n"
+                         "  %4 = concat %2 %3 axes=[2] : f32[1, 4, 2, 32]\n"
+                         "  %5 = concat %3 %2 axes=[2] : f32[1, 4, 2, 32]\n"
+                         "  %6 = concat %4 %5 axes=[0] : f32[2, 4, 2, 32]\n"
+                         "  %7 = reshape %6 shape=[8, 64] : f32[8, 64]\n"
+                         "  %8 = slice %7 lo=[0, 0] hi=[7, 64] step=[1, 1] : f32[7, 64]\n"
+                         "  return %8 \"z\"\n");
+  expect_lines(text, 3, (const char* const[]){"/4)), i64(1))", "vectorize i1.i", "in 8 vector"});
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schedules_keep_results),
@@ -831,6 +849,7 @@ int main(void) {
       cmocka_unit_test(narrow_attention_goes_in_pairs),
       cmocka_unit_test(narrow_windows_of_each_lane_go_in_pairs),
       cmocka_unit_test(rows_that_lie_apart_are_lanes_where_vectors_do_not),
+      cmocka_unit_test(choices_that_vectors_agree_on_have_lanes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
