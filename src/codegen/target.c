@@ -156,6 +156,10 @@ static bool add_i8mm(hone_target_t* target) {
   return true;
 }
 
+/* Whether this machine's own kernels use it, beside others that may be built for it by name. Tiles need
+ * it. */
+static bool gains_bf16(const hone_host_cpu_t* host) { return !host->slow_bf16 || host->amx; }
+
 static bool runs_i8mm(const hone_target_t* target, const hone_host_cpu_t* host) {
   (void)target;
   return host->i8mm;
@@ -190,11 +194,12 @@ static const struct {
   const char* name;                   /* behind a '+' */
   bool (*add)(hone_target_t* target); /* false where there is none of it */
   bool (*runs)(const hone_target_t* target, const hone_host_cpu_t* host);
-} extras[] = {{"vnni", add_vnni, runs_vnni},
-              {"vbmi", add_vbmi, runs_vbmi},
-              {"bf16", add_bf16, runs_bf16},
-              {"i8mm", add_i8mm, runs_i8mm},
-              {"amx", add_amx, runs_amx}};
+  bool (*gains)(const hone_host_cpu_t* host); /* NULL: wherever it runs */
+} extras[] = {{"vnni", add_vnni, runs_vnni, NULL},
+              {"vbmi", add_vbmi, runs_vbmi, NULL},
+              {"bf16", add_bf16, runs_bf16, gains_bf16},
+              {"i8mm", add_i8mm, runs_i8mm, NULL},
+              {"amx", add_amx, runs_amx, NULL}};
 
 enum { EXTRAS = sizeof extras / sizeof *extras };
 
@@ -271,7 +276,8 @@ hone_status_t hone_target_parse(const char* name, hone_target_t* out_target) {
   fill_caches(out_target);
   if (!native) return add_extras(name, &host, out_target);
   for (int i = 0; i < EXTRAS; i++)
-    if (extras[i].runs(out_target, &host)) extras[i].add(out_target);
+    if (extras[i].runs(out_target, &host) && (!extras[i].gains || extras[i].gains(&host)))
+      extras[i].add(out_target);
   return NULL;
 }
 

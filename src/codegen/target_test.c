@@ -88,6 +88,8 @@ static void native_and_generic_run_here(void** state) {
   assert_ok(hone_target_parse(NULL, &target));
   assert_true(target.runs_here);
   assert_null(target.cross_compiler);
+  hone_host_cpu_t host = hone_host_cpu();
+  assert_int_equal(target.has_bf16, host.bf16 && (!host.slow_bf16 || host.amx));
   assert_ok(hone_target_parse("generic", &target));
   assert_true(target.runs_here);
 }
