@@ -120,6 +120,7 @@ typedef struct hone_device_properties {
   /* Intrinsics block…: blocks of sums that matrix instructions add to, of bytes and of bf16. */
   bool has_block_int8, has_block_bf16;
   bool fast_blocks; /* several times as fast as the same products by vectors */
+  double flops_per_cycle; /* of f32 on one core, fused ones counted twice; 0: not known */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

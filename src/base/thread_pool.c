@@ -15,10 +15,12 @@
 
 #include "base/cpu_count.h"
 #include "base/memory.h"
+#include "base/trace.h"
 
 enum {
   MOST_THREADS = 1024,
-  SPINS = 2000,          /* looks at a counter before sleeping, some 20 to 100 us */
+  SPIN_NS = 150000, /* before sleeping: waking takes a virtual machine some 20 us */
+  LOOKS = 16,       /* between two looks at the clock: a pause takes 10 to 50 ns */
   CHUNKS_PER_THREAD = 4, /* leaves something to share when threads are not equally fast */
   MOST_SHARES = 64,
   LINE = 64 /* bytes that two threads should not both write */
@@ -69,6 +71,32 @@ static void relax(void) {
 #endif
 }
 
+/* Whether all threads that may work at once do. */
+static bool is_full(const hone_thread_pool_t* pool) {
+  return atomic_load(&pool->active) >= pool->capacity;
+}
+
+/* Until there may be something to join. Where callers take all CPUs, spinning would take theirs. */
+static void spin_for_job(const hone_thread_pool_t* pool, unsigned seen) {
+  int64_t end = hone_clock_ns() + SPIN_NS;
+  do {
+    for (int i = 0; i < LOOKS; i++) {
+      if (atomic_load(&pool->generation) != seen) return;
+      relax();
+    }
+  } while (!is_full(pool) && hone_clock_ns() < end);
+}
+
+static void spin_for_workers(const job_t* job) {
+  int64_t end = hone_clock_ns() + SPIN_NS;
+  do {
+    for (int i = 0; i < LOOKS; i++) {
+      if (!atomic_load(&job->joined)) return;
+      relax();
+    }
+  } while (hone_clock_ns() < end);
+}
+
 static bool has_chunks(const job_t* job) {
   for (int i = 0; i < job->n_shares; i++)
     if (atomic_load(&job->shares[i].next) < job->shares[i].end) return true;
@@ -99,7 +127,7 @@ static void run_chunks(const hone_thread_pool_t* pool, job_t* job, int number) {
 
 /* Takes the worker into the job with the most room left; NULL: none. Mutex. */
 static job_t* join_job(hone_thread_pool_t* pool) {
-  if (atomic_load(&pool->active) >= pool->capacity) return NULL;
+  if (is_full(pool)) return NULL;
   job_t* best = NULL;
   for (job_t* job = pool->jobs; job; job = job->next) {
     bool open = job->room > 0 && has_chunks(job);
@@ -144,7 +172,7 @@ static void await_job(hone_thread_pool_t* pool) {
   bool has_slept = false;
   unsigned seen = atomic_load(&pool->generation);
   pthread_mutex_unlock(&pool->mutex);
-  for (int i = 0; i < SPINS && atomic_load(&pool->generation) == seen; i++) relax();
+  spin_for_job(pool, seen);
   pthread_mutex_lock(&pool->mutex);
   pool->sleepers++;
   while (!pool->stop && atomic_load(&pool->generation) == seen) {
@@ -270,7 +298,7 @@ static void close_job(hone_thread_pool_t* pool, job_t* job) {
   atomic_fetch_sub(&pool->active, 1);
   if (pool->jobs) call_worker(pool); /* to another's */
   pthread_mutex_unlock(&pool->mutex);
-  for (int i = 0; i < SPINS && atomic_load(&job->joined); i++) relax();
+  spin_for_workers(job);
   pthread_mutex_lock(&pool->mutex); /* so that the last worker is out of the job */
   while (atomic_load(&job->joined)) pthread_cond_wait(&pool->done, &pool->mutex);
   pthread_mutex_unlock(&pool->mutex);

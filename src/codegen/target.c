@@ -221,6 +221,12 @@ static void fill(const known_target_t* from, const hone_host_cpu_t* host, hone_t
                                                            : NULL;
 }
 
+/* What the machine at hand does less of than its instructions would let one think. */
+static void fill_pace(const hone_host_cpu_t* host, hone_target_t* out) {
+  enum { WIDE = 64 };
+  if (out->runs_here && out->vector_bytes == WIDE && host->halves_512) out->flops_per_cycle /= 2;
+}
+
 static void fill_caches(hone_target_t* out) {
   hone_host_caches_t caches = {{32 << 10, 512 << 10, 8 << 20}, 64};
   if (out->arch == here) {
@@ -274,6 +280,7 @@ hone_status_t hone_target_parse(const char* name, hone_target_t* out_target) {
   if (!target) return unknown(name);
   fill(target, &host, out_target);
   fill_caches(out_target);
+  fill_pace(&host, out_target);
   if (!native) return add_extras(name, &host, out_target);
   for (int i = 0; i < EXTRAS; i++)
     if (extras[i].runs(out_target, &host) && (!extras[i].gains || extras[i].gains(&host)))

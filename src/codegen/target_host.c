@@ -49,6 +49,14 @@ static bool has_amx(void) {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & all) == all && may_use_tiles();
 }
 
+/* AMD's family of Zen 3 and 4, of which Zen 4 has such vectors. */
+static bool are_halved(void) {
+  enum { ZEN_4 = 0x19, EXTENDED = 0xf };
+  unsigned a, b, c, d;
+  if (!__builtin_cpu_is("amd") || !__get_cpuid(1, &a, &b, &c, &d)) return false;
+  return (a >> 8 & 0xf) == EXTENDED && (a >> 20 & 0xff) + EXTENDED == ZEN_4;
+}
+
 /* Intel's cores since Golden Cove (Sapphire Rapids) begin a vdpbf16ps in every second cycle, whatever
  * its length, and two fused multiplications of f32 in each: measured 90 and 180 GFLOP/s. Tiles have
  * taken its place there. Cooper Lake, the one before, has it at full speed. */
@@ -67,6 +75,7 @@ hone_host_cpu_t hone_host_cpu(void) {
   host.vnni = host.x86_level >= 4 ? __builtin_cpu_supports("avx512vnni") != 0 : host.avx_vnni;
   host.vbmi = host.x86_level >= 4 && __builtin_cpu_supports("avx512vbmi") != 0;
   host.bf16 = host.x86_level >= 4 && leaf7_1_eax(AVX512_BF16);
+  host.halves_512 = host.x86_level >= 4 && are_halved();
   host.slow_bf16 = host.bf16 && is_bf16_slow();
   host.amx = host.vnni && host.bf16 && has_amx();
   return host;

@@ -71,14 +71,15 @@ static bool are_narrow(const hone_pass_options_t* options) {
 /* Whether the multiply-adds that are saved take longer than the numbers that are moved for it: sums
  * of the data's quarters and the seven products, written and read, and more weights read. Products
  * that find no room in a usual second cache take half as long again. Fitted on x86 with AVX-512. */
-static bool pays(const product_t* p, bool narrow) {
+static bool pays(const product_t* p, const hone_pass_options_t* options) {
   enum { SUMS = 32, COLUMNS = 64 /* whole vectors in each half */ };
   static const double weight = 4, least_gain = 1.2, room = 1 << 20;
-  double moved = narrow ? 16 : 8;
+  double moved = are_narrow(options) ? 16 : 8;
   double m = (double)p->rows, k = (double)p->sums, n = (double)p->columns;
   if (p->sums % SUMS || p->columns % COLUMNS) return false;
   if (m * n * 7 / 4 * sizeof(float) > room) moved *= 1.5;
   double extra = moved * 7 / 4 * (m * k + m * n) + weight * 3 / 4 * k * n;
+  if (options->word_price > 0) extra *= options->word_price;
   return m * k * n / 8 > least_gain * extra;
 }
 
@@ -183,7 +184,7 @@ static hone_value_t* make_result(hone_builder_t* b, const product_t* p, hone_val
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   static const int64_t pairs[][2] = {{0, 0}, {2, 1}};
   product_t p;
-  if (!recognise(node, &p) || !pays(&p, are_narrow(r->context->options))) return NULL;
+  if (!recognise(node, &p) || !pays(&p, r->context->options)) return NULL;
   hone_value_t* x = make_data(r->b, &p);
   hone_value_t* m = hone_contract(r->b, x, make_weights(r, &p), 2, pairs, 1, HONE_F32);
   hone_value_t* now = m ? make_result(r->b, &p, m) : NULL;

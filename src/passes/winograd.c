@@ -54,6 +54,7 @@ typedef struct conv {
   int64_t channels, filters;
   bool is_whole;                 /* bytes, and sums of 32 bits */
   bool is_narrow;                /* floats of 16 bits, and sums in f32 */
+  double word_price;             /* of the device */
   const hone_winograd_t* tiling; /* what follows depends on it */
   int64_t tiles_high, tiles_wide;
 } conv_t;
@@ -297,7 +298,7 @@ static double cost(const conv_t* c) {
   double products = places * (double)(c->tiles_high * c->tiles_wide);
   double weights = places * p->weight - WINDOW * WINDOW * p->old_weight;
   double moved = p->patch / (double)c->filters + p->result / (double)c->channels;
-  return products * (p->product + moved) + weights;
+  return products * (p->product + c->word_price * moved) + c->word_price * weights;
 }
 
 /* Whether sums of integers, no larger than `reach`, are known from the bits that are left. */
@@ -306,8 +307,9 @@ static bool is_exact(const conv_t* c, int64_t reach) {
 }
 
 /* Sets the best tiling; false where windows are as fast. */
-static bool choose(conv_t* c) {
+static bool choose(conv_t* c, const hone_pass_options_t* options) {
   enum { LEAST_CHANNELS = 24, PAIR = 2 };
+  c->word_price = options->word_price > 0 ? options->word_price : 1;
   conv_t best = *c;
   if (c->channels < LEAST_CHANNELS || c->filters < LEAST_CHANNELS) return false;
   if (c->is_whole && c->channels % PAIR) return false;
@@ -379,7 +381,7 @@ static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   static const int64_t pairs[][2] = {{0, 0}, {4, 1}};
   conv_t c;
-  if (!recognise(node, &c) || !is_welcome(r->context->options, &c) || !choose(&c)) return NULL;
+  if (!recognise(node, &c) || !is_welcome(r->context->options, &c) || !choose(&c, r->context->options)) return NULL;
   hone_value_t* v = make_patches(r, &c);
   hone_value_t* m =
       hone_contract(r->b, v, make_weights(r, &c), 2, pairs, 1, c.is_whole ? HONE_I32 : HONE_F32);

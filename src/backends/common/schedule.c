@@ -507,6 +507,7 @@ hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
                                      : lanes > 16 ? 16
                                                   : lanes,
                             .registers = properties->vector_registers,
+                            .threads = properties->compute_units,
                             .first_cache = (int64_t)properties->cache_bytes[0],
                             .second_cache = (int64_t)properties->cache_bytes[1],
                             .has_dot4 = properties->has_dot4,

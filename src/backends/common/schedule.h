@@ -8,6 +8,7 @@
 typedef struct hone_cpu_shape {
   int lanes;           /* f32 in a vector */
   int registers;       /* vectors that fit in registers */
+  int threads;         /* that run a kernel; 0: not known */
   int64_t first_cache; /* bytes of a core's first and second caches; 0: not known */
   int64_t second_cache;
   bool has_dot4;      /* the intrinsics dot4_… for vectors of its lanes */

@@ -375,9 +375,10 @@ static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, i
   return best;
 }
 
-/* The same where there are more weights than data, but all of them stay in the second cache while
- * blocks of rows go by, and they are less than what threads would hand each other if each had
- * lanes of its own: that of rows it reads or is read in. */
+/* The same where that gives too few blocks, or where there are more weights than data, but all weights
+ * stay in the second cache while blocks of rows go by, and they are less than what threads would
+ * hand each other if each had lanes of its own: that of rows it reads or is read in. Blocks of
+ * several tiles where there are enough of those, else each tile is one. */
 static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_contraction_t* c,
                                          int64_t tile_rows) {
   enum { ENOUGH_TILES = 2 };
@@ -389,20 +390,28 @@ static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_cont
     return 0;
   for (int64_t block = ENOUGH_TILES * tile_rows; block * ENOUGH_BLOCKS <= rows; block++)
     if (rows % block == 0) best = block;
-  return best;
+  bool are_tiles =
+      rows % tile_rows == 0 && tile_rows * ENOUGH_BLOCKS <= rows && r->shape->threads != 1;
+  return best || !are_tiles ? best : tile_rows;
+}
+
+/* Rows in a block; 0: all. */
+static int64_t choose_block(const hone_recipe_t* r, const hone_contraction_t* c,
+                            int64_t tile_rows) {
+  if (c->apart) return tile_rows;
+  if (c->block) return c->block;
+  if (r->choice->block) return r->choice->block;
+  if (lanes_go_first(r, c)) return find_block_beside_weights(r, c, tile_rows);
+  int64_t block = find_block(r, c, tile_rows);
+  bool are_few = block && block * ENOUGH_BLOCKS > hone_dim_max_value(c->rows->extent);
+  int64_t other = are_few ? find_block_beside_weights(r, c, tile_rows) : 0;
+  return other ? other : block;
 }
 
 /* Cuts the rows into blocks, rows.o around rows.i, which are the rows from then on. */
 static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
                      char outer[HONE_LOOP_NAME], char inner[HONE_LOOP_NAME]) {
-  int64_t block = r->choice->block;
-  if (c->apart)
-    block = tile_rows;
-  else if (c->block)
-    block = c->block;
-  else if (!block)
-    block = lanes_go_first(r, c) ? find_block_beside_weights(r, c, tile_rows)
-                                 : find_block(r, c, tile_rows);
+  int64_t block = choose_block(r, c, tile_rows);
   *outer = 0;
   if (block < tile_rows || block < 2 || !c->rows || hone_dim_max_value(c->rows->extent) <= block ||
       !hone_loop_name(inner, c->rows->name, ".i") || !hone_loop_name(outer, c->rows->name, ".o"))

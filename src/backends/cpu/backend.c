@@ -39,6 +39,7 @@ static void find_properties(hone_device_t* device) {
   p->has_block_int8 = hone_target_has(target, "amx") || hone_target_has(target, "i8mm");
   p->has_block_bf16 = hone_target_has(target, "amx") || hone_target_has(target, "bf16");
   p->fast_blocks = target->has_amx;
+  p->flops_per_cycle = target->flops_per_cycle;
   p->max_group_size = 1;
   p->cache_bytes[0] = (size_t)target->l1_bytes;
   p->cache_bytes[1] = (size_t)target->l2_bytes;
