@@ -19,33 +19,46 @@
 #include "passes/common/rewrite.h"
 
 /* The bits of |x|, in whose order numbers are: of 2^exponent. */
-#define BITS_OF_POWER(exponent) ((uint32_t)(127 + (exponent)) << 23)
+#define BITS_OF_POWER(exponent) ((127 + (exponent)) << 23)
 
 enum { NEXT_TO_NOTHING = -100, USUAL = -60, GRAIN = 1 << 16 /* elements */ };
 
 /* ---- numbers ---- */
 
 typedef struct look {
-  const uint32_t* numbers;
-  atomic_uint largest, found; /* found: some are next to nothing, but not zero */
+  const int32_t* numbers;
+  atomic_int largest, found; /* found: some are next to nothing, but not zero */
 } look_t;
 
-static uint32_t magnitude(uint32_t bits) { return bits & 0x7fffffff; }
+static inline int32_t magnitude(int32_t bits) { return bits & 0x7fffffff; }
 
-static bool is_next_to_nothing(uint32_t bits) {
-  return magnitude(bits) - 1 < BITS_OF_POWER(NEXT_TO_NOTHING) - 1; /* 0 wraps around */
+static inline bool is_next_to_nothing(int32_t size) {
+  return (size > 0) & (size < BITS_OF_POWER(NEXT_TO_NOTHING));
 }
 
+/* Several at once, which compilers make vectors of: weights are most of a model. */
 static void look_at(void* context, int64_t begin, int64_t end) {
+  enum { LANES = 16 };
   look_t* look = context;
-  uint32_t largest = 0, found = 0;
-  for (int64_t i = begin; i < end; i++) {
-    uint32_t size = magnitude(look->numbers[i]);
+  int32_t most[LANES] = {0}, any[LANES] = {0}, largest = 0, found = 0;
+  int64_t i = begin;
+  for (; i + LANES <= end; i += LANES)
+    for (int lane = 0; lane < LANES; lane++) {
+      int32_t size = magnitude(look->numbers[i + lane]);
+      most[lane] = size > most[lane] ? size : most[lane];
+      any[lane] |= is_next_to_nothing(size);
+    }
+  for (; i < end; i++) {
+    int32_t size = magnitude(look->numbers[i]);
     largest = size > largest ? size : largest;
     found |= is_next_to_nothing(size);
   }
+  for (int lane = 0; lane < LANES; lane++) {
+    largest = most[lane] > largest ? most[lane] : largest;
+    found |= any[lane];
+  }
   if (found) atomic_store(&look->found, 1);
-  unsigned before = atomic_load(&look->largest);
+  int before = atomic_load(&look->largest);
   while (largest > before && !atomic_compare_exchange_weak(&look->largest, &before, largest)) {}
 }
 
@@ -61,10 +74,10 @@ static hone_value_t* without(hone_rewriter_t* r, const hone_tensor_t* tensor) {
   hone_status_t status = hone_tensor_create_raw(
       r->graph->allocator, HONE_F32, hone_tensor_rank(tensor), hone_tensor_dims(tensor), &out);
   if (status) return hone_fail_status(r->b, status);
-  const uint32_t* from = hone_tensor_data(tensor);
-  uint32_t* to = hone_tensor_data(out);
+  const int32_t* from = hone_tensor_data(tensor);
+  int32_t* to = hone_tensor_data(out);
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++)
-    to[i] = is_next_to_nothing(from[i]) ? 0 : from[i];
+    to[i] = is_next_to_nothing(magnitude(from[i])) ? 0 : from[i];
   return hone_constant(r->b, out);
 }
 
