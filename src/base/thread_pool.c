@@ -19,8 +19,8 @@
 
 enum {
   MOST_THREADS = 1024,
-  SPIN_NS = 150000, /* before sleeping: waking takes a virtual machine some 20 us */
-  LOOKS = 16,       /* between two looks at the clock: a pause takes 10 to 50 ns */
+  SPIN_NS = 150000,      /* before sleeping: waking takes a virtual machine some 20 us */
+  LOOKS = 16,            /* between two looks at the clock: a pause takes 10 to 50 ns */
   CHUNKS_PER_THREAD = 4, /* leaves something to share when threads are not equally fast */
   MOST_SHARES = 64,
   LINE = 64 /* bytes that two threads should not both write */

@@ -156,8 +156,8 @@ static bool add_i8mm(hone_target_t* target) {
   return true;
 }
 
-/* Whether this machine's own kernels use it, beside others that may be built for it by name. Tiles need
- * it. */
+/* Whether this machine's own kernels use it, beside others that may be built for it by name. Tiles
+ * need it. */
 static bool gains_bf16(const hone_host_cpu_t* host) { return !host->slow_bf16 || host->amx; }
 
 static bool runs_i8mm(const hone_target_t* target, const hone_host_cpu_t* host) {

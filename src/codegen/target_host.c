@@ -57,9 +57,9 @@ static bool are_halved(void) {
   return (a >> 8 & 0xf) == EXTENDED && (a >> 20 & 0xff) + EXTENDED == ZEN_4;
 }
 
-/* Intel's cores since Golden Cove (Sapphire Rapids) begin a vdpbf16ps in every second cycle, whatever
- * its length, and two fused multiplications of f32 in each: measured 90 and 180 GFLOP/s. Tiles have
- * taken its place there. Cooper Lake, the one before, has it at full speed. */
+/* Intel's cores since Golden Cove (Sapphire Rapids) begin a vdpbf16ps in every second cycle,
+ * whatever its length, and two fused multiplications of f32 in each: measured 90 and 180 GFLOP/s.
+ * Tiles have taken its place there. Cooper Lake, the one before, has it at full speed. */
 static bool is_bf16_slow(void) {
   enum { COOPER_LAKE = 0x55 };
   unsigned a, b, c, d;

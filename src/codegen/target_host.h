@@ -9,8 +9,8 @@ typedef struct hone_host_cpu {
   int x86_level; /* of x86-64-vN; 0 elsewhere */
   bool aarch64;
   bool vnni, bf16; /* usable with the widest vectors of its level */
-  bool halves_512;   /* vectors of 64 bytes go through units of 32 */
-  bool slow_bf16;   /* products of bf16 take longer than twice as many of f32 */
+  bool halves_512; /* vectors of 64 bytes go through units of 32 */
+  bool slow_bf16;  /* products of bf16 take longer than twice as many of f32 */
   bool vbmi;       /* AVX-512's */
   bool avx_vnni;   /* the form without AVX-512 */
   bool amx;        /* tiles of bytes and bf16, which the kernel lets this process use */

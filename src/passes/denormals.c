@@ -59,7 +59,8 @@ static void look_at(void* context, int64_t begin, int64_t end) {
   }
   if (found) atomic_store(&look->found, 1);
   int before = atomic_load(&look->largest);
-  while (largest > before && !atomic_compare_exchange_weak(&look->largest, &before, largest)) {}
+  while (largest > before && !atomic_compare_exchange_weak(&look->largest, &before, largest)) {
+  }
 }
 
 /* Whether some of the numbers are to be zero. */

@@ -66,8 +66,8 @@ typedef struct hone_pass_options {
   /* Bytes of a core's own last cache and of the one that all share, on a device whose `threads`
    * may each run a part of a graph; 0: not known. */
   size_t near_cache, far_cache;
-  /* What it takes to read or write a number, beside a multiply-add, by what it takes on cores that do
-   * 32 operations of f32 a cycle, on which the prices in passes were found; 0: 1. */
+  /* What it takes to read or write a number, beside a multiply-add, by what it takes on cores that
+   * do 32 operations of f32 a cycle, on which the prices in passes were found; 0: 1. */
   double word_price;
   int threads;
   bool by_items;                   /* items of a batch one by one, whether that pays or not */

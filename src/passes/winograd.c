@@ -381,7 +381,9 @@ static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   static const int64_t pairs[][2] = {{0, 0}, {4, 1}};
   conv_t c;
-  if (!recognise(node, &c) || !is_welcome(r->context->options, &c) || !choose(&c, r->context->options)) return NULL;
+  if (!recognise(node, &c) || !is_welcome(r->context->options, &c) ||
+      !choose(&c, r->context->options))
+    return NULL;
   hone_value_t* v = make_patches(r, &c);
   hone_value_t* m =
       hone_contract(r->b, v, make_weights(r, &c), 2, pairs, 1, c.is_whole ? HONE_I32 : HONE_F32);

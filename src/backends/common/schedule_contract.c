@@ -375,10 +375,10 @@ static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, i
   return best;
 }
 
-/* The same where that gives too few blocks, or where there are more weights than data, but all weights
- * stay in the second cache while blocks of rows go by, and they are less than what threads would
- * hand each other if each had lanes of its own: that of rows it reads or is read in. Blocks of
- * several tiles where there are enough of those, else each tile is one. */
+/* The same where that gives too few blocks, or where there are more weights than data, but all
+ * weights stay in the second cache while blocks of rows go by, and they are less than what threads
+ * would hand each other if each had lanes of its own: that of rows it reads or is read in. Blocks
+ * of several tiles where there are enough of those, else each tile is one. */
 static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_contraction_t* c,
                                          int64_t tile_rows) {
   enum { ENOUGH_TILES = 2 };
