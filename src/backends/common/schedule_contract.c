@@ -510,10 +510,17 @@ static void read_in_streams(hone_recipe_t* r, const hone_contraction_t* c, const
     hone_recipe_did(r, hone_sched_unroll(r->kernel, outer));
 }
 
-/* Lines of the cache that the packed weights of a block have for each step of the sum. */
-static int64_t lines_of_step(const hone_contraction_t* c) {
-  enum { LINE = 64 };
+/* The weights as the kernel has them now: packing has put another buffer in the place of the one
+ * that was recognised. */
+static const hone_buffer_t* weights_of(const hone_recipe_t* r, const hone_contraction_t* c) {
   const hone_buffer_t* b = c->b->buffer;
+  return b->role == HONE_ROLE_INPUT ? r->kernel->buffers[b->id] : b;
+}
+
+/* Lines of the cache that the packed weights of a block have for each step of the sum. */
+static int64_t lines_of_step(const hone_recipe_t* r, const hone_contraction_t* c) {
+  enum { LINE = 64 };
+  const hone_buffer_t* b = weights_of(r, c);
   int64_t bytes = (int64_t)hone_dtype_size(b->dtype);
   for (int i = b->rank - (c->group > 1 ? 2 : 1); i < b->rank; i++)
     bytes *= hone_known_extent(b->dims[i]);
@@ -528,9 +535,9 @@ static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stm
   const char* weights = c->b->buffer->name;
   if (!hone_dim_is_int(sum->extent) || !hone_loop_name(steps, sum->name, ".o")) return;
   int64_t tiles =
-      is_only ? count_tiles(r->kernel, sum, block, c->b->buffer) : (int64_t)HONE_MANY_ROUNDS;
+      is_only ? count_tiles(r->kernel, sum, block, weights_of(r, c)) : (int64_t)HONE_MANY_ROUNDS;
   int64_t each = is_only ? MOST_STEPS : STEPS_OF_FEW;
-  while (each > 1 && (each * lines_of_step(c) > tiles || sum->extent.k % each)) each /= 2;
+  while (each > 1 && (each * lines_of_step(r, c) > tiles || sum->extent.k % each)) each /= 2;
   bool asks_each = each == 1;
   if (!asks_each &&
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, each, HONE_TAIL_EXACT)))
@@ -552,7 +559,7 @@ static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_s
                      hone_stmt_t* sum, bool is_only) {
   enum { LOW = 3, HIGH = 8 };
   if (is_only)
-    return count_tiles(r->kernel, sum, block, c->b->buffer) == 1 && tile_rows(c, sum) < HIGH;
+    return count_tiles(r->kernel, sum, block, weights_of(r, c)) == 1 && tile_rows(c, sum) < HIGH;
   return c->rows && tile_rows(c, sum) <= LOW;
 }
 
