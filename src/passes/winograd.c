@@ -301,6 +301,15 @@ static double cost(const conv_t* c) {
   return products * (p->product + c->word_price * moved) + c->word_price * weights;
 }
 
+/* Of windows, a row of the image after the other: tiles of few results read each weight for few
+ * products, which shows where products take little beside that. */
+static double cost_of_windows(const conv_t* c) {
+  enum { LOW = 8 };
+  static const double waits = 1.15;
+  double products = (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
+  return prices_of(c)->direct * products * (c->word_price > 1 && c->width < LOW ? waits : 1);
+}
+
 /* Whether sums of integers, no larger than `reach`, are known from the bits that are left. */
 static bool is_exact(const conv_t* c, int64_t reach) {
   return !c->is_whole || reach < (int64_t)1 << (31 - c->tiling->shift);
@@ -320,9 +329,7 @@ static bool choose(conv_t* c, const hone_pass_options_t* options) {
   }
   *c = best;
   if (!c->tiling) return false;
-  const prices_t* p = prices_of(c);
-  double direct = p->direct * (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
-  return direct > p->least_gain * cost(c);
+  return cost_of_windows(c) > prices_of(c)->least_gain * cost(c);
 }
 
 /* ---- the three steps ---- */

@@ -530,13 +530,14 @@ static int64_t lines_of_step(const hone_recipe_t* r, const hone_contraction_t* c
 /* Has the tiles of one sum ask for the weights of the next block, some of them each step. */
 static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
                    hone_stmt_t* sum, bool is_only) {
-  enum { MOST_STEPS = 64, STEPS_OF_FEW = 4 };
+  enum { MOST_STEPS = 64, STEPS_OF_FEW = 4, UNASKED = 8 /* one line of so many comes unasked */ };
   char steps[HONE_LOOP_NAME];
   const char* weights = c->b->buffer->name;
   if (!hone_dim_is_int(sum->extent) || !hone_loop_name(steps, sum->name, ".o")) return;
   int64_t tiles =
       is_only ? count_tiles(r->kernel, sum, block, weights_of(r, c)) : (int64_t)HONE_MANY_ROUNDS;
   int64_t each = is_only ? MOST_STEPS : STEPS_OF_FEW;
+  tiles += tiles / (UNASKED - 1);
   while (each > 1 && (each * lines_of_step(r, c) > tiles || sum->extent.k % each)) each /= 2;
   bool asks_each = each == 1;
   if (!asks_each &&
