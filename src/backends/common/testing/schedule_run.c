@@ -28,6 +28,12 @@ typedef struct kernels {
   hone_kernel_t* list[MOST_KERNELS];
 } kernels_t;
 
+/* Whatever this machine has: passes widen what the device of the test's shape would not. */
+static void properties(const hone_device_t* device, hone_device_properties_t* out) {
+  hone_backend_find("cpu")->properties(device, out);
+  out->fast_bf16 = out->has_dot2_bf16 = test_schedule_shape.has_dot2_bf16;
+}
+
 static hone_status_t schedule(const hone_device_t* device, hone_kernel_t* kernel) {
   return hone_cpu_schedule(kernel, &test_schedule_shape, &test_schedule_choice);
 }
@@ -92,6 +98,7 @@ static hone_status_t launch(hone_stream_t* stream, const hone_launch_t* l) {
 static hone_backend_t interpreting_backend(void) {
   hone_backend_t backend = *hone_backend_find("cpu");
   backend.tactic = NULL;
+  backend.properties = properties;
   backend.schedule = schedule;
   backend.render = render;
   backend.build = build;
