@@ -113,7 +113,7 @@ static hone_status_t first_of(hone_arena_t* arena, const char* const* names, hon
   return NULL;
 }
 
-/* clang compiles for any architecture it is told. */
+/* clang compiles for any architecture it is told, and so does lld link. */
 static const char* clang_for(hone_arch_t arch) {
   return arch == HONE_ARCH_AARCH64 ? "--target=aarch64-linux-gnu" : "--target=x86_64-linux-gnu";
 }
@@ -125,16 +125,19 @@ static hone_status_t find_cross(hone_arena_t* arena, const hone_target_t* target
   bool found;
   HONE_TRY(first_of(arena, names, out, &found));
   if (found) return NULL;
-  HONE_TRY(first_of(arena, clang, out, &found));
+  const char* linker;
+  HONE_TRY(hone_program_find(arena, "ld.lld", &linker));
+  if (linker) HONE_TRY(first_of(arena, clang, out, &found));
   if (found) {
     out->words[out->n_words++] = clang_for(target->arch);
+    out->links_alone = true;
     out->digest = digest_of(out);
     return NULL;
   }
   return hone_status_make(
       HONE_UNAVAILABLE,
       "no C compiler for the target %s: install one (Debian: apt install "
-      "%s), or name one with the variable HONE_CC",
+      "%s, or clang and lld), or name one with the variable HONE_CC",
       target->name,
       target->arch == HONE_ARCH_AARCH64 ? "gcc-aarch64-linux-gnu" : "gcc-x86-64-linux-gnu");
 }

@@ -2,7 +2,7 @@
  *
  * Looked for in this order: $HONE_CC; then, for code that runs here, $CC, cc,
  * gcc, clang; for another architecture its cross compiler, then clang, which
- * knows them all. A variable may hold arguments after the program ("ccache
+ * knows them all and links by lld. A variable may hold arguments after the program ("ccache
  * gcc"); when it is set and does not work, that is an error. */
 #ifndef HONE_CODEGEN_COMPILER_H
 #define HONE_CODEGEN_COMPILER_H
@@ -19,7 +19,8 @@ typedef struct hone_compiler {
   int n_words;
   const char* version; /* the first line it prints about itself */
   bool is_clang;
-  uint64_t digest; /* changes when the compiler does */
+  bool links_alone; /* by lld, without the libraries of the machine that it compiles for */
+  uint64_t digest;  /* changes when the compiler does */
 } hone_compiler_t;
 
 /* All text lives in `arena`. Errors: UNAVAILABLE, which says what to install; OUT_OF_MEMORY. */

@@ -43,11 +43,14 @@ static const char* const compile_flags[] = {
 static const char* const gcc_flags[] = {"-fno-predictive-commoning"};
 static const char* const link_flags[] = {"-shared", "-fPIC", "-Wl,--build-id=none",
                                          "-Wl,-z,norelro"};
+/* What functions kernels call is found where they are loaded. */
+static const char* const lone_link_flags[] = {"-fuse-ld=lld", "-nostdlib"};
 
 enum {
   COMPILE_FLAGS = sizeof compile_flags / sizeof *compile_flags,
   GCC_FLAGS = sizeof gcc_flags / sizeof *gcc_flags,
   LINK_FLAGS = sizeof link_flags / sizeof *link_flags,
+  LONE_LINK_FLAGS = sizeof lone_link_flags / sizeof *lone_link_flags,
 };
 
 /* One unit on its way. */
@@ -396,6 +399,7 @@ static hone_status_t link_words(build_t* build, const char* product, const char*
   words_t words = {.count = 0};
   add_words(&words, options->compiler->words, options->compiler->n_words);
   add_words(&words, link_flags, LINK_FLAGS);
+  if (options->compiler->links_alone) add_words(&words, lone_link_flags, LONE_LINK_FLAGS);
   add_word(&words, "-o");
   add_word(&words, product);
   size_t total = (size_t)words.count + (size_t)build->count + 2, at = (size_t)words.count;
@@ -403,7 +407,7 @@ static hone_status_t link_words(build_t* build, const char* product, const char*
   if (!argv) return hone_oom();
   memcpy(argv, words.list, at * sizeof *argv);
   for (int i = 0; i < build->count; i++) argv[at++] = build->items[i].object_path;
-  argv[at] = "-lm";
+  if (!options->compiler->links_alone) argv[at] = "-lm";
   *out_argv = argv;
   return NULL;
 }

@@ -74,11 +74,11 @@ def test_an_engine_is_run_and_saved_and_loaded(engine, x, right, tmp_path):
 
 def test_convolutions_by_tiles_and_exact_ones():
     random = np.random.default_rng(2)
-    w = random.standard_normal((32, 32, 3, 3)).astype(np.float32)
+    w = random.standard_normal((64, 64, 3, 3)).astype(np.float32)
     model = model_of([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
-                     [("x", TensorProto.FLOAT, ["n", 32, 38, 40])],
-                     [("y", TensorProto.FLOAT, ["n", 32, 38, 40])], [("w", w)])
-    x = random.standard_normal((2, 32, 38, 40)).astype(np.float32)
+                     [("x", TensorProto.FLOAT, ["n", 64, 38, 40])],
+                     [("y", TensorProto.FLOAT, ["n", 64, 38, 40])], [("w", w)])
+    x = random.standard_normal((2, 64, 38, 40)).astype(np.float32)
     right = hone.run(model, [x])["y"]
     tiles = hone.compile(model, explain=True)
     exact = hone.compile(model, explain=True, exact=True)
