@@ -137,7 +137,7 @@ static hone_value_t* lengthen(hone_rewriter_t* r, hone_value_t* x, int64_t axis,
 }
 
 /* The pair of axes of the only channels there are, several of them, where these lie last in memory,
- * as far as the value's axes were permuted from there; -1: there is none. */
+ * also where the value's axes were permuted from there; -1: there is none. */
 static int find_channel_pair(const hone_node_t* node, const hone_value_t* a) {
   int found = -1, own = hone_rank(a) - 1 - a->node->n_axes;
   for (int i = 0; 2 * i < node->n_axes; i++) {
@@ -152,7 +152,7 @@ static int find_channel_pair(const hone_node_t* node, const hone_value_t* a) {
     axis = hone_match_axis_before(n, axis);
     if (n->prim == HONE_PRIM_PERMUTE) return axis == hone_rank(n->inputs[0]) - 1 ? found : -1;
   }
-  return -1;
+  return axis >= 0 && axis == hone_rank(n->outputs[0]) - 1 ? found : -1;
 }
 
 /* More channels, of zeros. */
