@@ -19,7 +19,7 @@
 
 enum {
   MOST_THREADS = 1024,
-  SPIN_NS = 150000,      /* before sleeping: waking takes a virtual machine some 20 us */
+  SPIN_NS = 60000,       /* before sleeping: waking takes a virtual machine some 20 us */
   LOOKS = 16,            /* between two looks at the clock: a pause takes 10 to 50 ns */
   CHUNKS_PER_THREAD = 4, /* leaves something to share when threads are not equally fast */
   MOST_SHARES = 64,
@@ -87,14 +87,15 @@ static void spin_for_job(const hone_thread_pool_t* pool, unsigned seen) {
   } while (!is_full(pool) && hone_clock_ns() < end);
 }
 
-static void spin_for_workers(const job_t* job) {
+/* Where others take all CPUs, the workers may be waiting for this one. */
+static void spin_for_workers(const hone_thread_pool_t* pool, const job_t* job) {
   int64_t end = hone_clock_ns() + SPIN_NS;
   do {
     for (int i = 0; i < LOOKS; i++) {
       if (!atomic_load(&job->joined)) return;
       relax();
     }
-  } while (hone_clock_ns() < end);
+  } while (!is_full(pool) && hone_clock_ns() < end);
 }
 
 static bool has_chunks(const job_t* job) {
@@ -298,7 +299,7 @@ static void close_job(hone_thread_pool_t* pool, job_t* job) {
   atomic_fetch_sub(&pool->active, 1);
   if (pool->jobs) call_worker(pool); /* to another's */
   pthread_mutex_unlock(&pool->mutex);
-  spin_for_workers(job);
+  spin_for_workers(pool, job);
   pthread_mutex_lock(&pool->mutex); /* so that the last worker is out of the job */
   while (atomic_load(&job->joined)) pthread_cond_wait(&pool->done, &pool->mutex);
   pthread_mutex_unlock(&pool->mutex);
