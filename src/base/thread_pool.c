@@ -76,26 +76,20 @@ static bool is_full(const hone_thread_pool_t* pool) {
   return atomic_load(&pool->active) >= pool->capacity;
 }
 
-/* Until there may be something to join. Where callers take all CPUs, spinning would take theirs. */
-static void spin_for_job(const hone_thread_pool_t* pool, unsigned seen) {
-  int64_t end = hone_clock_ns() + SPIN_NS;
-  do {
-    for (int i = 0; i < LOOKS; i++) {
-      if (atomic_load(&pool->generation) != seen) return;
-      relax();
-    }
-  } while (!is_full(pool) && hone_clock_ns() < end);
-}
+/* A thread that looks at a counter before it sleeps. */
+typedef struct spin {
+  int looks;
+  int64_t end; /* by the clock; 0: not looked at yet */
+} spin_t;
 
-/* Where others take all CPUs, the workers may be waiting for this one. */
-static void spin_for_workers(const hone_thread_pool_t* pool, const job_t* job) {
-  int64_t end = hone_clock_ns() + SPIN_NS;
-  do {
-    for (int i = 0; i < LOOKS; i++) {
-      if (!atomic_load(&job->joined)) return;
-      relax();
-    }
-  } while (!is_full(pool) && hone_clock_ns() < end);
+/* Lets a moment pass; false when it is time to sleep: where others take all CPUs, spinning would
+ * take theirs, and what is waited for may be waiting for this one. */
+static bool may_spin(const hone_thread_pool_t* pool, spin_t* spin) {
+  relax();
+  if (++spin->looks % LOOKS) return true;
+  int64_t now = hone_clock_ns();
+  if (!spin->end) spin->end = now + SPIN_NS;
+  return !is_full(pool) && now < spin->end;
 }
 
 static bool has_chunks(const job_t* job) {
@@ -173,7 +167,8 @@ static void await_job(hone_thread_pool_t* pool) {
   bool has_slept = false;
   unsigned seen = atomic_load(&pool->generation);
   pthread_mutex_unlock(&pool->mutex);
-  spin_for_job(pool, seen);
+  for (spin_t spin = {0}; atomic_load(&pool->generation) == seen && may_spin(pool, &spin);) {
+  }
   pthread_mutex_lock(&pool->mutex);
   pool->sleepers++;
   while (!pool->stop && atomic_load(&pool->generation) == seen) {
@@ -299,7 +294,8 @@ static void close_job(hone_thread_pool_t* pool, job_t* job) {
   atomic_fetch_sub(&pool->active, 1);
   if (pool->jobs) call_worker(pool); /* to another's */
   pthread_mutex_unlock(&pool->mutex);
-  spin_for_workers(pool, job);
+  for (spin_t spin = {0}; atomic_load(&job->joined) && may_spin(pool, &spin);) {
+  }
   pthread_mutex_lock(&pool->mutex); /* so that the last worker is out of the job */
   while (atomic_load(&job->joined)) pthread_cond_wait(&pool->done, &pool->mutex);
   pthread_mutex_unlock(&pool->mutex);

@@ -10,7 +10,6 @@
  * also where they are moved first. It runs before what makes other weights of them. */
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
@@ -36,26 +35,13 @@ static inline bool is_next_to_nothing(int32_t size) {
   return (size > 0) & (size < BITS_OF_POWER(NEXT_TO_NOTHING));
 }
 
-/* Several at once, which compilers make vectors of: weights are most of a model. */
 static void look_at(void* context, int64_t begin, int64_t end) {
-  enum { LANES = 16 };
   look_t* look = context;
-  int32_t most[LANES] = {0}, any[LANES] = {0}, largest = 0, found = 0;
-  int64_t i = begin;
-  for (; i + LANES <= end; i += LANES)
-    for (int lane = 0; lane < LANES; lane++) {
-      int32_t size = magnitude(look->numbers[i + lane]);
-      most[lane] = size > most[lane] ? size : most[lane];
-      any[lane] |= is_next_to_nothing(size);
-    }
-  for (; i < end; i++) {
+  int32_t largest = 0, found = 0;
+  for (int64_t i = begin; i < end; i++) {
     int32_t size = magnitude(look->numbers[i]);
     largest = size > largest ? size : largest;
     found |= is_next_to_nothing(size);
-  }
-  for (int lane = 0; lane < LANES; lane++) {
-    largest = most[lane] > largest ? most[lane] : largest;
-    found |= any[lane];
   }
   if (found) atomic_store(&look->found, 1);
   int before = atomic_load(&look->largest);

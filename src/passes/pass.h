@@ -81,6 +81,10 @@ typedef struct hone_pass_options {
   void* after_self;
 } hone_pass_options_t;
 
+static inline double hone_pass_word_price(const hone_pass_options_t* options) {
+  return options->word_price > 0 ? options->word_price : 1;
+}
+
 /* ---- what a pass did ---- */
 
 typedef struct hone_pass_line {

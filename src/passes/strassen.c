@@ -79,8 +79,7 @@ static bool pays(const product_t* p, const hone_pass_options_t* options) {
   if (p->sums % SUMS || p->columns % COLUMNS) return false;
   if (m * n * 7 / 4 * sizeof(float) > room) moved *= 1.5;
   double extra = moved * 7 / 4 * (m * k + m * n) + weight * 3 / 4 * k * n;
-  if (options->word_price > 0) extra *= options->word_price;
-  return m * k * n / 8 > least_gain * extra;
+  return m * k * n / 8 > least_gain * extra * hone_pass_word_price(options);
 }
 
 /* ---- sums of quarters ---- */

@@ -318,7 +318,7 @@ static bool is_exact(const conv_t* c, int64_t reach) {
 /* Sets the best tiling; false where windows are as fast. */
 static bool choose(conv_t* c, const hone_pass_options_t* options) {
   enum { LEAST_CHANNELS = 24, PAIR = 2 };
-  c->word_price = options->word_price > 0 ? options->word_price : 1;
+  c->word_price = hone_pass_word_price(options);
   conv_t best = *c;
   if (c->channels < LEAST_CHANNELS || c->filters < LEAST_CHANNELS) return false;
   if (c->is_whole && c->channels % PAIR) return false;
