@@ -158,10 +158,22 @@ typedef struct hone_launch {
   int64_t locals[3];    /* extents of its local axes */
   int64_t grain;        /* groups that are worth a thread's while, where groups are shared out among
                            threads; 0: any */
+  double seconds;       /* that it may take one thread; 0: nobody knows */
   /* NULL: none wanted. Else gets an event of the launch, the caller's to destroy; it is left alone
    * where there is nothing to run. */
   hone_event_t** out_event;
 } hone_launch_t;
+
+/* Of launches that take turns: round r of the reader, which comes later, may run once the writer's
+ * rounds have been done from (reader_step * r + least) / writer_step to (reader_step * r + most) /
+ * writer_step, rounded down, as far as there are such rounds; what lies before counts as the
+ * first, what lies behind as the last. Rounds of a launch go by the row-major number of its
+ * groups. */
+typedef struct hone_need {
+  int reader, writer;               /* which of the launches */
+  int64_t reader_step, writer_step; /* positive */
+  int64_t least, most;
+} hone_need_t;
 
 typedef struct hone_blob {
   void* data; /* from the allocator that the call was given */
@@ -277,6 +289,11 @@ typedef struct hone_backend {
    * the launch to the driver until it started, and from there to its end. */
   hone_status_t (*launch_times)(hone_event_t* launch, uint64_t* out_started_ns,
                                 uint64_t* out_ran_ns);
+  /* Optional, for kernels. As so many launches one after another; but a round may run as soon as
+   * those that it needs have, and all that is put into the stream before. `bytes` are what the
+   * launches hand each other. Groups and locals are positive; no events are wanted. */
+  hone_status_t (*launch_turns)(hone_stream_t* stream, int count, const hone_launch_t* launches,
+                                int n_needs, const hone_need_t* needs, int64_t bytes);
 } hone_backend_t;
 
 /* True for a backend that runs kernels, false for one that takes whole graphs. */

@@ -67,6 +67,8 @@ typedef struct hone_report_step {
   const char* nodes;  /* all that went into it, a line each */
   const char* tactic; /* who scheduled the kernel; "" none */
   const char* why;    /* that tactic; for what is interpreted: why there is no kernel */
+  int turns;          /* steps of the same number are run part by part, in turns, where nobody
+                         measures them one by one; 0: it is run by itself */
   int routine, index; /* where it stands; bodies of ifs and loops are routines of their own */
   /* Its work, once, for the report's sizes; 0 where that is not known. */
   double arithmetic, transcendental; /* operations */

@@ -71,6 +71,12 @@ static void relax(void) {
 #endif
 }
 
+void hone_thread_relax(int* looks) {
+  enum { MANY = 1024 };
+  relax();
+  if (++*looks % MANY == 0) sched_yield();
+}
+
 /* Whether all threads that may work at once do. */
 static bool is_full(const hone_thread_pool_t* pool) {
   return atomic_load(&pool->active) >= pool->capacity;
@@ -107,7 +113,7 @@ static bool is_too_many(const hone_thread_pool_t* pool, bool is_worker) {
 static void run_chunks(const hone_thread_pool_t* pool, job_t* job, int number) {
   inside_work = true;
   for (int i = 0; i < job->n_shares; i++) {
-    share_t* share = &job->shares[(number + i) % job->n_shares];
+    share_t* share = &job->shares[job->n_shares - 1 - (number + i) % job->n_shares];
     while (!is_too_many(pool, number > 0)) {
       int64_t begin = atomic_fetch_add_explicit(&share->next, job->chunk, memory_order_relaxed);
       if (begin >= share->end) break;
@@ -302,7 +308,8 @@ static void close_job(hone_thread_pool_t* pool, job_t* job) {
 }
 
 /* Shares are whole numbers of grains, as nearly equal as can be: a thread with one chunk more
- * than another would have that one wait. The caller, who is there first, has the largest. */
+ * than another would have that one wait. The caller, who is there first, has the last, which is
+ * the largest. */
 static void share_out(job_t* job, int64_t n, int64_t grain, int threads) {
   int64_t grains = divide_up(n, grain), begin = 0;
   job->n_shares = threads < MOST_SHARES ? threads : MOST_SHARES;
@@ -310,7 +317,7 @@ static void share_out(job_t* job, int64_t n, int64_t grain, int threads) {
   job->chunk = grain * divide_up(most, CHUNKS_PER_THREAD);
   for (int i = 0; i < job->n_shares; i++) {
     atomic_init(&job->shares[i].next, begin * grain);
-    begin += divide_up(grains - begin, job->n_shares - i);
+    begin += (grains - begin) / (job->n_shares - i);
     job->shares[i].end = begin == grains ? n : begin * grain;
   }
 }

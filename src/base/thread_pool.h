@@ -35,6 +35,10 @@ hone_thread_pool_t* hone_thread_pool_shared(void);
 /* Threads that work on a call, the caller's included; 1 for NULL. */
 int hone_thread_pool_size(const hone_thread_pool_t* pool);
 
+/* Lets a moment pass between two looks at what another thread is about to write: `looks` counts
+ * them, 0 at first. After many others get the CPU. */
+void hone_thread_relax(int* looks);
+
 /* Does the items begin … end - 1. */
 typedef void (*hone_parallel_fn_t)(void* context, int64_t begin, int64_t end);
 

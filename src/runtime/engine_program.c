@@ -286,11 +286,29 @@ static void io_sizes(transfer_t* t, hone_step_t* step) {
   hone_io_dims(&t->io, step->n_sizes, &step->sizes);
 }
 
+/* How far rounds reach; numbers that make no sense are none. */
+static void io_spans(transfer_t* t, hone_step_t* step) {
+  bool has_spans = step->spans != NULL;
+  hone_io_bool(&t->io, &has_spans);
+  if (!has_spans) return;
+  hone_span_t* spans = hone_io_array(&t->io, step->spans, step->n_buffers, sizeof *spans);
+  step->spans = spans;
+  for (int i = 0; i < step->n_buffers && !failed(t); i++) {
+    hone_io_bool(&t->io, &spans[i].is_known);
+    if (!spans[i].is_known) continue;
+    hone_io_i64(&t->io, &spans[i].step);
+    hone_io_i64(&t->io, &spans[i].least);
+    hone_io_i64(&t->io, &spans[i].most);
+    if (!hone_span_is_sound(&spans[i])) hone_io_fail(&t->io, "a kernel's rounds reach too far");
+  }
+}
+
 static void io_launch(transfer_t* t, hone_step_t* step) {
   hone_io_int(&t->io, &step->kernel, 0, t->program->n_kernels - 1);
   hone_io_count(&t->io, &step->n_buffers, 4);
   hone_io_ints(&t->io, step->n_buffers, &step->buffers, HONE_BUFFER_ERROR,
                t->routine->n_values - 1);
+  io_spans(t, step);
   io_sizes(t, step);
   for (int i = 0; i < 3; i++) {
     hone_io_dim(&t->io, &step->groups[i]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/turns.h"
 #include "tune/cost.h"
 
 /* ---- planning ---- */
@@ -44,6 +45,13 @@ static int planned(const hone_routine_t* routine, const int* which, int count, i
   return -1;
 }
 
+/* Launches that take turns are one step, in which an output may take the place of what nobody else
+ * of them touches. */
+static int input_replaced(const hone_routine_t* routine, const hone_program_value_t* value) {
+  int input = value->in_place_of;
+  return input >= 0 && hone_turns_spare(routine, value->first, input) ? input : -1;
+}
+
 hone_status_t hone_routine_plan(const hone_program_t* program, const hone_routine_t* routine,
                                 const int64_t* symbols, hone_plan_t* out_plan, int* out_which) {
   int count = 0;
@@ -51,10 +59,12 @@ hone_status_t hone_routine_plan(const hone_program_t* program, const hone_routin
     const hone_program_value_t* value = &routine->values[v];
     if (value->place != HONE_PLACE_ARENA) continue;
     hone_plan_value_t* planned_value = &out_plan->values[count];
-    *planned_value = (hone_plan_value_t){
-        .name = value->name, .first = value->first, .last = last_read(routine, v), .view_of = -1};
+    *planned_value = (hone_plan_value_t){.name = value->name,
+                                         .first = hone_turns_first(routine, value->first),
+                                         .last = hone_turns_first(routine, last_read(routine, v)),
+                                         .view_of = -1};
     HONE_TRY(hone_program_value_bytes(value, symbols, &planned_value->bytes));
-    planned_value->in_place_of = planned(routine, out_which, count, value->in_place_of);
+    planned_value->in_place_of = planned(routine, out_which, count, input_replaced(routine, value));
     out_which[count++] = v;
   }
   out_plan->n_values = count;

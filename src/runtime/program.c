@@ -8,6 +8,7 @@
 #include "base/tensor_impl.h"
 #include "runtime/context.h"
 #include "runtime/instance.h"
+#include "runtime/turns.h"
 
 hone_status_t hone_program_create(const hone_allocator_t* allocator, const hone_backend_t* backend,
                                   hone_device_t* device, hone_program_t** out_program) {
@@ -308,6 +309,7 @@ static hone_status_t finish_routine(finisher_t* f) {
   find_late(f);
   find_lifetimes(f->routine);
   find_places(f->routine, f->program->properties.guard);
+  HONE_TRY(hone_routine_find_turns(f->program, f->routine));
   for (int i = 0; i < f->routine->n_steps; i++) HONE_TRY(list_drops(f, i));
   look_at_loops(f);
   HONE_TRY(keep_first(f));

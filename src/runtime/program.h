@@ -25,6 +25,7 @@
 #include "base/str.h"
 #include "hone/backend.h"
 #include "ir/graph.h"
+#include "loop/span.h"
 #include "loop/work.h"
 
 typedef enum hone_place {
@@ -124,6 +125,7 @@ typedef struct hone_step {
   int n_checks;
   const char* const* checks; /* what each says when it fails */
   hone_work_t work;          /* over the program's symbols */
+  const hone_span_t* spans;  /* of its buffers; NULL: none are known */
 } hone_step_t;
 
 typedef struct hone_instance hone_instance_t; /* runtime/instance.h */
@@ -142,6 +144,8 @@ struct hone_routine {
   int n_numbers; /* of an instance */
   int n_first;   /* inputs and weights that give symbols their values */
   const int* first;
+  int n_turns; /* of launches that run together (runtime/turns.h), the first first */
+  struct hone_turns* turns;
   int n_early; /* definitions of symbols that steps bind, but whose values follow from what is known
                   when the routine starts */
   const int* early;

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "runtime/report_impl.h"
+#include "runtime/turns.h"
 
 /* ---- sizes ---- */
 
@@ -259,6 +260,8 @@ static hone_status_t fill_step(hone_report_t* report, const hone_routine_t* rout
                                    .bound = "",
                                    .routine = routine->index,
                                    .index = index};
+  const hone_turns_t* turns = hone_turns_of(routine, index);
+  if (turns) row->step.turns = 1 + (int)(turns - routine->turns);
   if (from->kind == HONE_STEP_LAUNCH) fill_launch(report, from, &row->step);
   return hone_map_put_u64(&report->by_step, (uint64_t)(uintptr_t)from, row);
 }

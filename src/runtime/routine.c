@@ -263,6 +263,20 @@ static void allow_in_place(const builder_t* b, const hone_kernel_t* form, const 
     }
 }
 
+/* Where launches may take turns, how far each round of this one reaches. */
+static hone_status_t set_spans(const builder_t* b, hone_kernel_t* form, hone_step_t* step) {
+  if (!b->program->backend->launch_turns) return NULL;
+  size_t count = (size_t)form->n_buffers;
+  hone_span_t* spans = hone_arena_array(b->program->arena, count, sizeof *spans);
+  if (!spans) return hone_oom();
+  HONE_TRY(hone_kernel_spans(form, spans));
+  int n = 0;
+  for (int i = 0; i < form->n_buffers; i++)
+    if (form->buffers[i]->role != HONE_ROLE_SCRATCH) spans[n++] = spans[i];
+  step->spans = spans;
+  return NULL;
+}
+
 static hone_status_t make_launch(const builder_t* b, const hone_node_t* node,
                                  const hone_call_kernel_t* call, hone_step_t* step) {
   step->kind = HONE_STEP_LAUNCH;
@@ -272,6 +286,7 @@ static hone_status_t make_launch(const builder_t* b, const hone_node_t* node,
   HONE_TRY(set_sizes(b, call, step));
   HONE_TRY(set_buffers(b, node, call, step));
   if (node->prim == HONE_PRIM_CALL) allow_in_place(b, call->form, step);
+  HONE_TRY(set_spans(b, call->form, step));
   return set_checks(b, call->form, step);
 }
 

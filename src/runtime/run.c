@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "runtime/context.h"
 #include "runtime/guard.h"
+#include "runtime/turns.h"
 #include "runtime/watch.h"
 
 enum { FEW_BUFFERS = 32, FEW_NUMBERS = 64 };
@@ -94,6 +95,32 @@ static hone_status_t fill_launch(hone_context_t* context, hone_frame_t* frame,
   return NULL;
 }
 
+static hone_launch_t make_call(const hone_context_t* context, const hone_step_t* step,
+                               const hone_argument_t* arguments, const int64_t* numbers) {
+  const hone_program_t* program = context->program;
+  hone_launch_t call = {.struct_size = sizeof call,
+                        .module = program->module,
+                        .entry = program->kernels[step->kernel].entry,
+                        .n_buffers = step->n_buffers,
+                        .buffers = arguments,
+                        .n_sizes = step->n_sizes,
+                        .sizes = numbers,
+                        .grain = numbers[step->n_sizes + 6],
+                        .seconds = program->kernels[step->kernel].predicted_seconds,
+                        .out_event = context->launched};
+  for (int i = 0; i < 3; i++) {
+    call.groups[i] = numbers[step->n_sizes + i];
+    call.locals[i] = numbers[step->n_sizes + 3 + i];
+  }
+  return call;
+}
+
+static bool is_empty(const hone_launch_t* call) {
+  for (int i = 0; i < 3; i++)
+    if (call->groups[i] <= 0 || call->locals[i] <= 0) return true;
+  return false;
+}
+
 static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const hone_step_t* step,
                             hone_argument_t* arguments, int64_t* late_numbers) {
   const hone_program_t* program = context->program;
@@ -103,22 +130,8 @@ static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const 
     hone_step_evaluate(program, step, context->symbols, late_numbers);
   else
     numbers = frame->instance->numbers + step->numbers;
-  hone_launch_t call = {.struct_size = sizeof call,
-                        .module = program->module,
-                        .entry = program->kernels[step->kernel].entry,
-                        .n_buffers = step->n_buffers,
-                        .buffers = arguments,
-                        .n_sizes = step->n_sizes,
-                        .sizes = numbers,
-                        .grain = numbers[step->n_sizes + 6],
-                        .out_event = context->launched};
-  bool empty = false;
-  for (int i = 0; i < 3; i++) {
-    call.groups[i] = numbers[step->n_sizes + i];
-    call.locals[i] = numbers[step->n_sizes + 3 + i];
-    empty = empty || call.groups[i] <= 0 || call.locals[i] <= 0;
-  }
-  if (empty) return NULL;
+  const hone_launch_t call = make_call(context, step, arguments, numbers);
+  if (is_empty(&call)) return NULL;
   if (step->error >= 0) context->has_checked = true;
   hone_status_t status = program->backend->launch(context->stream, &call);
   if (!program->properties.guard) return status;
@@ -284,6 +297,32 @@ static hone_status_t run_profiled(hone_context_t* context, hone_frame_t* frame,
   return NULL;
 }
 
+/* ---- turns ---- */
+
+static hone_status_t launch_turns(hone_context_t* context, hone_frame_t* frame,
+                                  const hone_turns_t* turns) {
+  hone_argument_t arguments[HONE_TURNS_MOST][HONE_TURNS_BUFFERS];
+  hone_launch_t calls[HONE_TURNS_MOST];
+  for (int i = 0; i < turns->count; i++) {
+    const hone_step_t* step = &frame->routine->steps[turns->first + i];
+    HONE_TRY(fill_launch(context, frame, step, arguments[i]));
+    calls[i] = make_call(context, step, arguments[i], frame->instance->numbers + step->numbers);
+    if (step->error >= 0) context->has_checked = true;
+  }
+  return context->program->backend->launch_turns(context->stream, turns->count, calls,
+                                                 turns->n_needs, turns->needs, turns->bytes);
+}
+
+static hone_status_t run_turns(hone_context_t* context, hone_frame_t* frame,
+                               const hone_turns_t* turns) {
+  HONE_TRY(launch_turns(context, frame, turns));
+  for (int i = 0; i < turns->count; i++)
+    HONE_TRY(close_step(context, frame, &frame->routine->steps[turns->first + i]));
+  return NULL;
+}
+
+/* ---- steps and turns ---- */
+
 static bool is_profiled(const hone_context_t* context) {
   return context->options->profile && (context->depth == 1 || context->options->profile_inner);
 }
@@ -295,6 +334,20 @@ static hone_status_t run_step(hone_context_t* context, hone_frame_t* frame, int 
   bool named = context->is_named || !step->origin[0];
   context->is_named = false;
   return named ? status : hone_status_annotate(status, "node %s", step->origin);
+}
+
+/* Where somebody looks at each step, none take turns. */
+static hone_status_t run_all(hone_context_t* context, hone_frame_t* frame) {
+  const hone_routine_t* routine = frame->routine;
+  bool alone = is_profiled(context) || context->watch;
+  for (int s = 0, t = 0; s < routine->n_steps;) {
+    const hone_turns_t* turns = !alone && t < routine->n_turns ? &routine->turns[t] : NULL;
+    bool is_turn = turns && turns->first == s;
+    HONE_TRY(is_turn ? run_turns(context, frame, turns) : run_step(context, frame, s));
+    s += is_turn ? turns->count : 1;
+    t += is_turn;
+  }
+  return NULL;
 }
 
 /* ---- routines ---- */
@@ -331,7 +384,7 @@ static hone_status_t run_steps(hone_context_t* context, hone_routine_t* routine,
   HONE_TRY(bind_first(context, frame));
   HONE_TRY(find_instance(context, routine, frame));
   HONE_TRY(hone_frame_reserve(context, frame));
-  for (int s = 0; s < routine->n_steps; s++) HONE_TRY(run_step(context, frame, s));
+  HONE_TRY(run_all(context, frame));
   for (int i = 0; i < routine->n_outputs; i++) HONE_TRY(take_output(context, frame, i, outputs));
   return NULL;
 }

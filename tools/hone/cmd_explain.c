@@ -56,6 +56,7 @@ static hone_status_t print_step(const hone_report_t* report, int index, hone_str
   hone_str_appendf(line, "      %s %s", step->kind, step->name);
   if (step->tactic[0]) hone_str_appendf(line, ", tactic %s", step->tactic);
   if (step->why[0]) hone_str_appendf(line, ": %s", step->why);
+  if (step->turns) hone_str_appendf(line, "; in turns %d", step->turns);
   HONE_TRY(hone_line_flush(line));
   put_work(line, step);
   if (line->size) HONE_TRY(hone_line_flush(line));
@@ -239,7 +240,10 @@ const hone_command_t hone_command_explain = {
         "For each step of the compiled model: the nodes that went into it, the kernel, the tactic\n"
         "that built it and why that one was chosen, the predicted and the measured time, and the\n"
         "share of what the device could do at best. Then the nodes of which nothing is left, and\n"
-        "which pass took them (engine files do not know). Inputs that are not given are made up.",
+        "which pass took them (engine files do not know). Steps with the same number of turns are\n"
+        "run part by part, what one makes while the next reads it; here each is measured by "
+        "itself.\n"
+        "Inputs that are not given are made up.",
     .examples =
         "  hone explain net.onnx\n"
         "  hone explain net.onnx --node conv_3\n"

@@ -162,6 +162,7 @@ static json_t* step_object(const hone_report_t* report, int index) {
   json_object_set_new(object, "routine", json_integer(step->routine));
   set_text_or_null(object, "tactic", step->tactic);
   set_text_or_null(object, "why", step->why);
+  json_object_set_new(object, "turns", step->turns ? json_integer(step->turns) : json_null());
   set_number(object, "arithmetic", step->arithmetic);
   set_number(object, "transcendental", step->transcendental);
   set_number(object, "read_bytes", step->read);

@@ -357,6 +357,26 @@ static bool is_part(const hone_kernel_t* kernel, const hone_axis_t* axis) {
   return false;
 }
 
+/* Pixels of a row of the image, where the rows of the contraction are all pixels; else 0. */
+static int64_t image_row(const hone_contraction_t* c) {
+  for (int i = 0; i < c->a->buffer->rank; i++) {
+    hone_dim_t row = hone_dim_modulus(c->a->index[i]);
+    if (hone_dim_is_int(row) && row.k > 0 && hone_dim_uses(c->a->index[i], c->rows->var))
+      return row.k;
+  }
+  return 0;
+}
+
+/* Few whole rows of an image, no more than `most` pixels: kernels can take turns then
+ * (runtime/turns.h). 0: there are none such. */
+static int64_t find_image_block(const hone_contraction_t* c, int64_t rows, int64_t least,
+                                int64_t most) {
+  int64_t row = image_row(c);
+  for (int64_t block = row; row && block <= most && block * ENOUGH_BLOCKS <= rows; block += row)
+    if (block >= least && rows % block == 0) return block;
+  return 0;
+}
+
 /* Rows that are done for all lanes before the next ones, so that they are still near
  * when they are read again, and so that each thread has rows of its own, which it
  * finds in its own cache if it made them: the largest divisor of the rows that stays
@@ -372,7 +392,8 @@ static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, i
     if (block * ENOUGH_BLOCKS > rows && best && best * ENOUGH_BLOCKS <= rows) break;
     if (rows % block == 0 && block * c->row_bytes * PART <= second_cache(r)) best = block;
   }
-  return best;
+  int64_t image = find_image_block(c, rows, tiles * tile_rows, best);
+  return image ? image : best;
 }
 
 /* The same where that gives too few blocks, or where there are more weights than data, but all

@@ -165,6 +165,7 @@ const hone_backend_t hone_backend_cpu = {
     .load = hone_cpu_load,
     .unload = hone_cpu_unload,
     .launch = hone_cpu_launch,
+    .launch_turns = hone_cpu_launch_turns,
     .tactic = tactic,
     .identify = hone_cpu_identify,
     .limit_build = hone_cpu_limit_build,

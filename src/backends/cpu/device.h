@@ -86,6 +86,10 @@ hone_status_t hone_cpu_event_elapsed(hone_event_t* from, hone_event_t* to, uint6
 /* launch.c */
 hone_status_t hone_cpu_launch(hone_stream_t* stream, const hone_launch_t* launch);
 
+/* turns.c */
+hone_status_t hone_cpu_launch_turns(hone_stream_t* stream, int count, const hone_launch_t* launches,
+                                    int n_needs, const hone_need_t* needs, int64_t bytes);
+
 /* module.c */
 hone_status_t hone_cpu_build(hone_device_t* device, int count, const char* const* names,
                              const char* const* sources, hone_blob_t* out_binary);

@@ -230,31 +230,23 @@ static void render_single(hone_renderer_t* r, const hone_stmt_t* stmt) {
   close_block(r);
 }
 
-/* Rounds of the parallel loops at the top, if they are known; else 0. */
-static int64_t count_rounds(const hone_kernel_t* kernel) {
-  int64_t rounds = 0;
-  for (int i = 0; i < kernel->root->n_body; i++) {
-    const hone_stmt_t* stmt = kernel->root->body[i];
-    if (!is_parallel(stmt)) continue;
-    if (!hone_dim_is_int(stmt->extent)) return 0;
-    rounds += stmt->extent.k;
-  }
-  return rounds;
-}
-
 /* A loop beside parallel ones that fills a border: with each part of their rounds goes as large a
- * part of its own. */
-static bool render_along(hone_renderer_t* r, const hone_stmt_t* loop) {
+ * part of its own, or all of it with the first or the last of them. */
+static bool render_fill(hone_renderer_t* r, const hone_stmt_t* loop) {
   char first[64], end[64];
-  int64_t rounds = count_rounds(r->kernel);
-  if (!rounds || loop->kind != HONE_STMT_LOOP || loop->loop != HONE_LOOP_SERIAL ||
-      !hone_dim_is_int(loop->extent) || loop->extent.k > INT32_MAX || rounds > INT32_MAX ||
-      !hone_stmt_is_fill(loop))
-    return false;
-  snprintf(first, sizeof first, "begin * %lld / %lld", (long long)loop->extent.k,
-           (long long)rounds);
-  snprintf(end, sizeof end, "end * %lld / %lld", (long long)loop->extent.k, (long long)rounds);
-  put_loop_head(r, loop, first, end);
+  int64_t rounds = hone_kernel_rounds(r->kernel);
+  if (!hone_fill_goes_along(r->kernel, loop)) return false;
+  hone_fill_place_t place = hone_render_fill_place(r, loop);
+  if (place == HONE_FILL_FIRST) return false;
+  if (place == HONE_FILL_LAST) {
+    snprintf(first, sizeof first, "end == %lld ? 0 : 1", (long long)rounds);
+    put_loop_head(r, loop, first, NULL);
+  } else {
+    snprintf(first, sizeof first, "begin * %lld / %lld", (long long)loop->extent.k,
+             (long long)rounds);
+    snprintf(end, sizeof end, "end * %lld / %lld", (long long)loop->extent.k, (long long)rounds);
+    put_loop_head(r, loop, first, end);
+  }
   render_inside(r, loop);
   close_block(r);
   return true;
@@ -293,7 +285,7 @@ static void render_root(hone_renderer_t* r) {
       render_parallel(r, stmt);
     else if (!grid || stmt->kind == HONE_STMT_LET)
       render_stmt(r, stmt);
-    else if (!render_along(r, stmt))
+    else if (!render_fill(r, stmt))
       render_single(r, stmt);
   }
 }
@@ -349,7 +341,8 @@ hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int
                               const hone_target_t* target, hone_str_t* out) {
   hone_renderer_t r = {.out = out, .lanes = lanes, .target = target};
   HONE_TRY(hone_kernel_clone(kernel, &r.kernel));
-  hone_status_t status = hone_render_fit_vectors(r.kernel, lanes);
+  hone_status_t status = hone_render_part_fills(&r);
+  if (!status) status = hone_render_fit_vectors(r.kernel, lanes);
   if (!status) status = hone_kernel_expand_unrolled(r.kernel);
   if (!status) status = hone_render_join_vectors(r.kernel);
   if (!status) status = hone_kernel_name_sizes(r.kernel);

@@ -5,6 +5,7 @@
 #include "backends/cpu/render.h"
 #include "loop/intrinsic.h"
 #include "loop/quantized.h"
+#include "loop/span.h"
 
 /* How a local buffer is kept. */
 typedef enum hone_storage {
@@ -27,7 +28,8 @@ typedef struct hone_renderer {
   hone_reach_t* sums;         /* by buffer id (loop/quantized.h) */
   hone_str_t* head;           /* what the function begins with: read or computed once */
   hone_map_t* once;           /* terms in there, by id, as `done` of a statement */
-  hone_map_t* quantizations;  /* numbers in there that quantizing takes (render_quantize.c) */
+  const hone_stmt_t *first_fill, *last_fill; /* loops of one round at the top, or NULL */
+  hone_map_t* quantizations; /* numbers in there that quantizing takes (render_quantize.c) */
   hone_status_t status;
 } hone_renderer_t;
 
@@ -45,6 +47,10 @@ const char* hone_cpu_storage_type(hone_dtype_t dtype);
 /* render_fit.c: makes every vector loop as long as vectors are, or shorter where the lanes
  * that are too many do no harm. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_render_fit_vectors(hone_kernel_t* kernel, int lanes);
+/* render_fill.c: takes apart fills beside the parallel loop whose stores go with different rounds
+ * of it (loop/span.h). Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_render_part_fills(hone_renderer_t* r);
+hone_fill_place_t hone_render_fill_place(const hone_renderer_t* r, const hone_stmt_t* loop);
 /* render_together.c: vector loops that stand together become one. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_render_join_vectors(hone_kernel_t* kernel);
 /* Whether a store may share temporaries with the `n` before it: all give values to

@@ -105,6 +105,7 @@ static hone_backend_t interpreting_backend(void) {
   backend.load = load;
   backend.unload = unload;
   backend.launch = launch;
+  backend.launch_turns = NULL; /* each launch is looked at */
   return backend;
 }
 

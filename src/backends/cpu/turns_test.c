@@ -1,0 +1,113 @@
+/* Launches that take turns, with kernels that look whether what they need has been done. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "backends/cpu/device.h"
+#include "base/testing/fault.h"
+#include "loop/span.h"
+
+enum { LAUNCHES = 6, MOST_ROUNDS = 40 };
+
+static struct {
+  int count, n_needs;
+  int64_t rounds[LAUNCHES];
+  hone_need_t needs[2 * LAUNCHES];
+  atomic_int done[LAUNCHES][MOST_ROUNDS]; /* how often */
+  atomic_int early;                       /* rounds that came before what they need */
+} world;
+
+static void look(int launch, int64_t round) {
+  for (int i = 0; i < world.n_needs; i++) {
+    const hone_need_t* n = &world.needs[i];
+    if (n->reader != launch) continue;
+    int64_t writers = world.rounds[n->writer], end = hone_need_end(n, writers, round + 1);
+    for (int64_t w = hone_need_begin(n, writers, round); w < end; w++)
+      if (!atomic_load(&world.done[n->writer][w])) atomic_fetch_add(&world.early, 1);
+  }
+}
+
+/* The first size says which launch it is. */
+static void run_rounds(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end) {
+  (void)buffers;
+  for (int64_t r = begin; r < end; r++) {
+    look((int)sizes[0], r);
+    for (volatile int k = 0; k < 100; k++) {
+    }
+    atomic_fetch_add(&world.done[sizes[0]][r], 1);
+  }
+}
+
+static uint32_t draw(uint32_t* state, uint32_t below) {
+  *state = *state * 1664525 + 1013904223;
+  return (*state >> 8) % below;
+}
+
+/* Each reads the one before, and some another as well, by windows of random height and distance. */
+static void draw_world(uint32_t* seed) {
+  memset(&world, 0, sizeof world);
+  world.count = 2 + (int)draw(seed, LAUNCHES - 1);
+  for (int l = 0; l < world.count; l++) world.rounds[l] = 1 + draw(seed, MOST_ROUNDS);
+  for (int l = 1; l < world.count; l++)
+    for (int twice = 0; twice < 1 + (int)draw(seed, 2); twice++) {
+      hone_need_t* n = &world.needs[world.n_needs++];
+      *n = (hone_need_t){.reader = l, .writer = twice ? (int)draw(seed, (uint32_t)l) : l - 1};
+      n->reader_step = 4 * world.rounds[n->writer];
+      n->writer_step = 4 * world.rounds[l];
+      n->least = (int64_t)draw(seed, 400) - 300;
+      n->most = n->least + draw(seed, 600);
+    }
+}
+
+static void run_world(hone_stream_t* stream, int64_t grain, int64_t bytes) {
+  cpu_entry_fn entries[] = {run_rounds};
+  const hone_module_t module = {.n_entries = 1, .entries = entries};
+  hone_launch_t launches[LAUNCHES];
+  int64_t numbers[LAUNCHES];
+  for (int l = 0; l < world.count; l++) {
+    numbers[l] = l;
+    launches[l] = (hone_launch_t){.struct_size = sizeof launches[l],
+                                  .module = &module,
+                                  .n_sizes = 1,
+                                  .sizes = &numbers[l],
+                                  .groups = {world.rounds[l], 1, 1},
+                                  .locals = {1, 1, 1},
+                                  .grain = grain,
+                                  .seconds = l % 2 ? 1e-5 : 2e-5};
+  }
+  assert_ok(
+      hone_cpu_launch_turns(stream, world.count, launches, world.n_needs, world.needs, bytes));
+}
+
+static void check_world(void) {
+  assert_int_equal(atomic_load(&world.early), 0);
+  for (int l = 0; l < world.count; l++)
+    for (int64_t r = 0; r < MOST_ROUNDS; r++)
+      assert_int_equal(atomic_load(&world.done[l][r]), r < world.rounds[l]);
+}
+
+static void rounds_come_once_and_after_what_they_need(void** state) {
+  (void)state;
+  const hone_backend_t* cpu = hone_backend_find("cpu");
+  uint32_t seed = 7;
+  for (int threads = 1; threads <= 4; threads++) {
+    const hone_open_options_t options = {.struct_size = sizeof options, .threads = threads};
+    hone_device_t* device;
+    hone_stream_t* stream;
+    assert_ok(cpu->open(0, &options, &device));
+    assert_ok(cpu->stream_create(device, &stream));
+    for (int i = 0; i < 400; i++) {
+      draw_world(&seed);
+      run_world(stream, 1 + draw(&seed, 3), (int64_t)draw(&seed, 1 << 24));
+      check_world();
+    }
+    cpu->stream_destroy(stream);
+    cpu->close(device);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rounds_come_once_and_after_what_they_need),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/* Walks along the steps and takes in launches while each needs only rounds nearby of those that
+ * are in already. */
+#include "runtime/turns.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { MOST_NEEDS = 3 * HONE_TURNS_MOST, SHARE = 4 /* of all rounds that are nearby */ };
+
+typedef struct finder {
+  const hone_program_t* program;
+  hone_routine_t* routine;
+  int first, count; /* launches that are in */
+  int n_needs;
+  hone_need_t needs[MOST_NEEDS];
+} finder_t;
+
+static const hone_step_t* step_at(const finder_t* f, int index) {
+  return &f->routine->steps[index];
+}
+
+/* ---- facts ---- */
+
+/* Rounds of a launch, where they are known before any run, and not so many that numbers made from
+ * them could overflow; else 0. */
+static int64_t rounds_of(const hone_step_t* step) {
+  enum { MOST = 1 << 28 };
+  int64_t rounds = 1;
+  for (int i = 0; i < 3; i++)
+    if (!hone_dim_is_int(step->groups[i]) || step->groups[i].k < 1 ||
+        !hone_i64_mul(rounds, step->groups[i].k, &rounds))
+      return 0;
+  return rounds <= MOST ? rounds : 0;
+}
+
+/* Bytes of what the step makes, where they are known; else 0. */
+static int64_t bytes_made(const finder_t* f, const hone_step_t* step) {
+  int64_t total = 0;
+  for (int i = 0; i < step->n_outputs; i++) {
+    const hone_program_value_t* value = &f->routine->values[step->outputs[i]];
+    int64_t bytes = (int64_t)hone_dtype_size(value->dtype);
+    for (int k = 0; k < value->rank; k++)
+      if (!hone_dim_is_int(value->dims[k]) || !hone_i64_mul(bytes, value->dims[k].k, &bytes))
+        return 0;
+    if (!hone_i64_add(total, bytes, &total)) return 0;
+  }
+  return total;
+}
+
+/* Launches whose rounds are few would leave threads without work. */
+static bool is_eligible(const finder_t* f, const hone_step_t* step) {
+  enum { ROUNDS_OF_THREAD = 3 };
+  int threads = f->program->properties.compute_units;
+  return step->kind == HONE_STEP_LAUNCH && !step->is_late && !step->n_guards &&
+         step->n_buffers <= HONE_TURNS_BUFFERS && step->spans &&
+         rounds_of(step) >= (threads > 1 ? threads * ROUNDS_OF_THREAD : 2) &&
+         bytes_made(f, step) > 0;
+}
+
+/* ---- needs ---- */
+
+static bool does_move(const hone_span_t* span) { return span->is_known && span->step > 0; }
+
+/* Whether the first rounds of the reader need no more than the first of the writer, and the last
+ * no more than the last. */
+static bool is_near(const hone_need_t* need, int64_t writers, int64_t readers) {
+  int64_t part = writers / SHARE > 1 ? writers / SHARE : 1;
+  return hone_need_end(need, writers, 1) <= part + 1 &&
+         hone_need_begin(need, writers, readers - 1) >= writers - part - 1;
+}
+
+static bool add_need(finder_t* f, int writer, const hone_span_t* written, const hone_span_t* read) {
+  const hone_step_t *from = step_at(f, f->first + writer), *to = step_at(f, f->first + f->count);
+  if (!does_move(written) || !does_move(read) || f->n_needs == MOST_NEEDS) return false;
+  hone_need_t* need = &f->needs[f->n_needs];
+  *need = (hone_need_t){.reader = f->count,
+                        .writer = writer,
+                        .reader_step = read->step,
+                        .writer_step = written->step,
+                        .least = read->least - written->most + written->step,
+                        .most = read->most - written->least - 1};
+  if (!is_near(need, rounds_of(from), rounds_of(to))) return false;
+  f->n_needs++;
+  return true;
+}
+
+static bool is_output(const hone_step_t* step, int value) {
+  for (int i = 0; i < step->n_outputs; i++)
+    if (step->outputs[i] == value) return true;
+  return false;
+}
+
+/* What the step reads of one that is in; false where it needs that whole. */
+static bool add_needs_of(finder_t* f, const hone_step_t* step, int writer) {
+  const hone_step_t* from = step_at(f, f->first + writer);
+  for (int k = 0; k < from->n_buffers; k++)
+    for (int i = 0; i < step->n_buffers; i++)
+      if (is_output(from, from->buffers[k]) && step->buffers[i] == from->buffers[k] &&
+          !add_need(f, writer, &from->spans[k], &step->spans[i]))
+        return false;
+  return true;
+}
+
+static bool add_needs(finder_t* f, const hone_step_t* step) {
+  for (int w = 0; w < f->count; w++)
+    if (!add_needs_of(f, step, w)) return false;
+  return true;
+}
+
+/* ---- the walk ---- */
+
+/* Whether less goes on from here than came, and the next step makes more of it. */
+static bool is_narrow(const finder_t* f, int last) {
+  const hone_step_t *step = step_at(f, last), *next = step + 1;
+  if (last + 1 >= f->routine->n_steps || last == f->first) return false;
+  int64_t bytes = bytes_made(f, step);
+  return bytes < bytes_made(f, step - 1) &&
+         (next->kind != HONE_STEP_LAUNCH || bytes < bytes_made(f, next));
+}
+
+/* Whether there is room for more in the second caches of all threads, which then wait for one
+ * another less often, and have work that is more evenly shared out. */
+static bool has_room(const finder_t* f) {
+  const hone_device_properties_t* device = &f->program->properties;
+  int64_t bytes = 0, cache = (int64_t)device->cache_bytes[1] / 4 * 3;
+  for (int i = 0; i < f->count; i++) bytes += bytes_made(f, step_at(f, f->first + i));
+  return device->compute_units > 1 && 2 * bytes <= cache * device->compute_units;
+}
+
+/* Leaves out the launches from `count` on. */
+static void cut(finder_t* f, int count) {
+  int n = 0;
+  while (n < f->n_needs && f->needs[n].reader < count) n++;
+  f->n_needs = n;
+  f->count = count;
+}
+
+static int walk(finder_t* f, int first) {
+  f->first = first;
+  f->count = f->n_needs = 0;
+  int end = 0; /* the last where data is narrow */
+  int n_steps = f->routine->n_steps;
+  while (first + f->count < n_steps && f->count < HONE_TURNS_MOST &&
+         is_eligible(f, step_at(f, first + f->count))) {
+    int before = f->n_needs;
+    bool fits = add_needs(f, step_at(f, first + f->count));
+    if (!fits || (f->count && f->n_needs == before)) {
+      f->n_needs = before;
+      break;
+    }
+    f->count++;
+    if (!is_narrow(f, first + f->count - 1)) continue;
+    end = f->count;
+    if (!has_room(f)) break;
+  }
+  if (end) cut(f, end);
+  return f->count;
+}
+
+static hone_status_t keep(const finder_t* f, hone_turns_t* turns) {
+  hone_need_t* needs = hone_arena_array(f->program->arena, (size_t)f->n_needs, sizeof *needs);
+  if (!needs) return hone_oom();
+  memcpy(needs, f->needs, (size_t)f->n_needs * sizeof *needs);
+  *turns = (hone_turns_t){f->first, f->count, f->n_needs, needs, 0};
+  for (int i = 0; i + 1 < f->count; i++) turns->bytes += bytes_made(f, step_at(f, f->first + i));
+  return NULL;
+}
+
+hone_status_t hone_routine_find_turns(const hone_program_t* program, hone_routine_t* routine) {
+  finder_t f = {.program = program, .routine = routine};
+  routine->n_turns = 0;
+  if (!program->backend->launch_turns || program->properties.guard) return NULL;
+  size_t most = (size_t)routine->n_steps / 2 + 1;
+  hone_turns_t* turns = hone_arena_array(program->arena, most, sizeof *turns);
+  if (!turns) return hone_oom();
+  routine->turns = turns;
+  for (int s = 0; s < routine->n_steps;) {
+    int count = walk(&f, s);
+    if (count > 1) HONE_TRY(keep(&f, &turns[routine->n_turns++]));
+    s += count > 1 ? count : 1;
+  }
+  return NULL;
+}
+
+/* ---- asking ---- */
+
+const hone_turns_t* hone_turns_of(const hone_routine_t* routine, int step) {
+  int low = 0, high = routine->n_turns;
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    const hone_turns_t* turns = &routine->turns[middle];
+    if (step < turns->first)
+      high = middle;
+    else if (step >= turns->first + turns->count)
+      low = middle + 1;
+    else
+      return turns;
+  }
+  return NULL;
+}
+
+int hone_turns_first(const hone_routine_t* routine, int step) {
+  const hone_turns_t* turns = hone_turns_of(routine, step);
+  return turns ? turns->first : step;
+}
+
+static int base_of(const hone_routine_t* routine, int v) {
+  return routine->values[v].place == HONE_PLACE_VIEW ? routine->values[v].view_of : v;
+}
+
+bool hone_turns_spare(const hone_routine_t* routine, int step, int value) {
+  const hone_turns_t* turns = hone_turns_of(routine, step);
+  for (int s = turns ? turns->first : step; turns && s < turns->first + turns->count; s++) {
+    const hone_step_t* other = &routine->steps[s];
+    for (int i = 0; s != step && i < other->n_inputs; i++)
+      if (other->inputs[i] >= 0 && base_of(routine, other->inputs[i]) == base_of(routine, value))
+        return false;
+  }
+  return true;
+}

@@ -1,0 +1,33 @@
+/* Turns: launches that follow one another and are run part by part, some rounds of the
+ * first, what these allow of the second, and so on, so that what one makes is still
+ * in the cache when the next reads it, and threads wait for one another once instead of after
+ * each launch. The layers of an inverted residual block are such launches.
+ *
+ * Which rounds need which others follows from spans (loop/span.h). Turns end where data is
+ * narrow: a launch makes less than it read, and the next makes more of that. To the memory plan
+ * the launches are one step. */
+#ifndef HONE_RUNTIME_TURNS_H
+#define HONE_RUNTIME_TURNS_H
+
+#include "runtime/program.h"
+
+enum { HONE_TURNS_MOST = 12 /* launches */, HONE_TURNS_BUFFERS = 16 /* of each */ };
+
+typedef struct hone_turns {
+  int first, count; /* steps */
+  int n_needs;
+  const hone_need_t* needs;
+  int64_t bytes; /* that they hand each other */
+} hone_turns_t;
+
+/* Fills routine->turns, once places and lifetimes are known. Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_routine_find_turns(const hone_program_t* program,
+                                                    hone_routine_t* routine);
+/* The turns that the step is one of; NULL: it runs by itself. */
+const hone_turns_t* hone_turns_of(const hone_routine_t* routine, int step);
+/* The first step that runs together with `step`, which may be one past the last. */
+int hone_turns_first(const hone_routine_t* routine, int step);
+/* Whether no launch that takes turns with `step` touches the value, but the one that makes it. */
+bool hone_turns_spare(const hone_routine_t* routine, int step, int value);
+
+#endif
