@@ -95,6 +95,13 @@ static inline int64_t hone_known_extent(hone_dim_t extent) {
   return hone_dim_is_int(extent) ? extent.k : 0;
 }
 
+/* ---- schedule_contract.c ---- */
+
+/* Whether threads share blocks of lanes, and each of them goes through all rows, with tiles of so
+ * many. */
+bool hone_contraction_shares_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
+                                   int64_t tile_rows);
+
 /* ---- contraction_tile.c ---- */
 
 /* Of the output, in registers. */

@@ -183,6 +183,17 @@ double hone_contraction_cost(const hone_recipe_t* r, const hone_contraction_t* c
   return cost * (double)blocks + rest_cost;
 }
 
+/* Threads that share blocks of lanes wait for the one that has most of them. */
+static double wait_factor(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
+  int64_t threads = r->shape->threads, vectors = hone_contraction_vectors(r, c);
+  if (threads < 2 || c->apart || !hone_dim_is_int(c->lanes->extent) || vectors <= t.vectors ||
+      !hone_contraction_shares_lanes(r, c, t.rows))
+    return 1;
+  int64_t blocks = (vectors + t.vectors - 1) / t.vectors;
+  int64_t each = (blocks + threads - 1) / threads;
+  return (double)(each * threads * t.vectors) / (double)vectors;
+}
+
 hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction_t* c) {
   int64_t most = hone_contraction_vectors(r, c);
   double cost, best_cost = 0;
@@ -190,7 +201,7 @@ hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction
   for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
     if (vectors > 1 && !has_room(r, c, 1, vectors)) break;
     hone_tile_t t = choose_rows(r, c, vectors, &cost);
-    cost = hone_contraction_cost(r, c, t) * line_factor(r, c, vectors);
+    cost = hone_contraction_cost(r, c, t) * line_factor(r, c, vectors) * wait_factor(r, c, t);
     if (best.rows && cost >= best_cost * 0.999) continue;
     best = t;
     best_cost = cost;

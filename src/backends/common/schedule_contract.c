@@ -429,6 +429,11 @@ static int64_t choose_block(const hone_recipe_t* r, const hone_contraction_t* c,
   return other ? other : block;
 }
 
+bool hone_contraction_shares_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
+                                   int64_t tile_rows) {
+  return lanes_go_first(r, c) && !choose_block(r, c, tile_rows);
+}
+
 /* Cuts the rows into blocks, rows.o around rows.i, which are the rows from then on. */
 static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
                      char outer[HONE_LOOP_NAME], char inner[HONE_LOOP_NAME]) {
