@@ -158,7 +158,6 @@ typedef struct hone_launch {
   int64_t locals[3];    /* extents of its local axes */
   int64_t grain;        /* groups that are worth a thread's while, where groups are shared out among
                            threads; 0: any */
-  double seconds;       /* that it may take one thread; 0: nobody knows */
   /* NULL: none wanted. Else gets an event of the launch, the caller's to destroy; it is left alone
    * where there is nothing to run. */
   hone_event_t** out_event;
@@ -174,6 +173,19 @@ typedef struct hone_need {
   int64_t reader_step, writer_step; /* positive */
   int64_t least, most;
 } hone_need_t;
+
+/* How launches take turns. Threads have shares of all of them: of launch l, share s is rounds
+ * begins[l * (n_shares + 1) + s] to before the next one's. Rounds need none of the shares before
+ * their own, so that shares may be begun from the last on. A share goes strip by strip: some rounds
+ * of the first launch, then of each other those whose needs are met. */
+typedef struct hone_turn_plan {
+  int count; /* launches */
+  int n_needs;
+  const hone_need_t* needs;
+  int n_shares;
+  const int64_t* begins;
+  int64_t strips;
+} hone_turn_plan_t;
 
 typedef struct hone_blob {
   void* data; /* from the allocator that the call was given */
@@ -290,10 +302,10 @@ typedef struct hone_backend {
   hone_status_t (*launch_times)(hone_event_t* launch, uint64_t* out_started_ns,
                                 uint64_t* out_ran_ns);
   /* Optional, for kernels. As so many launches one after another; but a round may run as soon as
-   * those that it needs have, and all that is put into the stream before. `bytes` are what the
-   * launches hand each other. Groups and locals are positive; no events are wanted. */
-  hone_status_t (*launch_turns)(hone_stream_t* stream, int count, const hone_launch_t* launches,
-                                int n_needs, const hone_need_t* needs, int64_t bytes);
+   * those that it needs have, and all that is put into the stream before. Groups and locals are
+   * positive; no events are wanted. */
+  hone_status_t (*launch_turns)(hone_stream_t* stream, const hone_launch_t* launches,
+                                const hone_turn_plan_t* plan);
 } hone_backend_t;
 
 /* True for a backend that runs kernels, false for one that takes whole graphs. */

@@ -106,7 +106,6 @@ static hone_launch_t make_call(const hone_context_t* context, const hone_step_t*
                         .n_sizes = step->n_sizes,
                         .sizes = numbers,
                         .grain = numbers[step->n_sizes + 6],
-                        .seconds = program->kernels[step->kernel].predicted_seconds,
                         .out_event = context->launched};
   for (int i = 0; i < 3; i++) {
     call.groups[i] = numbers[step->n_sizes + i];
@@ -303,20 +302,19 @@ static hone_status_t launch_turns(hone_context_t* context, hone_frame_t* frame,
                                   const hone_turns_t* turns) {
   hone_argument_t arguments[HONE_TURNS_MOST][HONE_TURNS_BUFFERS];
   hone_launch_t calls[HONE_TURNS_MOST];
-  for (int i = 0; i < turns->count; i++) {
+  for (int i = 0; i < turns->plan.count; i++) {
     const hone_step_t* step = &frame->routine->steps[turns->first + i];
     HONE_TRY(fill_launch(context, frame, step, arguments[i]));
     calls[i] = make_call(context, step, arguments[i], frame->instance->numbers + step->numbers);
     if (step->error >= 0) context->has_checked = true;
   }
-  return context->program->backend->launch_turns(context->stream, turns->count, calls,
-                                                 turns->n_needs, turns->needs, turns->bytes);
+  return context->program->backend->launch_turns(context->stream, calls, &turns->plan);
 }
 
 static hone_status_t run_turns(hone_context_t* context, hone_frame_t* frame,
                                const hone_turns_t* turns) {
   HONE_TRY(launch_turns(context, frame, turns));
-  for (int i = 0; i < turns->count; i++)
+  for (int i = 0; i < turns->plan.count; i++)
     HONE_TRY(close_step(context, frame, &frame->routine->steps[turns->first + i]));
   return NULL;
 }
@@ -344,7 +342,7 @@ static hone_status_t run_all(hone_context_t* context, hone_frame_t* frame) {
     const hone_turns_t* turns = !alone && t < routine->n_turns ? &routine->turns[t] : NULL;
     bool is_turn = turns && turns->first == s;
     HONE_TRY(is_turn ? run_turns(context, frame, turns) : run_step(context, frame, s));
-    s += is_turn ? turns->count : 1;
+    s += is_turn ? turns->plan.count : 1;
     t += is_turn;
   }
   return NULL;

@@ -11,7 +11,8 @@ enum { MOST_NEEDS = 3 * HONE_TURNS_MOST, SHARE = 4 /* of all rounds that are nea
 typedef struct finder {
   const hone_program_t* program;
   hone_routine_t* routine;
-  int first, count; /* launches that are in */
+  const int64_t* symbols; /* by id: as small as they may be */
+  int first, count;       /* launches that are in */
   int n_needs;
   hone_need_t needs[MOST_NEEDS];
 } finder_t;
@@ -136,7 +137,7 @@ static void cut(finder_t* f, int count) {
   f->count = count;
 }
 
-static int walk(finder_t* f, int first) {
+static void walk(finder_t* f, int first) {
   f->first = first;
   f->count = f->n_needs = 0;
   int end = 0; /* the last where data is narrow */
@@ -155,30 +156,85 @@ static int walk(finder_t* f, int first) {
     if (!has_room(f)) break;
   }
   if (end) cut(f, end);
-  return f->count;
 }
 
-static hone_status_t keep(const finder_t* f, hone_turns_t* turns) {
+/* About the cycles of a core that the launch takes, of which only the ratio to others matters:
+ * of arithmetic, and of what moves between it and the second cache. */
+static double weight_of(const finder_t* f, const hone_step_t* step) {
+  enum { USUAL_FLOPS = 32, CACHE_BYTES = 13 };
+  const hone_work_amount_t work = hone_work_eval(&step->work, f->symbols);
+  double flops = f->program->properties.flops_per_cycle;
+  return 1 + work.arithmetic / (flops > 0 ? flops : USUAL_FLOPS) +
+         (work.read + work.written) / CACHE_BYTES;
+}
+
+/* Gives how unequal they are. */
+static double cut_shares(const finder_t* f, hone_turn_plan_t* plan, int64_t* begins) {
+  int64_t rounds[HONE_TURNS_MOST];
+  double weights[HONE_TURNS_MOST];
+  for (int i = 0; i < f->count; i++) {
+    rounds[i] = rounds_of(step_at(f, f->first + i));
+    weights[i] = weight_of(f, step_at(f, f->first + i));
+  }
+  return hone_turns_cut(plan, rounds, weights, begins);
+}
+
+/* Strips of a share, so many that what its launches hand on in one takes a part of the second
+ * cache. */
+static int64_t count_strips(const finder_t* f, int shares) {
+  enum { PART = 8 };
+  int64_t bytes = 0, room = (int64_t)f->program->properties.cache_bytes[1] / PART * shares;
+  for (int i = 0; i + 1 < f->count; i++) bytes += bytes_made(f, step_at(f, f->first + i));
+  return room > 0 ? bytes / room + 1 : 1;
+}
+
+/* Launches are left out again, the last first, while what rounds of it need would have a thread
+ * wait for one with more work. Without a second launch there are no turns. */
+static hone_status_t keep(finder_t* f, hone_turns_t* turns) {
+  static const double most_unequal = 0.025;
+  int threads = f->program->properties.compute_units, shares = threads > 1 ? threads : 1;
+  size_t numbers = (size_t)f->count * ((size_t)shares + 1);
   hone_need_t* needs = hone_arena_array(f->program->arena, (size_t)f->n_needs, sizeof *needs);
-  if (!needs) return hone_oom();
+  int64_t* begins = hone_arena_array(f->program->arena, numbers, sizeof *begins);
+  if (!needs || !begins) return hone_oom();
   memcpy(needs, f->needs, (size_t)f->n_needs * sizeof *needs);
-  *turns = (hone_turns_t){f->first, f->count, f->n_needs, needs, 0};
-  for (int i = 0; i + 1 < f->count; i++) turns->bytes += bytes_made(f, step_at(f, f->first + i));
+  for (; f->count > 1; cut(f, f->count - 1)) {
+    turns->first = f->first;
+    turns->plan = (hone_turn_plan_t){.count = f->count,
+                                     .n_needs = f->n_needs,
+                                     .needs = needs,
+                                     .n_shares = shares,
+                                     .strips = count_strips(f, shares)};
+    if (cut_shares(f, &turns->plan, begins) <= most_unequal) return NULL;
+  }
   return NULL;
 }
 
+static int64_t* smallest_symbols(const hone_program_t* program) {
+  int count = hone_dims_symbol_count(program->dims);
+  int64_t* symbols = hone_arena_array(program->arena, (size_t)count + 1, sizeof *symbols);
+  for (int i = 0; symbols && i < count; i++) {
+    int64_t least = hone_dims_symbol(program->dims, i)->min;
+    symbols[i] = least < 1 ? 1 : least;
+  }
+  return symbols;
+}
+
 hone_status_t hone_routine_find_turns(const hone_program_t* program, hone_routine_t* routine) {
-  finder_t f = {.program = program, .routine = routine};
+  int64_t* symbols = smallest_symbols(program);
+  if (!symbols) return hone_oom();
+  finder_t f = {.program = program, .routine = routine, .symbols = symbols};
   routine->n_turns = 0;
   if (!program->backend->launch_turns || program->properties.guard) return NULL;
   size_t most = (size_t)routine->n_steps / 2 + 1;
   hone_turns_t* turns = hone_arena_array(program->arena, most, sizeof *turns);
   if (!turns) return hone_oom();
   routine->turns = turns;
-  for (int s = 0; s < routine->n_steps;) {
-    int count = walk(&f, s);
-    if (count > 1) HONE_TRY(keep(&f, &turns[routine->n_turns++]));
-    s += count > 1 ? count : 1;
+  for (int s = 0; s < routine->n_steps; s += f.count) {
+    walk(&f, s);
+    if (f.count > 1) HONE_TRY(keep(&f, &turns[routine->n_turns]));
+    if (f.count > 1) routine->n_turns++;
+    if (f.count < 1) f.count = 1;
   }
   return NULL;
 }
@@ -192,7 +248,7 @@ const hone_turns_t* hone_turns_of(const hone_routine_t* routine, int step) {
     const hone_turns_t* turns = &routine->turns[middle];
     if (step < turns->first)
       high = middle;
-    else if (step >= turns->first + turns->count)
+    else if (step >= turns->first + turns->plan.count)
       low = middle + 1;
     else
       return turns;
@@ -211,7 +267,7 @@ static int base_of(const hone_routine_t* routine, int v) {
 
 bool hone_turns_spare(const hone_routine_t* routine, int step, int value) {
   const hone_turns_t* turns = hone_turns_of(routine, step);
-  for (int s = turns ? turns->first : step; turns && s < turns->first + turns->count; s++) {
+  for (int s = turns ? turns->first : step; turns && s < turns->first + turns->plan.count; s++) {
     const hone_step_t* other = &routine->steps[s];
     for (int i = 0; s != step && i < other->n_inputs; i++)
       if (other->inputs[i] >= 0 && base_of(routine, other->inputs[i]) == base_of(routine, value))

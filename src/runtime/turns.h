@@ -14,10 +14,8 @@
 enum { HONE_TURNS_MOST = 12 /* launches */, HONE_TURNS_BUFFERS = 16 /* of each */ };
 
 typedef struct hone_turns {
-  int first, count; /* steps */
-  int n_needs;
-  const hone_need_t* needs;
-  int64_t bytes; /* that they hand each other */
+  int first; /* step */
+  hone_turn_plan_t plan;
 } hone_turns_t;
 
 /* Fills routine->turns, once places and lifetimes are known. Errors: OUT_OF_MEMORY. */
@@ -29,5 +27,11 @@ const hone_turns_t* hone_turns_of(const hone_routine_t* routine, int step);
 int hone_turns_first(const hone_routine_t* routine, int step);
 /* Whether no launch that takes turns with `step` touches the value, but the one that makes it. */
 bool hone_turns_spare(const hone_routine_t* routine, int step, int value);
+
+/* turn_shares.c: cuts `n_shares` shares of about equal work out of launches with so many rounds,
+ * each launch of a certain weight: out_begins as in hone/backend.h. Gives by which part of a share
+ * the least equal one is too small or too large at an end. */
+double hone_turns_cut(hone_turn_plan_t* plan, const int64_t* rounds, const double* weights,
+                    int64_t* out_begins);
 
 #endif

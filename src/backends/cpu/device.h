@@ -87,8 +87,8 @@ hone_status_t hone_cpu_event_elapsed(hone_event_t* from, hone_event_t* to, uint6
 hone_status_t hone_cpu_launch(hone_stream_t* stream, const hone_launch_t* launch);
 
 /* turns.c */
-hone_status_t hone_cpu_launch_turns(hone_stream_t* stream, int count, const hone_launch_t* launches,
-                                    int n_needs, const hone_need_t* needs, int64_t bytes);
+hone_status_t hone_cpu_launch_turns(hone_stream_t* stream, const hone_launch_t* launches,
+                                    const hone_turn_plan_t* plan);
 
 /* module.c */
 hone_status_t hone_cpu_build(hone_device_t* device, int count, const char* const* names,

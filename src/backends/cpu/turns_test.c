@@ -1,4 +1,6 @@
 /* Launches that take turns, with kernels that look whether what they need has been done. */
+#include "runtime/turns.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -6,7 +8,7 @@
 #include "base/testing/fault.h"
 #include "loop/span.h"
 
-enum { LAUNCHES = 6, MOST_ROUNDS = 40 };
+enum { LAUNCHES = 6, MOST_ROUNDS = 40, MOST_SHARES = 5 };
 
 static struct {
   int count, n_needs;
@@ -58,11 +60,12 @@ static void draw_world(uint32_t* seed) {
     }
 }
 
-static void run_world(hone_stream_t* stream, int64_t grain, int64_t bytes) {
+static void run_world(hone_stream_t* stream, int64_t grain, int shares, int64_t strips) {
   cpu_entry_fn entries[] = {run_rounds};
   const hone_module_t module = {.n_entries = 1, .entries = entries};
   hone_launch_t launches[LAUNCHES];
-  int64_t numbers[LAUNCHES];
+  int64_t numbers[LAUNCHES], begins[LAUNCHES * (MOST_SHARES + 1)];
+  double weights[LAUNCHES];
   for (int l = 0; l < world.count; l++) {
     numbers[l] = l;
     launches[l] = (hone_launch_t){.struct_size = sizeof launches[l],
@@ -71,11 +74,16 @@ static void run_world(hone_stream_t* stream, int64_t grain, int64_t bytes) {
                                   .sizes = &numbers[l],
                                   .groups = {world.rounds[l], 1, 1},
                                   .locals = {1, 1, 1},
-                                  .grain = grain,
-                                  .seconds = l % 2 ? 1e-5 : 2e-5};
+                                  .grain = grain};
+    weights[l] = 1 + l % 3;
   }
-  assert_ok(
-      hone_cpu_launch_turns(stream, world.count, launches, world.n_needs, world.needs, bytes));
+  hone_turn_plan_t plan = {.count = world.count,
+                           .n_needs = world.n_needs,
+                           .needs = world.needs,
+                           .n_shares = shares,
+                           .strips = strips};
+  hone_turns_cut(&plan, world.rounds, weights, begins);
+  assert_ok(hone_cpu_launch_turns(stream, launches, &plan));
 }
 
 static void check_world(void) {
@@ -97,7 +105,7 @@ static void rounds_come_once_and_after_what_they_need(void** state) {
     assert_ok(cpu->stream_create(device, &stream));
     for (int i = 0; i < 400; i++) {
       draw_world(&seed);
-      run_world(stream, 1 + draw(&seed, 3), (int64_t)draw(&seed, 1 << 24));
+      run_world(stream, 1 + draw(&seed, 3), 1 + (int)draw(&seed, MOST_SHARES), 1 + draw(&seed, 20));
       check_world();
     }
     cpu->stream_destroy(stream);
