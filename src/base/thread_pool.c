@@ -1,5 +1,7 @@
-/* A call is a job on its caller's stack, in the pool's list while it has chunks
- * that nobody took. Workers join jobs under the mutex. The range falls into as many
+/* A call is a job on its caller's stack. Workers that spin for want of work are handed it, each in
+ * its own seat, without the mutex: small kernels take no longer than a few moves of a line between
+ * caches. Where those are too few, the job is in the pool's list too while it has chunks
+ * that nobody took, and workers join it under the mutex. The range falls into as many
  * equal shares as threads can be at work; a thread takes the chunks of its own share
  * first, then those that others left, so that in one call after the other it has the same
  * part of the range, and finds in its cache what it made before. The caller takes
@@ -37,25 +39,37 @@ typedef struct job {
   hone_parallel_fn_t fn;
   void* context;
   int64_t chunk;
-  int room;          /* workers that may still join */
-  atomic_int joined; /* workers in it; raised under the mutex */
+  int room;            /* workers that may still join from the list; guarded by the mutex */
+  atomic_int joined;   /* workers in it, and those that it was handed to */
+  atomic_int accepted; /* by workers that it was handed to */
   int n_shares;
   share_t shares[MOST_SHARES];
 } job_t;
+
+/* Where a worker is handed a job: NULL while it wants none, `no_job` while it spins. A worker that
+ * others keep from its CPU does not take what it was handed, so that its caller takes it back. */
+typedef struct seat {
+  _Alignas(LINE) _Atomic(job_t*) job;
+} seat_t;
+
+static job_t no_job;
 
 struct hone_thread_pool {
   const hone_allocator_t* allocator;
   int threads;  /* workers that run, and one caller */
   int capacity; /* threads that may work at once */
   pthread_t* workers;
+  seat_t* seats;         /* of workers */
   pthread_mutex_t mutex; /* guards what follows */
   pthread_cond_t wake, done;
   job_t* jobs; /* that may be joined */
   int sleepers;
-  int caller_cpu; /* where the last caller was */
-  bool stop;      /* workers must end */
+  int caller_cpu;     /* where the last caller was */
+  bool stop;          /* workers must end */
+  atomic_int active;  /* threads at work: callers and workers */
+  atomic_int waiting; /* callers that may sleep until `done` */
   /* Changed under the mutex, read without it too. */
-  atomic_int active;      /* threads at work: callers and workers */
+  atomic_int listed;      /* jobs in the list */
   atomic_uint generation; /* raised whenever there may be something to join */
   atomic_int numbered;    /* workers that have a number */
 };
@@ -147,11 +161,18 @@ static void call_worker(hone_thread_pool_t* pool) {
   if (pool->sleepers) pthread_cond_signal(&pool->wake);
 }
 
-/* Once `joined` is zero the job may be gone. Mutex. */
-static void leave_job(hone_thread_pool_t* pool, job_t* job) {
+/* Once `joined` is zero the job may be gone. */
+static void leave_job(hone_thread_pool_t* pool, job_t* job, bool from_list) {
+  if (from_list) {
+    pthread_mutex_lock(&pool->mutex);
+    job->room++;
+    pthread_mutex_unlock(&pool->mutex);
+  }
   atomic_fetch_sub(&pool->active, 1);
-  job->room++;
-  if (atomic_fetch_sub(&job->joined, 1) == 1) pthread_cond_broadcast(&pool->done);
+  if (atomic_fetch_sub(&job->joined, 1) > 1 || !atomic_load(&pool->waiting)) return;
+  pthread_mutex_lock(&pool->mutex);
+  pthread_cond_broadcast(&pool->done);
+  pthread_mutex_unlock(&pool->mutex);
 }
 
 /* Goes to another CPU than the caller's, where it has work to do too. Linux wakes threads there
@@ -168,13 +189,9 @@ static void leave_cpu(int cpu) {
     sched_setaffinity(0, sizeof all, &all);
 }
 
-/* Spins without the mutex, then sleeps, until there may be something. Mutex. */
-static void await_job(hone_thread_pool_t* pool) {
+/* Until there may be something in the list. */
+static void sleep_until(hone_thread_pool_t* pool, unsigned seen) {
   bool has_slept = false;
-  unsigned seen = atomic_load(&pool->generation);
-  pthread_mutex_unlock(&pool->mutex);
-  for (spin_t spin = {0}; atomic_load(&pool->generation) == seen && may_spin(pool, &spin);) {
-  }
   pthread_mutex_lock(&pool->mutex);
   pool->sleepers++;
   while (!pool->stop && atomic_load(&pool->generation) == seen) {
@@ -182,30 +199,52 @@ static void await_job(hone_thread_pool_t* pool) {
     has_slept = true;
   }
   pool->sleepers--;
-  if (!has_slept || pool->stop) return;
-  int cpu = pool->caller_cpu;
+  int cpu = has_slept && !pool->stop ? pool->caller_cpu : -1;
   pthread_mutex_unlock(&pool->mutex);
   leave_cpu(cpu);
+}
+
+/* Spins until the worker is handed a job; NULL: there may be something in the list, or it is time
+ * to sleep. */
+static job_t* await_job(hone_thread_pool_t* pool, seat_t* seat, unsigned seen) {
+  atomic_store(&seat->job, &no_job);
+  for (spin_t spin = {0}; atomic_load(&pool->generation) == seen;) {
+    if (atomic_load(&seat->job) != &no_job) break;
+    if (!may_spin(pool, &spin)) break;
+  }
+  job_t* job = atomic_exchange(&seat->job, NULL);
+  if (job == &no_job) return NULL;
+  atomic_fetch_add(&job->accepted, 1);
+  return job;
+}
+
+/* From the list; false when the pool ends. */
+static bool look_in_list(hone_thread_pool_t* pool, job_t** out_job) {
   pthread_mutex_lock(&pool->mutex);
+  bool stop = pool->stop;
+  *out_job = stop ? NULL : join_job(pool);
+  pthread_mutex_unlock(&pool->mutex);
+  return !stop;
 }
 
 static void* worker_main(void* argument) {
   hone_thread_pool_t* pool = argument;
   int number = 1 + atomic_fetch_add(&pool->numbered, 1);
-  pthread_mutex_lock(&pool->mutex);
-  while (!pool->stop) {
-    job_t* job = join_job(pool);
-    if (!job) {
-      await_job(pool);
-      continue;
+  seat_t* seat = &pool->seats[number - 1];
+  for (;;) {
+    job_t* job;
+    unsigned seen = atomic_load(&pool->generation);
+    if (!look_in_list(pool, &job)) return NULL;
+    bool from_list = job != NULL;
+    if (!job) job = await_job(pool, seat, seen);
+    if (!job) sleep_until(pool, seen);
+    while (job) {
+      run_chunks(pool, job, number);
+      leave_job(pool, job, from_list);
+      bool is_same = !from_list && atomic_load(&pool->generation) == seen;
+      job = is_same ? await_job(pool, seat, seen) : NULL;
     }
-    pthread_mutex_unlock(&pool->mutex);
-    run_chunks(pool, job, number);
-    pthread_mutex_lock(&pool->mutex);
-    leave_job(pool, job);
   }
-  pthread_mutex_unlock(&pool->mutex);
-  return NULL;
 }
 
 bool hone_thread_start(pthread_t* thread, void* (*run)(void* self), void* self) {
@@ -228,6 +267,12 @@ static void start_workers(hone_thread_pool_t* pool, int wanted) {
   }
 }
 
+static void free_pool(hone_thread_pool_t* pool, int threads) {
+  hone_free(pool->allocator, pool->seats, (size_t)threads * sizeof *pool->seats);
+  hone_free(pool->allocator, pool->workers, (size_t)threads * sizeof *pool->workers);
+  hone_free(pool->allocator, pool, sizeof *pool);
+}
+
 hone_status_t hone_thread_pool_create(const hone_allocator_t* allocator, int threads,
                                       hone_thread_pool_t** out_pool) {
   *out_pool = NULL;
@@ -238,12 +283,13 @@ hone_status_t hone_thread_pool_create(const hone_allocator_t* allocator, int thr
   if (threads > MOST_THREADS) threads = MOST_THREADS;
   hone_thread_pool_t* pool = hone_alloc(allocator, sizeof *pool);
   if (!pool) return hone_oom();
+  pool->allocator = allocator;
   pool->workers = hone_alloc(allocator, (size_t)threads * sizeof *pool->workers);
-  if (!pool->workers) {
-    hone_free(allocator, pool, sizeof *pool);
+  pool->seats = hone_alloc(allocator, (size_t)threads * sizeof *pool->seats);
+  if (!pool->workers || !pool->seats) {
+    free_pool(pool, threads);
     return hone_oom();
   }
-  pool->allocator = allocator;
   pool->threads = 1;
   pool->capacity = threads;
   pool->caller_cpu = -1;
@@ -266,8 +312,7 @@ void hone_thread_pool_destroy(hone_thread_pool_t* pool) {
   pthread_cond_destroy(&pool->done);
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->mutex);
-  hone_free(pool->allocator, pool->workers, (size_t)pool->capacity * sizeof *pool->workers);
-  hone_free(pool->allocator, pool, sizeof *pool);
+  free_pool(pool, pool->capacity);
 }
 
 int hone_thread_pool_size(const hone_thread_pool_t* pool) { return pool ? pool->threads : 1; }
@@ -276,15 +321,35 @@ int hone_thread_pool_size(const hone_thread_pool_t* pool) { return pool ? pool->
 
 static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
+/* Hands the job to workers that spin, at most `wanted`; gives how many. */
+static int hand_out(hone_thread_pool_t* pool, job_t* job, int wanted) {
+  int handed = 0;
+  for (int i = 0; i < pool->threads - 1 && handed < wanted && !is_full(pool); i++) {
+    seat_t* seat = &pool->seats[i];
+    job_t* idle = &no_job;
+    if (atomic_load(&seat->job) != idle) continue;
+    atomic_fetch_add(&job->joined, 1);
+    atomic_fetch_add(&pool->active, 1);
+    if (atomic_compare_exchange_strong(&seat->job, &idle, job)) {
+      handed++;
+    } else {
+      atomic_fetch_sub(&pool->active, 1);
+      atomic_fetch_sub(&job->joined, 1);
+    }
+  }
+  return handed;
+}
+
 /* Puts the job into the list and wakes as many workers as can be of use. */
-static void open_job(hone_thread_pool_t* pool, job_t* job) {
+static void list_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_lock(&pool->mutex);
   pool->caller_cpu = sched_getcpu();
   job->next = pool->jobs;
   job->link = &pool->jobs;
   if (job->next) job->next->link = &job->next;
   pool->jobs = job;
-  int idle = pool->threads - 1 - atomic_fetch_add(&pool->active, 1);
+  atomic_fetch_add(&pool->listed, 1);
+  int idle = pool->threads - atomic_load(&pool->active);
   atomic_fetch_add(&pool->generation, 1);
   int wanted = idle < job->room ? idle : job->room;
   if (idle > pool->sleepers) wanted -= idle - pool->sleepers; /* those are still spinning */
@@ -292,19 +357,44 @@ static void open_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
-/* Nobody joins any more; waits for those who did. */
-static void close_job(hone_thread_pool_t* pool, job_t* job) {
+/* Nobody joins any more. */
+static void unlist_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_lock(&pool->mutex);
   *job->link = job->next;
   if (job->next) job->next->link = job->link;
-  atomic_fetch_sub(&pool->active, 1);
-  if (pool->jobs) call_worker(pool); /* to another's */
+  atomic_fetch_sub(&pool->listed, 1);
   pthread_mutex_unlock(&pool->mutex);
+}
+
+/* A worker may go to another's job, now that the caller is done with its own. */
+static void send_to_others(hone_thread_pool_t* pool) {
+  atomic_fetch_sub(&pool->active, 1);
+  if (!atomic_load(&pool->listed)) return;
+  pthread_mutex_lock(&pool->mutex);
+  if (pool->jobs) call_worker(pool);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+/* From workers that have not begun. */
+static void take_back(hone_thread_pool_t* pool, job_t* job, int handed) {
+  if (atomic_load(&job->accepted) == handed) return;
+  for (int i = 0; i < pool->threads - 1; i++) {
+    job_t* mine = job;
+    if (!atomic_compare_exchange_strong(&pool->seats[i].job, &mine, &no_job)) continue;
+    atomic_fetch_sub(&pool->active, 1);
+    atomic_fetch_sub(&job->joined, 1);
+  }
+}
+
+static void await_workers(hone_thread_pool_t* pool, job_t* job) {
   for (spin_t spin = {0}; atomic_load(&job->joined) && may_spin(pool, &spin);) {
   }
-  pthread_mutex_lock(&pool->mutex); /* so that the last worker is out of the job */
+  if (!atomic_load(&job->joined)) return;
+  atomic_fetch_add(&pool->waiting, 1); /* before the look that decides */
+  pthread_mutex_lock(&pool->mutex);
   while (atomic_load(&job->joined)) pthread_cond_wait(&pool->done, &pool->mutex);
   pthread_mutex_unlock(&pool->mutex);
+  atomic_fetch_sub(&pool->waiting, 1);
 }
 
 /* Shares are whole numbers of grains, as nearly equal as can be: a thread with one chunk more
@@ -337,12 +427,19 @@ void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int6
   job_t job;
   job.fn = fn;
   job.context = context;
-  job.room = threads - 1;
   atomic_init(&job.joined, 0);
+  atomic_init(&job.accepted, 0);
   share_out(&job, n, grain, threads);
-  open_job(pool, &job);
+  atomic_fetch_add(&pool->active, 1);
+  int handed = hand_out(pool, &job, threads - 1);
+  job.room = threads - 1 - handed;
+  bool is_listed = job.room > 0;
+  if (is_listed) list_job(pool, &job);
   run_chunks(pool, &job, 0);
-  close_job(pool, &job);
+  if (is_listed) unlist_job(pool, &job);
+  take_back(pool, &job, handed);
+  send_to_others(pool);
+  await_workers(pool, &job);
 }
 
 void hone_parallel_for(hone_thread_pool_t* pool, int64_t n, int64_t grain, hone_parallel_fn_t fn,

@@ -268,7 +268,7 @@ static hone_status_t use_a_pool(const hone_allocator_t* allocator, void* context
 static void survives_running_out_of_memory(void** state) {
   (void)state;
   tally_t tally = {0};
-  assert_int_equal(assert_survives_faults(use_a_pool, &tally), 2);
+  assert_int_equal(assert_survives_faults(use_a_pool, &tally), 3);
 }
 
 typedef struct pair {
