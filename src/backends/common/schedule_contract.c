@@ -429,9 +429,26 @@ static int64_t choose_block(const hone_recipe_t* r, const hone_contraction_t* c,
   return other ? other : block;
 }
 
+/* Whether few threads share the rows of a product with more weights than data, as equally as can
+ * be, rather than its lanes: each reads all weights then, which stay in its second cache, but of
+ * what another made, which comes from far, nothing. */
+static bool shares_rows(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows) {
+  enum {
+    MOST_THREADS = 4,
+    MOST_UNEQUAL = 64 /* rows of a share that is a row higher than others */
+  };
+  int64_t threads = r->shape->threads, rows = c->rows ? hone_known_extent(c->rows->extent) : 0;
+  if (threads > 1 && rows % threads && rows > threads * MOST_UNEQUAL) return false;
+  return threads > 1 && threads <= MOST_THREADS && rows >= threads * tile_rows && c->n_outs == 2 &&
+         c->group == 1 && !c->apart && !c->matrix && c->b->buffer->is_constant &&
+         r->choice->order == HONE_LANES_ORDER_AUTO && lanes_go_first(r, c) &&
+         !is_part(r->kernel, c->rows) && !choose_block(r, c, tile_rows) &&
+         hone_cost_bytes(c->b->buffer) <= (double)second_cache(r);
+}
+
 bool hone_contraction_shares_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
                                    int64_t tile_rows) {
-  return lanes_go_first(r, c) && !choose_block(r, c, tile_rows);
+  return lanes_go_first(r, c) && !choose_block(r, c, tile_rows) && !shares_rows(r, c, tile_rows);
 }
 
 /* Cuts the rows into blocks, rows.o around rows.i, which are the rows from then on. */
@@ -618,6 +635,45 @@ static bool cut_lanes(hone_recipe_t* r, const hone_contraction_t* c, int64_t blo
          hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL));
 }
 
+/* Schedules some rows of all lanes: outer { rows { lanes_outer { lanes } } }. */
+static void schedule_share(hone_recipe_t* r, const hone_contraction_t* c, hone_stmt_t* share,
+                           int64_t tile_rows) {
+  cuts_t cuts = {.lanes_outer = ""};
+  hone_stmt_t *rows = hone_only_loop(share), *blocks = rows ? hone_only_loop(rows) : NULL,
+              *lanes = blocks ? hone_only_loop(blocks) : NULL;
+  if (!lanes || !hone_loop_name(cuts.lanes_outer, blocks->name, "") ||
+      !hone_loop_name(cuts.lanes, lanes->name, "") || !hone_loop_name(cuts.rows, rows->name, ""))
+    return;
+  const char* order[] = {cuts.lanes_outer, cuts.rows};
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order))) return;
+  hone_contraction_t part = *c;
+  hone_axis_t* axis = &part.outs[c->rows - c->outs];
+  *axis = (hone_axis_t){.name = cuts.rows, .var = rows->var, .extent = rows->extent};
+  part.rows = axis;
+  part.lanes = &part.outs[c->lanes - c->outs];
+  int64_t height = hone_known_extent(rows->extent), tiles = (height + tile_rows - 1) / tile_rows;
+  schedule_block(r, lanes, cuts.rows, (height + tiles - 1) / tiles);
+  ask_ahead(r, &part, &cuts);
+}
+
+/* Cuts the rows into as many nests of nearly equal height as there are threads. */
+static void share_rows(hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows,
+                       const cuts_t* cuts) {
+  int64_t threads = r->shape->threads, rows = hone_known_extent(c->rows->extent);
+  const char* order[] = {c->rows->name, cuts->lanes_outer, cuts->lanes};
+  const hone_stmt_t* root = r->kernel->root;
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, 3, order))) return;
+  int before = root->n_body,
+      first = hone_stmt_position(hone_kernel_find_loop(r->kernel, c->rows->name));
+  int64_t height = (rows + threads - 1) / threads;
+  if (!hone_recipe_did(
+          r, rows % threads ? hone_sched_balance(r->kernel, c->rows->name, height)
+                            : hone_sched_split(r->kernel, c->rows->name, height, HONE_TAIL_EXACT)))
+    return;
+  for (int i = root->n_body - before; i >= 0; i--)
+    schedule_share(r, c, root->body[first + i], tile_rows);
+}
+
 /* Whether the instruction is for as many lanes as there are, or for a part of them. */
 static bool does_parts(const hone_recipe_t* r, const hone_intrinsic_t* dot,
                        const hone_contraction_t* c) {
@@ -694,6 +750,10 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
     return;
   if (is_round && tile.rows > HONE_FEW_HEIGHTS) tile.rows = HONE_FEW_HEIGHTS;
   r->is_short = is_short(r, c);
+  if (*cuts->lanes_outer && extent % (lanes * tile.vectors) == 0 && shares_rows(r, c, tile.rows)) {
+    share_rows(r, c, tile.rows, cuts);
+    return;
+  }
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
   if (!arrange(r, c, cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);

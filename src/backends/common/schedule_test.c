@@ -56,10 +56,12 @@ static int64_t second_cache; /* of what is scheduled for */
 static int registers = 16;
 static int lanes = 8;
 static bool has_blocks;
+static int threads; /* 0: it does not matter how many */
 
 static char* scheduled(const char* symbols, const char* lines) {
   test_schedule_shape = (hone_cpu_shape_t){.lanes = lanes,
                                            .registers = registers,
+                                           .threads = threads,
                                            .second_cache = second_cache,
                                            .has_dot4 = lanes == 16 || has_blocks,
                                            .has_dot2_bf16 = lanes == 16 || has_blocks,
@@ -87,6 +89,34 @@ static void a_product_is_tiled(void** state) {
 /* So many numbers, parted by commas, which repeat after `period`. */
 static void append_numbers(hone_str_t* lines, int count, int period) {
   for (int i = 0; i < count; i++) hone_str_appendf(lines, "%s%d", i ? ", " : "", i % period);
+}
+
+static char* schedule_many_weights(int on) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines, "  %0 \"x\" = input : f32[49, 8]\n  %1 = constant {");
+  append_numbers(&lines, 8 * 96, 7);
+  hone_str_append(&lines,
+                  "} : f32[8, 96]\n"
+                  "  %2 = contract %0 %1 dtype=f32 axes=[1, 0] batch=0 : f32[49, 96]\n"
+                  "  return %2 \"y\"\n");
+  threads = on;
+  char* text = scheduled("", hone_str_text(&lines));
+  threads = 0;
+  hone_str_free(&lines);
+  return text;
+}
+
+/* Two threads have about as many rows each, and go through all lanes; of more threads each has
+ * lanes of its own. */
+static void few_threads_share_rows_beside_many_weights(void** state) {
+  char* text = schedule_many_weights(2);
+  expect_lines(text, 4,
+               (const char* const[]){"balance i 25", "i.b25.o_i1.o", "i.b24.o_i1.o", "parallel"});
+  free(text);
+  text = schedule_many_weights(16);
+  assert_null(strstr(text, "balance"));
+  free(text);
 }
 
 static void weights_are_packed(void** state) {
@@ -811,6 +841,7 @@ int main(void) {
       cmocka_unit_test(schedules_keep_results),
       cmocka_unit_test(any_choice_keeps_results),
       cmocka_unit_test(a_product_is_tiled),
+      cmocka_unit_test(few_threads_share_rows_beside_many_weights),
       cmocka_unit_test(weights_are_packed),
       cmocka_unit_test(windows_that_overlap_leave_registers_for_it),
       cmocka_unit_test(windows_of_pairs_do_too),
