@@ -95,23 +95,23 @@ static hone_status_t fill_launch(hone_context_t* context, hone_frame_t* frame,
   return NULL;
 }
 
-static hone_launch_t make_call(const hone_context_t* context, const hone_step_t* step,
-                               const hone_argument_t* arguments, const int64_t* numbers) {
+static void make_call(const hone_context_t* context, const hone_step_t* step,
+                      const hone_argument_t* arguments, const int64_t* numbers,
+                      hone_launch_t* out) {
   const hone_program_t* program = context->program;
-  hone_launch_t call = {.struct_size = sizeof call,
-                        .module = program->module,
-                        .entry = program->kernels[step->kernel].entry,
-                        .n_buffers = step->n_buffers,
-                        .buffers = arguments,
-                        .n_sizes = step->n_sizes,
-                        .sizes = numbers,
-                        .grain = numbers[step->n_sizes + 6],
-                        .out_event = context->launched};
+  *out = (hone_launch_t){.struct_size = sizeof *out,
+                         .module = program->module,
+                         .entry = program->kernels[step->kernel].entry,
+                         .n_buffers = step->n_buffers,
+                         .buffers = arguments,
+                         .n_sizes = step->n_sizes,
+                         .sizes = numbers,
+                         .grain = numbers[step->n_sizes + 6],
+                         .out_event = context->launched};
   for (int i = 0; i < 3; i++) {
-    call.groups[i] = numbers[step->n_sizes + i];
-    call.locals[i] = numbers[step->n_sizes + 3 + i];
+    out->groups[i] = numbers[step->n_sizes + i];
+    out->locals[i] = numbers[step->n_sizes + 3 + i];
   }
-  return call;
 }
 
 static bool is_empty(const hone_launch_t* call) {
@@ -129,7 +129,8 @@ static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const 
     hone_step_evaluate(program, step, context->symbols, late_numbers);
   else
     numbers = frame->instance->numbers + step->numbers;
-  const hone_launch_t call = make_call(context, step, arguments, numbers);
+  hone_launch_t call;
+  make_call(context, step, arguments, numbers, &call);
   if (is_empty(&call)) return NULL;
   if (step->error >= 0) context->has_checked = true;
   hone_status_t status = program->backend->launch(context->stream, &call);
@@ -305,7 +306,7 @@ static hone_status_t launch_turns(hone_context_t* context, hone_frame_t* frame,
   for (int i = 0; i < turns->plan.count; i++) {
     const hone_step_t* step = &frame->routine->steps[turns->first + i];
     HONE_TRY(fill_launch(context, frame, step, arguments[i]));
-    calls[i] = make_call(context, step, arguments[i], frame->instance->numbers + step->numbers);
+    make_call(context, step, arguments[i], frame->instance->numbers + step->numbers, &calls[i]);
     if (step->error >= 0) context->has_checked = true;
   }
   return context->program->backend->launch_turns(context->stream, calls, &turns->plan);
