@@ -97,6 +97,15 @@ def test_layers_of_a_block_take_turns(tmp_path, threads):
     assert len(turns_of(tmp_path / "net.onnx", threads)) == 3
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_weights_are_not_read_once_for_each_strip(tmp_path, threads):
+    net = Net(1, 2048, 28, 28)
+    net.conv(2048)
+    net.conv(2048)
+    net.save(tmp_path / "net.onnx")
+    assert turns_of(tmp_path / "net.onnx", threads) == []
+
+
 def test_what_is_needed_whole_ends_turns(tmp_path):
     """A mean over the image needs all of it, and so does nothing after it take turns with it."""
     net = Net(1, 16, 28, 28)

@@ -49,6 +49,25 @@ static int64_t bytes_made(const finder_t* f, const hone_step_t* step) {
   return total;
 }
 
+/* Bytes of the weights that the launch reads, in each strip anew. */
+static int64_t bytes_of_weights(const finder_t* f, const hone_step_t* step) {
+  int64_t total = 0;
+  for (int i = 0; i < step->n_buffers; i++) {
+    if (step->buffers[i] < 0) continue;
+    const hone_program_value_t* value = &f->routine->values[step->buffers[i]];
+    if (value->place == HONE_PLACE_WEIGHT)
+      total += (int64_t)hone_tensor_bytes(f->program->weights[value->weight].tensor);
+  }
+  return total;
+}
+
+/* Whether the weights of all that are in and of the next stay in half of the second cache. */
+static bool has_room_for_weights(const finder_t* f, const hone_step_t* next) {
+  int64_t bytes = bytes_of_weights(f, next);
+  for (int i = 0; i < f->count; i++) bytes += bytes_of_weights(f, step_at(f, f->first + i));
+  return bytes <= (int64_t)f->program->properties.cache_bytes[1] / 2;
+}
+
 /* Launches whose rounds are few would leave threads without work. */
 static bool is_eligible(const finder_t* f, const hone_step_t* step) {
   enum { ROUNDS_OF_THREAD = 3 };
@@ -143,7 +162,8 @@ static void walk(finder_t* f, int first) {
   int end = 0; /* the last where data is narrow */
   int n_steps = f->routine->n_steps;
   while (first + f->count < n_steps && f->count < HONE_TURNS_MOST &&
-         is_eligible(f, step_at(f, first + f->count))) {
+         is_eligible(f, step_at(f, first + f->count)) &&
+         has_room_for_weights(f, step_at(f, first + f->count))) {
     int before = f->n_needs;
     bool fits = add_needs(f, step_at(f, first + f->count));
     if (!fits || (f->count && f->n_needs == before)) {
