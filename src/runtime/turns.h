@@ -32,6 +32,6 @@ bool hone_turns_spare(const hone_routine_t* routine, int step, int value);
  * each launch of a certain weight: out_begins as in hone/backend.h. Gives by which part of a share
  * the least equal one is too small or too large at an end. */
 double hone_turns_cut(hone_turn_plan_t* plan, const int64_t* rounds, const double* weights,
-                    int64_t* out_begins);
+                      int64_t* out_begins);
 
 #endif

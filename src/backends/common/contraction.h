@@ -95,10 +95,25 @@ static inline int64_t hone_known_extent(hone_dim_t extent) {
   return hone_dim_is_int(extent) ? extent.k : 0;
 }
 
-/* ---- schedule_contract.c ---- */
+/* ---- contraction_rows.c ---- */
 
-/* Whether threads share blocks of lanes, and each of them goes through all rows, with tiles of so
- * many. */
+enum { HONE_ENOUGH_BLOCKS = 8 /* of rows, for threads to share */ };
+
+/* More weights than elements of the other operand, at a small size where only a run knows it. */
+bool hone_contraction_has_many_weights(hone_kernel_t* kernel, const hone_contraction_t* c);
+/* Whether blocks of lanes go around rows: as chosen, else beside many weights. */
+bool hone_contraction_lanes_first(const hone_recipe_t* r, const hone_contraction_t* c);
+/* Rounds of the loops of the output around lanes and rows that are known. */
+int64_t hone_contraction_count_others(const hone_contraction_t* c);
+/* Bytes of the second cache, or what it usually has. */
+int64_t hone_contraction_second_cache(const hone_recipe_t* r);
+/* Rows in a block, with tiles of so many; 0: all. */
+int64_t hone_contraction_rows_block(const hone_recipe_t* r, const hone_contraction_t* c,
+                                    int64_t tile_rows);
+/* Whether few threads share the rows, beside weights that their caches hold. */
+bool hone_contraction_shares_rows(const hone_recipe_t* r, const hone_contraction_t* c,
+                                  int64_t tile_rows);
+/* Whether threads share blocks of lanes, and each of them goes through all rows. */
 bool hone_contraction_shares_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
                                    int64_t tile_rows);
 

@@ -1,0 +1,152 @@
+/* How the rows of a contraction are cut into blocks, and what threads share: blocks of rows, rows
+ * in nearly equal parts, or lanes. */
+#include "backends/common/contraction.h"
+#include "tune/cost.h"
+
+/* More weights than elements of the other operand, at a small size where only a run knows
+ * it: each thread takes weights of its own. */
+bool hone_contraction_has_many_weights(hone_kernel_t* kernel, const hone_contraction_t* c) {
+  enum { SMALL = 8 }; /* times the smallest size there can be */
+  hone_dim_t a = hone_dim_product(kernel->dims, c->a->buffer->rank, c->a->buffer->dims);
+  hone_dim_t b = hone_dim_product(kernel->dims, c->b->buffer->rank, c->b->buffer->dims);
+  int64_t likely = hone_dim_min_value(a), most = hone_dim_max_value(a);
+  if (!hone_dim_is_int(a) && c->b->buffer->is_constant)
+    return hone_dim_min_value(b) > (likely < most / SMALL ? likely * SMALL : most);
+  return hone_dim_min_value(b) > most || (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
+}
+
+bool hone_contraction_lanes_first(const hone_recipe_t* r, const hone_contraction_t* c) {
+  if (r->choice->order == HONE_LANES_ORDER_AUTO)
+    return hone_contraction_has_many_weights(r->kernel, c);
+  return r->choice->order == HONE_LANES_ORDER_FIRST;
+}
+
+/* Rounds of the loops of the output around lanes and rows; of those that only a run knows one,
+ * as a batch may well have. */
+int64_t hone_contraction_count_others(const hone_contraction_t* c) {
+  int64_t rounds = 1;
+  for (int i = 0; i < c->n_outs; i++)
+    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows && hone_dim_is_int(c->outs[i].extent))
+      rounds *= c->outs[i].extent.k;
+  return rounds;
+}
+
+int64_t hone_contraction_second_cache(const hone_recipe_t* r) {
+  enum { USUAL = 1 << 19 };
+  return r->shape->second_cache > 0 ? r->shape->second_cache : USUAL;
+}
+
+/* A number that divides the extent whatever the run: all of it, or that at the smallest sizes. */
+static int64_t known_factor(hone_kernel_t* kernel, hone_dim_t extent) {
+  int64_t factor = hone_likely_extent(kernel, extent);
+  bool divides = hone_dim_is(hone_dim_mod(kernel->dims, extent, hone_dim_int(factor)), 0);
+  return divides ? factor : 0;
+}
+
+/* Whether the axis' nest stands beside others in a loop, whose rounds threads share. */
+static bool is_part(const hone_kernel_t* kernel, const hone_axis_t* axis) {
+  const hone_stmt_t* s = hone_kernel_find_loop(kernel, axis->name);
+  for (; s && s->parent != kernel->root; s = s->parent)
+    if (s->parent->n_body > 1) return true;
+  return false;
+}
+
+/* Pixels of a row of the image, where the rows of the contraction are all pixels; else 0. */
+static int64_t image_row(const hone_contraction_t* c) {
+  for (int i = 0; i < c->a->buffer->rank; i++) {
+    hone_dim_t row = hone_dim_modulus(c->a->index[i]);
+    if (hone_dim_is_int(row) && row.k > 0 && hone_dim_uses(c->a->index[i], c->rows->var))
+      return row.k;
+  }
+  return 0;
+}
+
+/* Few whole rows of an image, no more than `most` pixels: kernels can take turns then
+ * (runtime/turns.h). 0: there are none such. */
+static int64_t find_image_block(const hone_contraction_t* c, int64_t rows, int64_t least,
+                                int64_t most) {
+  int64_t row = image_row(c);
+  for (int64_t block = row; row && block <= most && block * HONE_ENOUGH_BLOCKS <= rows;
+       block += row)
+    if (block >= least && rows % block == 0) return block;
+  return 0;
+}
+
+/* Rows that are done for all lanes before the next ones, so that they are still near
+ * when they are read again, and so that each thread has rows of its own, which it
+ * finds in its own cache if it made them: the largest divisor of the rows that stays
+ * in a part of the second cache and leaves threads enough blocks, else too few for that, which
+ * they share out together with blocks of lanes. 0: all rows, also inside of what threads share. */
+static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows) {
+  enum { PART = 2, ENOUGH_TILES = 4, SOME_TILES = 2 };
+  int64_t rows = c->rows ? known_factor(r->kernel, c->rows->extent) : 0,
+          others = hone_contraction_count_others(c), best = 0;
+  if (!rows || others >= HONE_ENOUGH_BLOCKS || !c->row_bytes || is_part(r->kernel, c->rows))
+    return 0;
+  int64_t tiles = hone_dim_is_int(c->rows->extent) ? ENOUGH_TILES : SOME_TILES;
+  for (int64_t block = tiles * tile_rows; block <= rows; block++) {
+    if (block * HONE_ENOUGH_BLOCKS > rows && best && best * HONE_ENOUGH_BLOCKS <= rows) break;
+    if (rows % block == 0 && block * c->row_bytes * PART <= hone_contraction_second_cache(r))
+      best = block;
+  }
+  int64_t image = find_image_block(c, rows, tiles * tile_rows, best);
+  return image ? image : best;
+}
+
+/* The same where that gives too few blocks, or where there are more weights than data, but all
+ * weights stay in the second cache while blocks of rows go by, and they are less than what threads
+ * would hand each other if each had lanes of its own: that of rows it reads or is read in. Blocks
+ * of several tiles where there are enough of those, else each tile is one. */
+static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_contraction_t* c,
+                                         int64_t tile_rows) {
+  enum { ENOUGH_TILES = 2 };
+  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, best = 0;
+  double weights = hone_cost_bytes(c->b->buffer);
+  double results = hone_cost_extent(c->lanes->extent) * (double)rows * (double)sizeof(float);
+  if (r->choice->order != HONE_LANES_ORDER_AUTO || !c->b->buffer->is_constant || c->group > 1 ||
+      2 * weights > (double)hone_contraction_second_cache(r) ||
+      weights > hone_cost_bytes(c->a->buffer) + results)
+    return 0;
+  for (int64_t block = ENOUGH_TILES * tile_rows; block * HONE_ENOUGH_BLOCKS <= rows; block++)
+    if (rows % block == 0) best = block;
+  bool are_tiles =
+      rows % tile_rows == 0 && tile_rows * HONE_ENOUGH_BLOCKS <= rows && r->shape->threads != 1;
+  return best || !are_tiles ? best : tile_rows;
+}
+
+/* Rows in a block; 0: all. */
+int64_t hone_contraction_rows_block(const hone_recipe_t* r, const hone_contraction_t* c,
+                                    int64_t tile_rows) {
+  if (c->apart) return tile_rows;
+  if (c->block) return c->block;
+  if (r->choice->block) return r->choice->block;
+  if (hone_contraction_lanes_first(r, c)) return find_block_beside_weights(r, c, tile_rows);
+  int64_t block = find_block(r, c, tile_rows);
+  bool are_few = block && block * HONE_ENOUGH_BLOCKS > hone_dim_max_value(c->rows->extent);
+  int64_t other = are_few ? find_block_beside_weights(r, c, tile_rows) : 0;
+  return other ? other : block;
+}
+
+/* Whether few threads share the rows of a product with more weights than data, as equally as can
+ * be, rather than its lanes: each reads all weights then, which stay in its second cache, but of
+ * what another made, which comes from far, nothing. */
+bool hone_contraction_shares_rows(const hone_recipe_t* r, const hone_contraction_t* c,
+                                  int64_t tile_rows) {
+  enum {
+    MOST_THREADS = 4,
+    MOST_UNEQUAL = 64 /* rows of a share that is a row higher than others */
+  };
+  int64_t threads = r->shape->threads, rows = c->rows ? hone_known_extent(c->rows->extent) : 0;
+  if (threads > 1 && rows % threads && rows > threads * MOST_UNEQUAL) return false;
+  return threads > 1 && threads <= MOST_THREADS && rows >= threads * tile_rows && c->n_outs == 2 &&
+         c->group == 1 && !c->apart && !c->matrix && c->b->buffer->is_constant &&
+         r->choice->order == HONE_LANES_ORDER_AUTO && hone_contraction_lanes_first(r, c) &&
+         !is_part(r->kernel, c->rows) && !hone_contraction_rows_block(r, c, tile_rows) &&
+         hone_cost_bytes(c->b->buffer) <= (double)hone_contraction_second_cache(r);
+}
+
+bool hone_contraction_shares_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
+                                   int64_t tile_rows) {
+  return hone_contraction_lanes_first(r, c) && !hone_contraction_rows_block(r, c, tile_rows) &&
+         !hone_contraction_shares_rows(r, c, tile_rows);
+}
