@@ -175,9 +175,9 @@ typedef struct hone_need {
 } hone_need_t;
 
 /* How launches take turns. Threads have shares of all of them: of launch l, share s is rounds
- * begins[l * (n_shares + 1) + s] to before the next one's. Rounds need none of the shares before
- * their own, so that shares may be begun from the last on. A share goes strip by strip: some rounds
- * of the first launch, then of each other those whose needs are met. */
+ * begins[hone_turn_begin_at(plan, l, s)] to before the next one's. Rounds need none of the shares
+ * before their own, so that shares may be begun from the last on. A share goes strip by strip: some
+ * rounds of the first launch, then of each other those whose needs are met. */
 typedef struct hone_turn_plan {
   int count; /* launches */
   int n_needs;
@@ -186,6 +186,13 @@ typedef struct hone_turn_plan {
   const int64_t* begins;
   int64_t strips;
 } hone_turn_plan_t;
+
+enum { HONE_TURNS_MOST = 12 /* launches */, HONE_TURNS_BUFFERS = 16 /* of each */ };
+
+/* Where in `begins` the first round of a launch's share is. */
+static inline int hone_turn_begin_at(const hone_turn_plan_t* plan, int launch, int share) {
+  return launch * (plan->n_shares + 1) + share;
+}
 
 typedef struct hone_blob {
   void* data; /* from the allocator that the call was given */

@@ -304,6 +304,13 @@ const hone_symbol_t* hone_dims_symbol(const hone_dims_t* dims, int id) {
   return id >= 0 && id < dims->n_symbols ? &dims->symbols[id]->symbol : NULL;
 }
 
+void hone_dims_smallest(const hone_dims_t* dims, int64_t* out) {
+  for (int i = 0; i < dims->n_symbols; i++) {
+    int64_t least = hone_dims_symbol(dims, i)->min;
+    out[i] = least < 1 ? 1 : least;
+  }
+}
+
 const hone_symbol_t* hone_dim_as_symbol(hone_dim_t d) {
   return d.expr && d.expr->kind == HONE_EXPR_SYMBOL ? &d.expr->symbol : NULL;
 }

@@ -51,6 +51,9 @@ bool hone_dims_out_of_memory(const hone_dims_t* dims);
 bool hone_dims_has_name(const hone_dims_t* dims, const char* name);
 int hone_dims_symbol_count(const hone_dims_t* dims);
 const hone_symbol_t* hone_dims_symbol(const hone_dims_t* dims, int id);
+/* For each symbol the smallest value that is not zero, as sizes may be at their smallest. `out` has
+ * room for all. */
+void hone_dims_smallest(const hone_dims_t* dims, int64_t* out);
 /* The symbol that `d` is, or NULL when it is anything else. */
 const hone_symbol_t* hone_dim_as_symbol(hone_dim_t d);
 

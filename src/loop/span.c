@@ -16,11 +16,15 @@ enum { MOST = 1 << 28 }; /* so that products of two do not overflow */
 
 static bool is_small(int64_t k) { return k > -MOST && k < MOST; }
 
+static bool is_parallel(const hone_stmt_t* stmt) {
+  return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
+}
+
 hone_stmt_t* hone_kernel_parallel_loop(const hone_kernel_t* kernel) {
   hone_stmt_t* found = NULL;
   for (int i = 0; i < kernel->root->n_body; i++) {
     hone_stmt_t* stmt = kernel->root->body[i];
-    if (stmt->kind != HONE_STMT_LOOP || stmt->loop != HONE_LOOP_PARALLEL) continue;
+    if (!is_parallel(stmt)) continue;
     if (found) return NULL;
     found = stmt;
   }
@@ -31,7 +35,7 @@ int64_t hone_kernel_rounds(const hone_kernel_t* kernel) {
   int64_t rounds = 0;
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* stmt = kernel->root->body[i];
-    if (stmt->kind != HONE_STMT_LOOP || stmt->loop != HONE_LOOP_PARALLEL) continue;
+    if (!is_parallel(stmt)) continue;
     if (!hone_dim_is_int(stmt->extent)) return 0;
     rounds += stmt->extent.k;
   }
@@ -188,17 +192,17 @@ hone_status_t hone_kernel_spans(hone_kernel_t* kernel, hone_span_t* out) {
 
 /* ---- needs ---- */
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+static int64_t ceil_div(int64_t a, int64_t b) { return -hone_i64_floordiv(-a, b); }
 
 static int64_t clamp(int64_t k, int64_t most) { return k < 0 ? 0 : k > most ? most : k; }
 
 int64_t hone_need_begin(const hone_need_t* need, int64_t writers, int64_t begin) {
-  return clamp(floor_div(need->reader_step * begin + need->least, need->writer_step), writers - 1);
+  return clamp(hone_i64_floordiv(need->reader_step * begin + need->least, need->writer_step),
+               writers - 1);
 }
 
 int64_t hone_need_end(const hone_need_t* need, int64_t writers, int64_t end) {
-  int64_t last = floor_div(need->reader_step * (end - 1) + need->most, need->writer_step);
+  int64_t last = hone_i64_floordiv(need->reader_step * (end - 1) + need->most, need->writer_step);
   return clamp(last, writers - 1) + 1;
 }
 

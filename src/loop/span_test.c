@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/testing/draw.h"
 #include "base/testing/fault.h"
 #include "loop/text.h"
 
@@ -113,11 +114,6 @@ static void what_is_not_even_is_not_known(void** state) {
 
 /* ---- needs ---- */
 
-static uint32_t draw(uint32_t* state, uint32_t below) {
-  *state = *state * 1664525 + 1013904223;
-  return (*state >> 8) % below;
-}
-
 /* Whether the reader's round needs the writer's by the definition in hone/backend.h. */
 static bool needs(const hone_need_t* n, int64_t writers, int64_t reader, int64_t writer) {
   int64_t low = n->reader_step * reader + n->least, high = n->reader_step * reader + n->most;
@@ -146,12 +142,13 @@ static void check_need(const hone_need_t* n, int64_t writers, int64_t readers) {
 
 static void needs_are_counted_right(void** state) {
   (void)state;
-  uint32_t seed = 1;
+  test_draw_t draw = {.seed = 1};
   for (int i = 0; i < 3000; i++) {
-    hone_need_t n = {.reader_step = 1 + draw(&seed, 40), .writer_step = 1 + draw(&seed, 40)};
-    n.least = (int64_t)draw(&seed, 200) - 100;
-    n.most = n.least + draw(&seed, 100);
-    check_need(&n, 1 + draw(&seed, 12), 1 + draw(&seed, 12));
+    hone_need_t n = {.reader_step = 1 + test_draw_below(&draw, 40),
+                     .writer_step = 1 + test_draw_below(&draw, 40)};
+    n.least = (int64_t)test_draw_below(&draw, 200) - 100;
+    n.most = n.least + test_draw_below(&draw, 100);
+    check_need(&n, 1 + test_draw_below(&draw, 12), 1 + test_draw_below(&draw, 12));
   }
 }
 

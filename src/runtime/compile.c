@@ -73,10 +73,7 @@ static hone_status_t dump_plan(const driver_t* d) {
   int count = hone_dims_symbol_count(d->program->dims);
   int64_t* symbols = hone_arena_array(d->arena, (size_t)count, sizeof *symbols);
   if (!symbols) return hone_oom();
-  for (int i = 0; i < count; i++) {
-    int64_t least = hone_dims_symbol(d->program->dims, i)->min;
-    symbols[i] = least < 1 ? 1 : least;
-  }
+  hone_dims_smallest(d->program->dims, symbols);
   hone_str_t text;
   hone_str_init(&text, d->settings.allocator);
   hone_status_t status = hone_program_print_plan(d->program, symbols, &text);
@@ -375,10 +372,7 @@ static bool is_small(const driver_t* d, const hone_call_kernel_t* call) {
   int count = hone_dims_symbol_count(dims);
   int64_t* values = hone_arena_array(d->arena, (size_t)count, sizeof *values);
   if (!values) return false;
-  for (int i = 0; i < count; i++) {
-    int64_t least = hone_dims_symbol(dims, i)->min;
-    values[i] = least < 1 ? 1 : least;
-  }
+  hone_dims_smallest(dims, values);
   hone_dim_t groups[3], locals[3];
   int64_t rounds[3];
   hone_kernel_grid(call->form, groups, locals);

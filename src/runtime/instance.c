@@ -39,7 +39,7 @@ static int last_read(const hone_routine_t* routine, int v) {
 /* Index among the planned values; -1: it is not planned. */
 static int planned(const hone_routine_t* routine, const int* which, int count, int value) {
   if (value < 0) return -1;
-  if (routine->values[value].place == HONE_PLACE_VIEW) value = routine->values[value].view_of;
+  value = hone_routine_base_of(routine, value);
   for (int i = count - 1; i >= 0; i--)
     if (which[i] == value) return i;
   return -1;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/random.h"
+#include "base/testing/draw.h"
 #include "base/testing/fault.h"
 
 enum { MOST_VALUES = 200, MOST_STEPS = 60 };
@@ -128,25 +128,18 @@ static void the_report_names_values(void** state) {
 
 /* ---- random lifetimes ---- */
 
-typedef struct draw {
-  uint64_t seed, index;
-} draw_t;
-
-static int below(draw_t* draw, int n) {
-  return (int)(hone_random_u32(draw->seed, draw->index++) % (uint32_t)n);
-}
-
 /* Values in the order in which they are made, as in a program. */
-static int draw_values(draw_t* draw, hone_plan_value_t* values) {
-  int count = 1 + below(draw, MOST_VALUES), steps = 1 + below(draw, MOST_STEPS);
+static int draw_values(test_draw_t* draw, hone_plan_value_t* values) {
+  int count = 1 + test_draw_below(draw, MOST_VALUES), steps = 1 + test_draw_below(draw, MOST_STEPS);
   for (int v = 0; v < count; v++) {
     int first = (int)((int64_t)v * steps / count);
-    values[v] = value((size_t)below(draw, 5000), first, first + below(draw, 1 + below(draw, 12)));
-    if (v && below(draw, 3) == 0) values[v].in_place_of = below(draw, v);
-    int base = v ? below(draw, v) : 0;
-    if (v && values[v].in_place_of < 0 && below(draw, 6) == 0 && values[base].bytes) {
+    values[v] = value((size_t)test_draw_below(draw, 5000), first,
+                      first + test_draw_below(draw, 1 + test_draw_below(draw, 12)));
+    if (v && test_draw_below(draw, 3) == 0) values[v].in_place_of = test_draw_below(draw, v);
+    int base = v ? test_draw_below(draw, v) : 0;
+    if (v && values[v].in_place_of < 0 && test_draw_below(draw, 6) == 0 && values[base].bytes) {
       values[v].view_of = base;
-      values[v].view_offset = (size_t)below(draw, (int)values[base].bytes);
+      values[v].view_offset = (size_t)test_draw_below(draw, (int)values[base].bytes);
       values[v].bytes = values[base].bytes - values[v].view_offset;
     }
   }
@@ -198,7 +191,7 @@ static void random_values_never_overlap(void** state) {
   double excess = 0;
   enum { CASES = 300 };
   for (uint64_t seed = 0; seed < CASES; seed++) {
-    draw_t draw = {.seed = seed};
+    test_draw_t draw = {.seed = seed};
     int count = draw_values(&draw, values);
     hone_plan_t plan = make(count, values);
     check_plan(&plan);

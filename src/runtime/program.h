@@ -196,6 +196,12 @@ struct hone_program {
   struct hone_context* idle; /* contexts that no run is using */
 };
 
+/* The value whose bytes it is. */
+static inline int hone_routine_base_of(const hone_routine_t* routine, int value) {
+  const hone_program_value_t* v = &routine->values[value];
+  return v->place == HONE_PLACE_VIEW ? v->view_of : value;
+}
+
 /* An empty program for an opened device. */
 HONE_MUST_USE hone_status_t hone_program_create(const hone_allocator_t* allocator,
                                                 const hone_backend_t* backend,

@@ -24,21 +24,17 @@ static hone_status_t with_plan(const hone_program_t* program, const hone_routine
   return status;
 }
 
-/* The value whose bytes it is. */
-static int base_of(const hone_routine_t* routine, int v) {
-  return routine->values[v].place == HONE_PLACE_VIEW ? routine->values[v].view_of : v;
-}
-
 /* Whether its bytes are those of one of the first `count` outputs. */
 static bool is_output(const hone_routine_t* routine, int count, int v) {
   for (int i = 0; i < count; i++)
-    if (base_of(routine, routine->outputs[i]) == base_of(routine, v)) return true;
+    if (hone_routine_base_of(routine, routine->outputs[i]) == hone_routine_base_of(routine, v))
+      return true;
   return false;
 }
 
 /* What is an input, a weight or an earlier output as well takes nothing more. */
 static bool is_new_output(const hone_routine_t* whole, int index) {
-  int v = base_of(whole, whole->outputs[index]);
+  int v = hone_routine_base_of(whole, whole->outputs[index]);
   hone_place_t place = whole->values[v].place;
   return place != HONE_PLACE_INPUT && place != HONE_PLACE_WEIGHT && !is_output(whole, index, v);
 }
@@ -105,7 +101,8 @@ static hone_status_t add_copies(const hone_routine_t* routine, const hone_step_t
     size_t bytes;
     if (step->inputs[i] < 0) continue;
     const hone_program_value_t* value = &routine->values[step->inputs[i]];
-    if (routine->values[base_of(routine, step->inputs[i])].place != HONE_PLACE_ARENA) continue;
+    if (routine->values[hone_routine_base_of(routine, step->inputs[i])].place != HONE_PLACE_ARENA)
+      continue;
     HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
     add_entry(plan, index, value->last, bytes);
   }
@@ -180,7 +177,7 @@ static size_t most_entries(const hone_routine_t* routine) {
 static hone_status_t list_outputs(const hone_routine_t* whole, const int64_t* symbols,
                                   hone_plan_t* plan) {
   for (int i = 0; i < whole->n_outputs; i++) {
-    int v = base_of(whole, whole->outputs[i]);
+    int v = hone_routine_base_of(whole, whole->outputs[i]);
     const hone_program_value_t* value = &whole->values[v];
     size_t bytes;
     if (!is_new_output(whole, i) || !value->is_known || value->is_late) continue;
@@ -231,7 +228,7 @@ static hone_status_t add_values(const hone_routine_t* routine, int count, const 
 static hone_status_t add_outputs(const hone_routine_t* whole, const int64_t* symbols,
                                  hone_program_memory_t* memory) {
   for (int i = 0; i < whole->n_outputs; i++) {
-    int v = base_of(whole, whole->outputs[i]);
+    int v = hone_routine_base_of(whole, whole->outputs[i]);
     if (!is_new_output(whole, i)) continue;
     HONE_TRY(add_values(whole, 1, &v, symbols, &memory->outputs, &memory->has_late));
   }

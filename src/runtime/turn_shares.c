@@ -12,7 +12,7 @@ typedef struct cutter {
 } cutter_t;
 
 static int64_t* begin_of(const cutter_t* c, int launch, int share) {
-  return &c->begins[launch * (c->plan->n_shares + 1) + share];
+  return &c->begins[hone_turn_begin_at(c->plan, launch, share)];
 }
 
 /* The first round that the share may begin with. */

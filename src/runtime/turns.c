@@ -210,8 +210,9 @@ static int64_t count_strips(const finder_t* f, int shares) {
 
 /* Launches are left out again, the last first, while what rounds of it need would have a thread
  * wait for one with more work. Without a second launch there are no turns. */
-static hone_status_t keep(finder_t* f, hone_turns_t* turns) {
+static hone_status_t keep(finder_t* f) {
   static const double most_unequal = 0.025;
+  hone_turns_t* turns = &f->routine->turns[f->routine->n_turns];
   int threads = f->program->properties.compute_units, shares = threads > 1 ? threads : 1;
   size_t numbers = (size_t)f->count * ((size_t)shares + 1);
   hone_need_t* needs = hone_arena_array(f->program->arena, (size_t)f->n_needs, sizeof *needs);
@@ -225,36 +226,25 @@ static hone_status_t keep(finder_t* f, hone_turns_t* turns) {
                                      .needs = needs,
                                      .n_shares = shares,
                                      .strips = count_strips(f, shares)};
-    if (cut_shares(f, &turns->plan, begins) <= most_unequal) return NULL;
+    if (cut_shares(f, &turns->plan, begins) > most_unequal) continue;
+    f->routine->n_turns++;
+    break;
   }
   return NULL;
 }
 
-static int64_t* smallest_symbols(const hone_program_t* program) {
-  int count = hone_dims_symbol_count(program->dims);
-  int64_t* symbols = hone_arena_array(program->arena, (size_t)count + 1, sizeof *symbols);
-  for (int i = 0; symbols && i < count; i++) {
-    int64_t least = hone_dims_symbol(program->dims, i)->min;
-    symbols[i] = least < 1 ? 1 : least;
-  }
-  return symbols;
-}
-
 hone_status_t hone_routine_find_turns(const hone_program_t* program, hone_routine_t* routine) {
-  int64_t* symbols = smallest_symbols(program);
-  if (!symbols) return hone_oom();
-  finder_t f = {.program = program, .routine = routine, .symbols = symbols};
-  routine->n_turns = 0;
   if (!program->backend->launch_turns || program->properties.guard) return NULL;
-  size_t most = (size_t)routine->n_steps / 2 + 1;
-  hone_turns_t* turns = hone_arena_array(program->arena, most, sizeof *turns);
-  if (!turns) return hone_oom();
-  routine->turns = turns;
-  for (int s = 0; s < routine->n_steps; s += f.count) {
+  size_t n_symbols = (size_t)hone_dims_symbol_count(program->dims);
+  int64_t* symbols = hone_arena_array(program->arena, n_symbols, sizeof *symbols);
+  routine->turns =
+      hone_arena_array(program->arena, (size_t)routine->n_steps / 2, sizeof *routine->turns);
+  if (!symbols || !routine->turns) return hone_oom();
+  hone_dims_smallest(program->dims, symbols);
+  finder_t f = {.program = program, .routine = routine, .symbols = symbols};
+  for (int s = 0; s<routine->n_steps; s += f.count> 1 ? f.count : 1) {
     walk(&f, s);
-    if (f.count > 1) HONE_TRY(keep(&f, &turns[routine->n_turns]));
-    if (f.count > 1) routine->n_turns++;
-    if (f.count < 1) f.count = 1;
+    if (f.count > 1) HONE_TRY(keep(&f));
   }
   return NULL;
 }
@@ -281,16 +271,13 @@ int hone_turns_first(const hone_routine_t* routine, int step) {
   return turns ? turns->first : step;
 }
 
-static int base_of(const hone_routine_t* routine, int v) {
-  return routine->values[v].place == HONE_PLACE_VIEW ? routine->values[v].view_of : v;
-}
-
 bool hone_turns_spare(const hone_routine_t* routine, int step, int value) {
   const hone_turns_t* turns = hone_turns_of(routine, step);
   for (int s = turns ? turns->first : step; turns && s < turns->first + turns->plan.count; s++) {
     const hone_step_t* other = &routine->steps[s];
     for (int i = 0; s != step && i < other->n_inputs; i++)
-      if (other->inputs[i] >= 0 && base_of(routine, other->inputs[i]) == base_of(routine, value))
+      if (other->inputs[i] >= 0 &&
+          hone_routine_base_of(routine, other->inputs[i]) == hone_routine_base_of(routine, value))
         return false;
   }
   return true;

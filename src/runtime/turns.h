@@ -11,8 +11,6 @@
 
 #include "runtime/program.h"
 
-enum { HONE_TURNS_MOST = 12 /* launches */, HONE_TURNS_BUFFERS = 16 /* of each */ };
-
 typedef struct hone_turns {
   int first; /* step */
   hone_turn_plan_t plan;

@@ -33,13 +33,10 @@ static void add_point(points_t* p, int64_t at) {
   p->n++;
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 /* The first round with factor * round + rest >= 0, or from which on it is not so. */
 static int64_t turn(int64_t factor, int64_t rest) {
-  return factor > 0 ? floor_div(-rest + factor - 1, factor) : floor_div(rest, -factor) + 1;
+  return factor > 0 ? hone_i64_floordiv(-rest + factor - 1, factor)
+                    : hone_i64_floordiv(rest, -factor) + 1;
 }
 
 /* Where a < b, and b < a, turn. */

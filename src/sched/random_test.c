@@ -3,12 +3,11 @@
  * the same kernel again, and a kernel's text reads back.
  *
  * HONE_SCHEDULE_SEED and HONE_SCHEDULE_COUNT choose others. */
-#include "base/random.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/testing/draw.h"
 #include "base/testing/test.h"
 #include "hone/schedule.h"
 #include "loop/testing/kernels.h"
@@ -16,14 +15,6 @@
 #include "loop/verify.h"
 
 enum { MAX_LOOPS = 256, MAX_STEPS = 9 };
-
-typedef struct draw {
-  uint64_t seed, at;
-} draw_t;
-
-static int below(draw_t* d, int n) {
-  return (int)(hone_random_u32(d->seed, d->at++) % (uint32_t)n);
-}
 
 typedef struct loops {
   int n;
@@ -38,7 +29,7 @@ static bool add_loop(void* self, hone_stmt_t* stmt) {
 
 /* A line that may make sense. Loops that are written near one another are
  * often taken together. */
-static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t size) {
+static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, size_t size) {
   static const int factors[] = {1, 2, 3, 4, 5, 8, 16};
   static const char* const stages[] = {"stage %s %s local", "stage %s %s local 2",
                                        "prefetch %s %s %s"};
@@ -48,35 +39,35 @@ static void draw_line(draw_t* d, const hone_kernel_t* kernel, char* line, size_t
                                      "rfactor",    "partition",  "subtotal",  "hoist"};
   loops_t loops = {0};
   hone_stmt_walk(kernel->root, add_loop, &loops);
-  int at = below(d, loops.n), next = (at + 1 + below(d, 2)) % loops.n;
+  int at = test_draw_below(d, loops.n), next = (at + 1 + test_draw_below(d, 2)) % loops.n;
   const char *a = loops.names[at], *b = loops.names[next], *c = loops.names[(next + 1) % loops.n];
-  const char* buffer = kernel->buffers[below(d, kernel->n_buffers)]->name;
-  int f = factors[below(d, 7)], g = factors[below(d, 7)];
-  switch (below(d, 13)) {
+  const char* buffer = kernel->buffers[test_draw_below(d, kernel->n_buffers)]->name;
+  int f = factors[test_draw_below(d, 7)], g = factors[test_draw_below(d, 7)];
+  switch (test_draw_below(d, 13)) {
     case 0:
     case 1:
-      snprintf(line, size, "split %s %d %s", a, f, tails[below(d, 4)]);
+      snprintf(line, size, "split %s %d %s", a, f, tails[test_draw_below(d, 4)]);
       break;
     case 2:
       snprintf(line, size, "fuse %s %s", a, b);
       break;
     case 3:
-      snprintf(line, size, below(d, 2) ? "reorder %s %s" : "reorder %s %s %s", b, a, c);
+      snprintf(line, size, test_draw_below(d, 2) ? "reorder %s %s" : "reorder %s %s %s", b, a, c);
       break;
     case 4:
-      snprintf(line, size, "tile %s %s %d %d %s", a, b, f, g, tails[below(d, 4)]);
+      snprintf(line, size, "tile %s %s %d %d %s", a, b, f, g, tails[test_draw_below(d, 4)]);
       break;
     case 5:
       snprintf(line, size, "merge %s %s", a, b);
       break;
     case 6:
-      snprintf(line, size, below(d, 2) ? "balance %s %d" : "overlap %s %d", a, f);
+      snprintf(line, size, test_draw_below(d, 2) ? "balance %s %d" : "overlap %s %d", a, f);
       break;
     case 7:
-      snprintf(line, size, stages[below(d, 3)], buffer, a, b);
+      snprintf(line, size, stages[test_draw_below(d, 3)], buffer, a, b);
       break;
     default: {
-      const char* name = ones[below(d, 12)];
+      const char* name = ones[test_draw_below(d, 12)];
       snprintf(line, size, "%s %s%s", name, a, strcmp(name, "partition") == 0 ? " auto" : "");
       break;
     }
@@ -104,7 +95,7 @@ static void assert_agrees(uint64_t seed, const hone_test_kernel_t* test, hone_ke
 }
 
 /* Some steps, of which those that are refused change nothing. Gives how many were done. */
-static int schedule(draw_t* d, hone_kernel_t* kernel) {
+static int schedule(test_draw_t* d, hone_kernel_t* kernel) {
   char line[512];
   int done = 0;
   for (int step = 0; step < MAX_STEPS; step++) {
@@ -144,8 +135,9 @@ static void check_texts(uint64_t seed, const hone_test_kernel_t* test, const hon
 }
 
 static int check_seed(uint64_t seed) {
-  draw_t draw = {.seed = seed};
-  const hone_test_kernel_t* test = &hone_test_kernels[below(&draw, hone_test_kernel_count)];
+  test_draw_t draw = {.seed = seed};
+  const hone_test_kernel_t* test =
+      &hone_test_kernels[test_draw_below(&draw, hone_test_kernel_count)];
   hone_kernel_t *kernel = hone_test_kernel_make(test), *plain = hone_test_kernel_make(test);
   hone_test_result_t want;
   assert_ok(hone_test_kernel_run(plain, test->sizes, seed, &want));

@@ -127,6 +127,12 @@ int64_t hone_contraction_rows_block(const hone_recipe_t* r, const hone_contracti
   return other ? other : block;
 }
 
+/* Whether each block of lanes goes through all rows. */
+static bool has_lanes_around(const hone_recipe_t* r, const hone_contraction_t* c,
+                             int64_t tile_rows) {
+  return hone_contraction_lanes_first(r, c) && !hone_contraction_rows_block(r, c, tile_rows);
+}
+
 /* Whether few threads share the rows of a product with more weights than data, as equally as can
  * be, rather than its lanes: each reads all weights then, which stay in its second cache, but of
  * what another made, which comes from far, nothing. */
@@ -137,16 +143,15 @@ bool hone_contraction_shares_rows(const hone_recipe_t* r, const hone_contraction
     MOST_UNEQUAL = 64 /* rows of a share that is a row higher than others */
   };
   int64_t threads = r->shape->threads, rows = c->rows ? hone_known_extent(c->rows->extent) : 0;
-  if (threads > 1 && rows % threads && rows > threads * MOST_UNEQUAL) return false;
-  return threads > 1 && threads <= MOST_THREADS && rows >= threads * tile_rows && c->n_outs == 2 &&
-         c->group == 1 && !c->apart && !c->matrix && c->b->buffer->is_constant &&
-         r->choice->order == HONE_LANES_ORDER_AUTO && hone_contraction_lanes_first(r, c) &&
-         !is_part(r->kernel, c->rows) && !hone_contraction_rows_block(r, c, tile_rows) &&
+  if (threads < 2 || threads > MOST_THREADS || rows < threads * tile_rows) return false;
+  bool is_equal = rows % threads == 0 || rows <= threads * MOST_UNEQUAL;
+  return is_equal && c->n_outs == 2 && c->group == 1 && !c->apart && !c->matrix &&
+         c->b->buffer->is_constant && r->choice->order == HONE_LANES_ORDER_AUTO &&
+         !is_part(r->kernel, c->rows) && has_lanes_around(r, c, tile_rows) &&
          hone_cost_bytes(c->b->buffer) <= (double)hone_contraction_second_cache(r);
 }
 
 bool hone_contraction_shares_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
                                    int64_t tile_rows) {
-  return hone_contraction_lanes_first(r, c) && !hone_contraction_rows_block(r, c, tile_rows) &&
-         !hone_contraction_shares_rows(r, c, tile_rows);
+  return has_lanes_around(r, c, tile_rows) && !hone_contraction_shares_rows(r, c, tile_rows);
 }

@@ -97,12 +97,8 @@ enum { FEW_SYMBOLS = 64, MOST_ROWS = 16, MOST_VECTORS = 4 };
 int64_t hone_likely_extent(hone_kernel_t* kernel, hone_dim_t extent) {
   int64_t values[FEW_SYMBOLS];
   if (hone_dim_is_int(extent)) return extent.k;
-  int count = hone_dims_symbol_count(kernel->dims);
-  if (count > FEW_SYMBOLS) return HONE_MANY_ROUNDS;
-  for (int i = 0; i < count; i++) {
-    int64_t least = hone_dims_symbol(kernel->dims, i)->min;
-    values[i] = least < 1 ? 1 : least;
-  }
+  if (hone_dims_symbol_count(kernel->dims) > FEW_SYMBOLS) return HONE_MANY_ROUNDS;
+  hone_dims_smallest(kernel->dims, values);
   int64_t extent_then = hone_dim_eval(extent, values);
   return extent_then > 1 ? extent_then : HONE_MANY_ROUNDS;
 }

@@ -85,6 +85,8 @@ hone_status_t hone_cpu_event_elapsed(hone_event_t* from, hone_event_t* to, uint6
 
 /* launch.c */
 hone_status_t hone_cpu_launch(hone_stream_t* stream, const hone_launch_t* launch);
+/* Where its buffers lie: room for launch->n_buffers. */
+void hone_cpu_addresses(const hone_launch_t* launch, void** out);
 
 /* turns.c */
 hone_status_t hone_cpu_launch_turns(hone_stream_t* stream, const hone_launch_t* launches,

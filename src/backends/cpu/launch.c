@@ -19,11 +19,15 @@ static void run_rounds(void* context, int64_t begin, int64_t end) {
   call->entry(call->buffers, call->sizes, begin, end);
 }
 
-static hone_status_t run(const hone_device_t* device, const hone_launch_t* launch, void** buffers) {
+void hone_cpu_addresses(const hone_launch_t* launch, void** out) {
   for (int i = 0; i < launch->n_buffers; i++) {
     const hone_argument_t* argument = &launch->buffers[i];
-    buffers[i] = argument->memory ? argument->memory->data + argument->offset : NULL;
+    out[i] = argument->memory ? argument->memory->data + argument->offset : NULL;
   }
+}
+
+static hone_status_t run(const hone_device_t* device, const hone_launch_t* launch, void** buffers) {
+  hone_cpu_addresses(launch, buffers);
   call_t call = {launch->module->entries[launch->entry], buffers, launch->sizes};
   int64_t rounds = launch->groups[0] * launch->groups[1] * launch->groups[2];
   hone_thread_pool_t* pool =

@@ -11,23 +11,23 @@
 #include "base/thread_pool.h"
 #include "loop/span.h"
 
-enum { MOST_LAUNCHES = 12, MOST_SHARES = 64, MOST_BUFFERS = 16, LINE = 64 /* bytes */ };
+enum { MOST_SHARES = 64, LINE = 64 /* bytes */ };
 
 /* How far a thread has come in its shares: written by that thread. */
 typedef struct progress {
-  _Alignas(LINE) atomic_llong done[MOST_LAUNCHES]; /* rounds before this one */
+  _Alignas(LINE) atomic_llong done[HONE_TURNS_MOST]; /* rounds before this one */
 } progress_t;
 
 typedef struct turns {
   const hone_turn_plan_t* plan;
   const hone_launch_t* launches;
-  void* buffers[MOST_LAUNCHES][MOST_BUFFERS];
+  void* buffers[HONE_TURNS_MOST][HONE_TURNS_BUFFERS];
   atomic_int taken; /* shares */
   progress_t progress[MOST_SHARES];
 } turns_t;
 
 static int64_t begin_of(const hone_turn_plan_t* plan, int launch, int share) {
-  return plan->begins[launch * (plan->n_shares + 1) + share];
+  return plan->begins[hone_turn_begin_at(plan, launch, share)];
 }
 
 /* ---- rounds ---- */
@@ -35,7 +35,7 @@ static int64_t begin_of(const hone_turn_plan_t* plan, int launch, int share) {
 typedef struct worker {
   turns_t* turns;
   int share;
-  int64_t at[MOST_LAUNCHES]; /* the next round */
+  int64_t at[HONE_TURNS_MOST]; /* the next round */
 } worker_t;
 
 static void run_to(worker_t* w, int launch, int64_t end) {
@@ -116,9 +116,9 @@ static bool is_worth_it(const hone_launch_t* launches, const hone_turn_plan_t* p
 }
 
 static bool has_room(const hone_launch_t* launches, const hone_turn_plan_t* plan) {
-  if (plan->count > MOST_LAUNCHES || plan->n_shares > MOST_SHARES) return false;
+  if (plan->count > HONE_TURNS_MOST || plan->n_shares > MOST_SHARES) return false;
   for (int l = 0; l < plan->count; l++)
-    if (launches[l].n_buffers > MOST_BUFFERS) return false;
+    if (launches[l].n_buffers > HONE_TURNS_BUFFERS) return false;
   return true;
 }
 
@@ -126,11 +126,7 @@ static void fill(turns_t* t, const hone_launch_t* launches, const hone_turn_plan
   t->plan = plan;
   t->launches = launches;
   atomic_init(&t->taken, 0);
-  for (int l = 0; l < plan->count; l++)
-    for (int i = 0; i < launches[l].n_buffers; i++) {
-      const hone_argument_t* argument = &launches[l].buffers[i];
-      t->buffers[l][i] = argument->memory ? argument->memory->data + argument->offset : NULL;
-    }
+  for (int l = 0; l < plan->count; l++) hone_cpu_addresses(&launches[l], t->buffers[l]);
   for (int s = 0; s < plan->n_shares; s++)
     for (int l = 0; l < plan->count; l++)
       atomic_init(&t->progress[s].done[l], begin_of(plan, l, s));

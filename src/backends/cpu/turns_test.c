@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/device.h"
+#include "base/testing/draw.h"
 #include "base/testing/fault.h"
 #include "loop/span.h"
 
@@ -39,24 +40,19 @@ static void run_rounds(void* const* buffers, const int64_t* sizes, int64_t begin
   }
 }
 
-static uint32_t draw(uint32_t* state, uint32_t below) {
-  *state = *state * 1664525 + 1013904223;
-  return (*state >> 8) % below;
-}
-
 /* Each reads the one before, and some another as well, by windows of random height and distance. */
-static void draw_world(uint32_t* seed) {
+static void draw_world(test_draw_t* draw) {
   memset(&world, 0, sizeof world);
-  world.count = 2 + (int)draw(seed, LAUNCHES - 1);
-  for (int l = 0; l < world.count; l++) world.rounds[l] = 1 + draw(seed, MOST_ROUNDS);
+  world.count = 2 + (int)test_draw_below(draw, LAUNCHES - 1);
+  for (int l = 0; l < world.count; l++) world.rounds[l] = 1 + test_draw_below(draw, MOST_ROUNDS);
   for (int l = 1; l < world.count; l++)
-    for (int twice = 0; twice < 1 + (int)draw(seed, 2); twice++) {
+    for (int twice = 0; twice < 1 + (int)test_draw_below(draw, 2); twice++) {
       hone_need_t* n = &world.needs[world.n_needs++];
-      *n = (hone_need_t){.reader = l, .writer = twice ? (int)draw(seed, (uint32_t)l) : l - 1};
+      *n = (hone_need_t){.reader = l, .writer = twice ? (int)test_draw_below(draw, l) : l - 1};
       n->reader_step = 4 * world.rounds[n->writer];
       n->writer_step = 4 * world.rounds[l];
-      n->least = (int64_t)draw(seed, 400) - 300;
-      n->most = n->least + draw(seed, 600);
+      n->least = (int64_t)test_draw_below(draw, 400) - 300;
+      n->most = n->least + test_draw_below(draw, 600);
     }
 }
 
@@ -96,7 +92,7 @@ static void check_world(void) {
 static void rounds_come_once_and_after_what_they_need(void** state) {
   (void)state;
   const hone_backend_t* cpu = hone_backend_find("cpu");
-  uint32_t seed = 7;
+  test_draw_t draw = {.seed = 7};
   for (int threads = 1; threads <= 4; threads++) {
     const hone_open_options_t options = {.struct_size = sizeof options, .threads = threads};
     hone_device_t* device;
@@ -104,8 +100,9 @@ static void rounds_come_once_and_after_what_they_need(void** state) {
     assert_ok(cpu->open(0, &options, &device));
     assert_ok(cpu->stream_create(device, &stream));
     for (int i = 0; i < 400; i++) {
-      draw_world(&seed);
-      run_world(stream, 1 + draw(&seed, 3), 1 + (int)draw(&seed, MOST_SHARES), 1 + draw(&seed, 20));
+      draw_world(&draw);
+      run_world(stream, 1 + test_draw_below(&draw, 3), 1 + (int)test_draw_below(&draw, MOST_SHARES),
+                1 + test_draw_below(&draw, 20));
       check_world();
     }
     cpu->stream_destroy(stream);
