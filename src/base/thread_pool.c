@@ -6,7 +6,8 @@
  * first, then those that others left, so that in one call after the other it has the same
  * part of the range, and finds in its cache what it made before. The caller takes
  * the job out of the list when the chunks are gone and waits for those who joined,
- * never for sleepers. */
+ * never for sleepers. Callers go before workers: those join nothing, and leave after a chunk, where
+ * they would be more than there are CPUs, counting guests and a caller that has just left. */
 #include "base/thread_pool.h"
 
 #include <pthread.h>
@@ -22,6 +23,7 @@
 enum {
   MOST_THREADS = 1024,
   SPIN_NS = 60000,       /* before sleeping: waking takes a virtual machine some 20 us */
+  STAY_NS = 500000,      /* a caller that left comes back within: a program between two runs */
   LOOKS = 16,            /* between two looks at the clock: a pause takes 10 to 50 ns */
   CHUNKS_PER_THREAD = 4, /* leaves something to share when threads are not equally fast */
   MOST_SHARES = 64,
@@ -40,6 +42,7 @@ typedef struct job {
   void* context;
   int64_t chunk;
   int room;            /* workers that may still join from the list; guarded by the mutex */
+  bool is_short;       /* all threads were at work when it was listed; the caller's */
   atomic_int joined;   /* workers in it, and those that it was handed to */
   atomic_int accepted; /* by workers that it was handed to */
   int n_shares;
@@ -67,15 +70,19 @@ struct hone_thread_pool {
   int caller_cpu;     /* where the last caller was */
   bool stop;          /* workers must end */
   atomic_int active;  /* threads at work: callers and workers */
+  atomic_int callers; /* of those */
+  atomic_llong kept; /* by the clock: until then the place of a caller that left is kept; 0: none */
   atomic_int waiting; /* callers that may sleep until `done` */
   /* Changed under the mutex, read without it too. */
-  atomic_int listed;      /* jobs in the list */
   atomic_uint generation; /* raised whenever there may be something to join */
   atomic_int numbered;    /* workers that have a number */
 };
 
 /* Set while this thread runs some pool's work. */
 static _Thread_local bool inside_work;
+/* Of which pool this thread is a guest, and how many times over. */
+static _Thread_local hone_thread_pool_t* host;
+static _Thread_local int stays;
 
 static void relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -91,13 +98,24 @@ void hone_thread_relax(int* looks) {
   if (++*looks % MANY == 0) sched_yield();
 }
 
-/* Whether all threads that may work at once do. */
-static bool is_full(const hone_thread_pool_t* pool) {
-  return atomic_load(&pool->active) >= pool->capacity;
+/* Threads at work, and one that will soon be. Where several callers do one run after another, a
+ * worker that took the place of one between two runs would soon keep it from its CPU, and the other
+ * from the part that it took. */
+static int at_work(hone_thread_pool_t* pool) {
+  int active = atomic_load(&pool->active);
+  long long kept = atomic_load_explicit(&pool->kept, memory_order_relaxed);
+  if (!kept) return active;
+  if (hone_clock_ns() < kept) return active + 1;
+  atomic_compare_exchange_strong(&pool->kept, &kept, 0);
+  return active;
 }
+
+/* Whether all threads that may work at once do. */
+static bool is_full(hone_thread_pool_t* pool) { return at_work(pool) >= pool->capacity; }
 
 /* A thread that looks at a counter before it sleeps. */
 typedef struct spin {
+  bool is_active; /* it is counted among those at work */
   int looks;
   int64_t end; /* by the clock; 0: not looked at yet */
 } spin_t;
@@ -109,7 +127,8 @@ static bool may_spin(const hone_thread_pool_t* pool, spin_t* spin) {
   if (++spin->looks % LOOKS) return true;
   int64_t now = hone_clock_ns();
   if (!spin->end) spin->end = now + SPIN_NS;
-  return !is_full(pool) && now < spin->end;
+  int others = atomic_load(&pool->active) - spin->is_active;
+  return others < pool->capacity && now < spin->end;
 }
 
 static bool has_chunks(const job_t* job) {
@@ -123,14 +142,25 @@ static bool is_too_many(const hone_thread_pool_t* pool, bool is_worker) {
   return is_worker && atomic_load(&pool->active) > pool->capacity;
 }
 
+/* Others' places may be free by now. */
+static void call_worker(hone_thread_pool_t* pool, job_t* job) {
+  if (is_full(pool)) return;
+  job->is_short = false;
+  pthread_mutex_lock(&pool->mutex);
+  atomic_fetch_add(&pool->generation, 1);
+  if (pool->sleepers) pthread_cond_signal(&pool->wake);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
 /* `number` tells threads apart, 0 is the caller. */
-static void run_chunks(const hone_thread_pool_t* pool, job_t* job, int number) {
+static void run_chunks(hone_thread_pool_t* pool, job_t* job, int number) {
   inside_work = true;
   for (int i = 0; i < job->n_shares; i++) {
     share_t* share = &job->shares[job->n_shares - 1 - (number + i) % job->n_shares];
     while (!is_too_many(pool, number > 0)) {
       int64_t begin = atomic_fetch_add_explicit(&share->next, job->chunk, memory_order_relaxed);
       if (begin >= share->end) break;
+      if (number == 0 && job->is_short) call_worker(pool, job);
       int64_t left = share->end - begin;
       job->fn(job->context, begin, begin + (left < job->chunk ? left : job->chunk));
     }
@@ -153,12 +183,6 @@ static job_t* join_job(hone_thread_pool_t* pool) {
   atomic_fetch_add(&best->joined, 1);
   atomic_fetch_add(&pool->active, 1);
   return best;
-}
-
-/* One more thread may join what is there. Mutex. */
-static void call_worker(hone_thread_pool_t* pool) {
-  atomic_fetch_add(&pool->generation, 1);
-  if (pool->sleepers) pthread_cond_signal(&pool->wake);
 }
 
 /* Once `joined` is zero the job may be gone. */
@@ -348,8 +372,8 @@ static void list_job(hone_thread_pool_t* pool, job_t* job) {
   job->link = &pool->jobs;
   if (job->next) job->next->link = &job->next;
   pool->jobs = job;
-  atomic_fetch_add(&pool->listed, 1);
-  int idle = pool->threads - atomic_load(&pool->active);
+  int idle = pool->threads - at_work(pool);
+  job->is_short = idle <= 0;
   atomic_fetch_add(&pool->generation, 1);
   int wanted = idle < job->room ? idle : job->room;
   if (idle > pool->sleepers) wanted -= idle - pool->sleepers; /* those are still spinning */
@@ -362,17 +386,18 @@ static void unlist_job(hone_thread_pool_t* pool, job_t* job) {
   pthread_mutex_lock(&pool->mutex);
   *job->link = job->next;
   if (job->next) job->next->link = job->link;
-  atomic_fetch_sub(&pool->listed, 1);
   pthread_mutex_unlock(&pool->mutex);
 }
 
-/* A worker may go to another's job, now that the caller is done with its own. */
-static void send_to_others(hone_thread_pool_t* pool) {
+static void go_to_work(hone_thread_pool_t* pool) {
+  atomic_fetch_add(&pool->active, 1);
+  atomic_fetch_add(&pool->callers, 1);
+  if (atomic_load_explicit(&pool->kept, memory_order_relaxed)) atomic_store(&pool->kept, 0);
+}
+
+static void end_work(hone_thread_pool_t* pool) {
+  if (atomic_fetch_sub(&pool->callers, 1) > 1) atomic_store(&pool->kept, hone_clock_ns() + STAY_NS);
   atomic_fetch_sub(&pool->active, 1);
-  if (!atomic_load(&pool->listed)) return;
-  pthread_mutex_lock(&pool->mutex);
-  if (pool->jobs) call_worker(pool);
-  pthread_mutex_unlock(&pool->mutex);
 }
 
 /* From workers that have not begun. */
@@ -387,7 +412,8 @@ static void take_back(hone_thread_pool_t* pool, job_t* job, int handed) {
 }
 
 static void await_workers(hone_thread_pool_t* pool, job_t* job) {
-  for (spin_t spin = {0}; atomic_load(&job->joined) && may_spin(pool, &spin);) {
+  for (spin_t spin = {.is_active = host == pool};
+       atomic_load(&job->joined) && may_spin(pool, &spin);) {
   }
   if (!atomic_load(&job->joined)) return;
   atomic_fetch_add(&pool->waiting, 1); /* before the look that decides */
@@ -427,10 +453,11 @@ void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int6
   job_t job;
   job.fn = fn;
   job.context = context;
+  job.is_short = false;
   atomic_init(&job.joined, 0);
   atomic_init(&job.accepted, 0);
   share_out(&job, n, grain, threads);
-  atomic_fetch_add(&pool->active, 1);
+  if (host != pool) go_to_work(pool);
   int handed = hand_out(pool, &job, threads - 1);
   job.room = threads - 1 - handed;
   bool is_listed = job.room > 0;
@@ -438,8 +465,20 @@ void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int6
   run_chunks(pool, &job, 0);
   if (is_listed) unlist_job(pool, &job);
   take_back(pool, &job, handed);
-  send_to_others(pool);
+  if (host != pool) end_work(pool);
   await_workers(pool, &job);
+}
+
+void hone_thread_pool_enter(hone_thread_pool_t* pool) {
+  if (!pool || inside_work || (host && host != pool)) return;
+  host = pool;
+  if (!stays++) go_to_work(pool);
+}
+
+void hone_thread_pool_leave(hone_thread_pool_t* pool) {
+  if (!pool || inside_work || host != pool || --stays) return;
+  host = NULL;
+  end_work(pool);
 }
 
 void hone_parallel_for(hone_thread_pool_t* pool, int64_t n, int64_t grain, hone_parallel_fn_t fn,
@@ -456,6 +495,8 @@ static void unlock_shared(void) { pthread_mutex_unlock(&shared_mutex); }
 static void forget_shared(void) {
   shared_pool = NULL;
   inside_work = false;
+  host = NULL;
+  stays = 0;
   pthread_mutex_unlock(&shared_mutex);
 }
 

@@ -32,6 +32,13 @@ void hone_thread_pool_destroy(hone_thread_pool_t* pool);
  * Thread-safe. */
 hone_thread_pool_t* hone_thread_pool_shared(void);
 
+/* Between the two the calling thread counts as one at work, also between its calls: a run does one
+ * call after another, and workers that it leaves no room for would come and go in the gaps. They
+ * nest; a thread is the guest of one pool at a time, and nothing happens in another or inside a
+ * pool's work. NULL is allowed. */
+void hone_thread_pool_enter(hone_thread_pool_t* pool);
+void hone_thread_pool_leave(hone_thread_pool_t* pool);
+
 /* Threads that work on a call, the caller's included; 1 for NULL. */
 int hone_thread_pool_size(const hone_thread_pool_t* pool);
 

@@ -199,6 +199,82 @@ static void idle_workers_join_a_second_caller(void** state) {
   hone_thread_pool_destroy(pool);
 }
 
+typedef struct stay {
+  hone_thread_pool_t* pool;
+  atomic_bool has_entered, may_leave, has_left;
+  atomic_int calls, present;
+  atomic_bool has_met; /* the caller and a worker */
+  int too_many;        /* at work while the guest was there */
+} stay_t;
+
+static void* stay_a_while(void* argument) {
+  stay_t* stay = argument;
+  hone_thread_pool_enter(stay->pool);
+  atomic_store(&stay->has_entered, true);
+  while (!atomic_load(&stay->may_leave)) usleep(1000);
+  hone_thread_pool_leave(stay->pool);
+  atomic_store(&stay->has_left, true);
+  return NULL;
+}
+
+/* Two calls beside the guest; it leaves in the third; those after it wait for the worker. */
+static void work_beside_a_guest(void* context, int64_t begin, int64_t end) {
+  enum { BESIDE = 2, PATIENCE_MS = 2000 };
+  stay_t* stay = context;
+  (void)begin;
+  (void)end;
+  int present = atomic_fetch_add(&stay->present, 1) + 1;
+  int call = atomic_fetch_add(&stay->calls, 1);
+  if (present == 2) atomic_store(&stay->has_met, true);
+  if (!atomic_load(&stay->may_leave)) stay->too_many += present > 1;
+  if (call == BESIDE) atomic_store(&stay->may_leave, true);
+  while (call == BESIDE && !atomic_load(&stay->has_left)) usleep(1000);
+  usleep(5000); /* longer than the guest's place is kept */
+  for (int i = 0; call > BESIDE && i < PATIENCE_MS && !atomic_load(&stay->has_met); i++)
+    usleep(1000);
+  atomic_fetch_sub(&stay->present, 1);
+}
+
+static void workers_make_way_for_guests(void** state) {
+  (void)state;
+  pthread_t guest;
+  stay_t stay = {.too_many = 0};
+  assert_ok(hone_thread_pool_create(NULL, 2, &stay.pool));
+  assert_int_equal(pthread_create(&guest, NULL, stay_a_while, &stay), 0);
+  while (!atomic_load(&stay.has_entered)) usleep(1000);
+  hone_parallel_for(stay.pool, 64, 1, work_beside_a_guest, &stay);
+  pthread_join(guest, NULL);
+  assert_int_equal(stay.too_many, 0);
+  assert_true(atomic_load(&stay.has_met));
+  hone_thread_pool_destroy(stay.pool);
+}
+
+/* A guest's own calls get workers, and nothing is left of a stay inside another or elsewhere. */
+static void stays_nest(void** state) {
+  (void)state;
+  hone_thread_pool_t *pool, *other;
+  assert_ok(hone_thread_pool_create(NULL, 2, &pool));
+  assert_ok(hone_thread_pool_create(NULL, 2, &other));
+  hone_thread_pool_enter(NULL);
+  hone_thread_pool_enter(pool);
+  hone_thread_pool_enter(other);
+  hone_thread_pool_enter(pool);
+  hone_thread_pool_leave(pool);
+  for (int i = 0; i < 3; i++) {
+    meeting_t here = {.awaited = 2}, there = {.awaited = 2};
+    hone_parallel_for(pool, 64, 1, meet, &here);
+    hone_parallel_for(other, 64, 1, meet, &there);
+    assert_true(atomic_load(&here.met) && atomic_load(&there.met));
+    if (i == 1) {
+      hone_thread_pool_leave(other);
+      hone_thread_pool_leave(pool);
+    }
+  }
+  hone_thread_pool_leave(NULL);
+  hone_thread_pool_destroy(other);
+  hone_thread_pool_destroy(pool);
+}
+
 /* Workers that have gone to sleep between two calls must still be woken. */
 static void sleepers_wake_up(void** state) {
   (void)state;
@@ -322,6 +398,8 @@ int main(void) {
       cmocka_unit_test(many_callers_share_a_pool),
       cmocka_unit_test(at_most_the_threads_asked_for_work),
       cmocka_unit_test(idle_workers_join_a_second_caller),
+      cmocka_unit_test(workers_make_way_for_guests),
+      cmocka_unit_test(stays_nest),
       cmocka_unit_test(sleepers_wake_up),
       cmocka_unit_test(pools_come_and_go),
       cmocka_unit_test(absurd_sizes_are_refused),

@@ -4,6 +4,7 @@
 #include "base/float_convert.h"
 #include "base/memory.h"
 #include "base/tensor_impl.h"
+#include "base/thread_pool.h"
 #include "base/trace.h"
 #include "runtime/context.h"
 #include "runtime/guard.h"
@@ -487,7 +488,10 @@ hone_status_t hone_program_watch(hone_program_t* program, const hone_run_options
   context->round_key = 0;
   context->depth = 0;
   context->is_named = false;
+  hone_thread_pool_t* pool = program->properties.is_immediate ? hone_thread_pool_shared() : NULL;
+  hone_thread_pool_enter(pool);
   hone_status_t status = run_in(context, inputs, n_outputs, out_outputs);
+  hone_thread_pool_leave(pool);
   hone_context_give_back(context);
   return status;
 }
