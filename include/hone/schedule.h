@@ -121,6 +121,11 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_pack(hone_kernel_t* kernel, cons
 HONE_API HONE_MUST_USE hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, const char* buffer,
                                                          const char* loop, const char* inner);
 
+/* Where rounds of the loop ask for lines of the buffer for its next round, and for fewer than that
+ * reads, each asks for as many as it takes, at most `most`. Text: hasten w j.o 8 */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_hasten(hone_kernel_t* kernel, const char* buffer,
+                                                       const char* loop, int64_t most);
+
 /* Marks a loop, with all that is in it, as what an intrinsic of some devices
  * computes: those that have it do it in one instruction. Comes last: what
  * changes the loop later takes the mark away.

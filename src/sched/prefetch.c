@@ -9,9 +9,8 @@
  * front of that may go along loops outside of j.o; behind its last round lies what
  * the next round of those reads first. */
 #include "base/memory.h"
+#include "sched/common/asks.h"
 #include "sched/common/edit.h"
-
-enum { LINE_BYTES = 64 };
 
 typedef struct asking {
   hone_kernel_t* kernel;
@@ -19,7 +18,6 @@ typedef struct asking {
   hone_buffer_t* buffer;
   int axis;                /* that the loop goes along */
   const hone_dim_t* index; /* of one access: the same for all up to that axis */
-  int64_t line, lines;     /* elements in a line; lines in what a round reads */
 } asking_t;
 
 static bool any_uses(const hone_access_t* a, int first, hone_dim_t var) {
@@ -75,53 +73,20 @@ static hone_status_t check(asking_t* a) {
     return hone_sched_refuse("prefetch %s: %s is no loop of rounds in %s", a->buffer->name,
                              a->inner->name, a->loop->name);
   HONE_TRY(check_accesses(a));
-  int behind = a->axis + 1;
-  hone_dim_t count =
-      hone_dim_product(a->kernel->dims, a->buffer->rank - behind, a->buffer->dims + behind);
-  a->line = LINE_BYTES / (int64_t)hone_dtype_size(a->buffer->dtype);
-  a->lines = hone_dim_is_int(count) ? count.k / a->line : 0;
-  if (a->lines > 0) return NULL;
+  if (hone_asks_lines(a->kernel, a->buffer, a->axis) > 0) return NULL;
   return hone_sched_refuse("prefetch %s: what a round reads has no known size, or is no line",
                            a->buffer->name);
 }
 
-/* Lines of the buffer that are asked for in the statement. */
-static hone_dim_t lines_asked_in(const asking_t* a, const hone_stmt_t* stmt) {
-  hone_dims_t* dims = a->kernel->dims;
-  hone_dim_t count = hone_dim_int(0);
-  if (stmt->kind == HONE_STMT_PREFETCH) return hone_dim_int(stmt->buffer == a->buffer);
-  for (int i = 0; i < stmt->n_body; i++)
-    count = hone_dim_add(dims, count, lines_asked_in(a, stmt->body[i]));
-  return stmt->kind == HONE_STMT_LOOP ? hone_dim_mul(dims, count, stmt->extent) : count;
-}
-
-/* How many lines were asked for before, in this round of the outer loop: by earlier rounds of
- * the inner one, and by what stands in front of it. */
-static hone_dim_t lines_before(const asking_t* a) {
-  hone_dims_t* dims = a->kernel->dims;
-  hone_dim_t number = hone_dim_int(0), each = hone_dim_int(1);
-  for (const hone_stmt_t* s = a->inner; s != a->loop; s = s->parent) {
-    if (s->kind == HONE_STMT_LOOP) {
-      number = hone_dim_add(dims, number, hone_dim_mul(dims, s->var, each));
-      each = hone_dim_mul(dims, each, s->extent);
-    }
-    for (int i = 0; s->parent->body[i] != s; i++)
-      number = hone_dim_add(dims, number, lines_asked_in(a, s->parent->body[i]));
-  }
-  return number;
-}
-
 static bool ask(const asking_t* a) {
-  hone_dims_t* dims = a->kernel->dims;
   hone_dim_t index[HONE_MAX_BUFFER_RANK];
-  hone_dim_t line = hone_dim_min(dims, lines_before(a), hone_dim_int(a->lines - 1));
   for (int i = 0; i < a->buffer->rank; i++) index[i] = i < a->axis ? a->index[i] : hone_dim_int(0);
-  index[a->axis] = hone_dim_add(dims, a->loop->var, hone_dim_int(1));
-  index[a->buffer->rank - 1] = hone_dim_mul(dims, line, hone_dim_int(a->line));
+  index[a->axis] = hone_dim_add(a->kernel->dims, a->loop->var, hone_dim_int(1));
   hone_stmt_t* stmt = hone_stmt_prefetch(a->kernel, a->inner, a->buffer, index);
   if (!stmt) return false;
   hone_stmt_remove(stmt);
-  return hone_stmt_insert(a->kernel, a->inner, 0, stmt);
+  return hone_stmt_insert(a->kernel, a->inner, 0, stmt) &&
+         hone_asks_number(a->kernel, stmt, a->loop, a->axis);
 }
 
 hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, const char* buffer, const char* loop,

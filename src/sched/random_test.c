@@ -32,7 +32,7 @@ static bool add_loop(void* self, hone_stmt_t* stmt) {
 static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, size_t size) {
   static const int factors[] = {1, 2, 3, 4, 5, 8, 16};
   static const char* const stages[] = {"stage %s %s local", "stage %s %s local 2",
-                                       "prefetch %s %s %s"};
+                                       "prefetch %s %s %s", "hasten %s %s 4"};
   static const char* const tails[] = {"exact", "guard", "peel", "peel"};
   static const char* const ones[] = {"distribute", "distribute", "vectorize", "vectorize",
                                      "unroll",     "parallel",   "parallel",  "rfactor",
@@ -64,7 +64,7 @@ static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, s
       snprintf(line, size, test_draw_below(d, 2) ? "balance %s %d" : "overlap %s %d", a, f);
       break;
     case 7:
-      snprintf(line, size, stages[test_draw_below(d, 3)], buffer, a, b);
+      snprintf(line, size, stages[test_draw_below(d, 4)], buffer, a, b);
       break;
     default: {
       const char* name = ones[test_draw_below(d, 12)];

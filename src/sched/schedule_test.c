@@ -348,6 +348,19 @@ static void prefetch_asks_ahead(void** state) {
   assert_refused("softmax", "", "prefetch most i j", "scratch");
 }
 
+#define TWO_PARTS "split j 8\npack b 1/8 0 1%8\nreorder j.o i j.i\npartition i 5\n"
+
+static void hasten_asks_for_as_many_as_it_takes(void** state) {
+  assert_body(scheduled("matmul", TWO_PARTS "prefetch b j.o i.p0\nhasten b j.o 8"),
+              "      for ask in 2 {\n"
+              "        prefetch b[(j.o + 1), 0, (32*i.p0 + 16*ask)]\n");
+  assert_same("matmul",
+              TWO_PARTS "prefetch b j.o i.p0\nprefetch b j.o i.p1\nhasten b j.o 8\nparallel j.o");
+  assert_refused("matmul", TWO_PARTS, "hasten b j.o 8", "ask for none");
+  assert_refused("matmul", TWO_PARTS "prefetch b j.o i.p0", "hasten b i.p0 8", "ask for none");
+  assert_refused("matmul", TWO_PARTS "prefetch b j.o i.p0", "hasten b j.o 0", "0 lines");
+}
+
 static void partition_decides_conditions(void** state) {
   assert_body(scheduled("concat", "partition j auto"),
               "    for j.p0 in 9 {\n"
@@ -568,6 +581,7 @@ int main(void) {
       cmocka_unit_test(pack_moves_constants),
       cmocka_unit_test(pack_moves_scratch),
       cmocka_unit_test(prefetch_asks_ahead),
+      cmocka_unit_test(hasten_asks_for_as_many_as_it_takes),
       cmocka_unit_test(partition_decides_conditions),
       cmocka_unit_test(stage_copies_tiles),
       cmocka_unit_test(stage_copies_for_one_load),

@@ -469,6 +469,7 @@ static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_s
  * them where only a run knows how many there are of which height, and a few may have to ask
  * for everything. Where hardly a tile but one reads a block, it could not ask early enough. */
 static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
+  enum { MOST_LINES = 8 };
   hone_stmt_t* sums[HONE_FEW_HEIGHTS + 1];
   hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
   const hone_stmt_t* rows =
@@ -483,6 +484,8 @@ static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_
     else
       ask_in(r, c, block, sums[i], !is_open);
   }
+  if (is_open)
+    hone_recipe_did(r, hone_sched_hasten(r->kernel, c->b->buffer->name, block->name, MOST_LINES));
 }
 
 /* Cuts the lanes, which are the outermost loop, into blocks. */

@@ -1,0 +1,20 @@
+/* Statements that ask for lines of a buffer ahead, and how many they ask for. */
+#ifndef HONE_SCHED_COMMON_ASKS_H
+#define HONE_SCHED_COMMON_ASKS_H
+
+#include "loop/kernel.h"
+
+/* Lines of the cache in what lies at one index of the axes up to `axis`; 0: only a run knows, or
+ * less than one. */
+int64_t hone_asks_lines(const hone_kernel_t* kernel, const hone_buffer_t* buffer, int axis);
+
+/* Lines of the buffer that are asked for in the statement. */
+hone_dim_t hone_asks_in(const hone_kernel_t* kernel, const hone_stmt_t* stmt,
+                        const hone_buffer_t* buffer);
+
+/* Has the statement, which asks for one along `axis` for the next round of the loop around it, ask
+ * for the first that no other asked for before in this round; for the last when all were.
+ * False: no memory. */
+bool hone_asks_number(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_stmt_t* loop, int axis);
+
+#endif

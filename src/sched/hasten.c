@@ -1,0 +1,100 @@
+/* hasten: where a round asks for a line ahead, it asks for as many as it takes.
+ *
+ *   for j.o { for i in n { for k { prefetch b[j.o + 1, …]; … } } }
+ *
+ * asks for n * k lines of what may have more; how many, only a run knows. "hasten b j.o 8" puts
+ * a loop around the prefetch whose rounds are the share of one, 8 at most. */
+#include "base/memory.h"
+#include "sched/common/asks.h"
+#include "sched/common/edit.h"
+
+enum { MOST_ASKS = 64 };
+
+typedef struct haste {
+  hone_kernel_t* kernel;
+  hone_stmt_t* loop;
+  hone_buffer_t* buffer;
+  int axis; /* that the loop goes along */
+  int n;
+  hone_stmt_t* asks[MOST_ASKS];
+} haste_t;
+
+/* Along which axis the statement asks for what the loop's next round reads; -1: none. */
+static int axis_of(const haste_t* h, const hone_stmt_t* ask) {
+  hone_dim_t next = hone_dim_add(h->kernel->dims, h->loop->var, hone_dim_int(1));
+  for (int i = 0; i < h->buffer->rank - 1; i++)
+    if (hone_dim_same(ask->index[i], next)) return i;
+  return -1;
+}
+
+static bool add_ask(void* self, hone_stmt_t* stmt) {
+  haste_t* h = self;
+  if (stmt->kind != HONE_STMT_PREFETCH || stmt->buffer != h->buffer) return true;
+  int axis = axis_of(h, stmt);
+  if (axis < 0 || h->n == MOST_ASKS || (h->n && axis != h->axis)) return h->n = 0, false;
+  h->axis = axis;
+  h->asks[h->n++] = stmt;
+  return true;
+}
+
+/* Lines for each of the rounds that ask, of which there may be none. */
+static hone_dim_t share(const haste_t* h, int64_t most) {
+  hone_dims_t* dims = h->kernel->dims;
+  hone_dim_t asked = hone_dim_int(0), one = hone_dim_int(1);
+  for (int i = 0; i < h->loop->n_body; i++)
+    asked = hone_dim_add(dims, asked, hone_asks_in(h->kernel, h->loop->body[i], h->buffer));
+  hone_dim_t lines = hone_dim_int(hone_asks_lines(h->kernel, h->buffer, h->axis));
+  hone_dim_t each = hone_dim_ceildiv(dims, lines, hone_dim_max(dims, asked, one));
+  return hone_dim_max(dims, one, hone_dim_min(dims, each, hone_dim_int(most)));
+}
+
+/* Puts a loop around the statement. */
+static bool repeat(const haste_t* h, hone_stmt_t* ask, hone_dim_t times) {
+  hone_stmt_t* parent = ask->parent;
+  int position = hone_stmt_position(ask);
+  hone_stmt_t* loop = hone_stmt_loop(h->kernel, parent, "ask", times, HONE_LOOP_SERIAL);
+  if (!loop) return false;
+  hone_stmt_remove(loop);
+  hone_stmt_remove(ask);
+  return hone_stmt_insert(h->kernel, loop, 0, ask) &&
+         hone_stmt_insert(h->kernel, parent, position, loop);
+}
+
+static bool hasten(const haste_t* h, int64_t most) {
+  hone_dim_t times = share(h, most);
+  for (int i = 0; i < h->n; i++)
+    if (!repeat(h, h->asks[i], times)) return false;
+  for (int i = 0; i < h->n; i++)
+    if (!hone_asks_number(h->kernel, h->asks[i], h->loop, h->axis)) return false;
+  return true;
+}
+
+hone_status_t hone_sched_hasten(hone_kernel_t* kernel, const char* buffer, const char* loop,
+                                int64_t most) {
+  size_t begin = hone_sched_begin(kernel);
+  haste_t h = {.kernel = kernel};
+  HONE_TRY(hone_sched_find_buffer(kernel, buffer, &h.buffer));
+  HONE_TRY(hone_sched_find(kernel, loop, &h.loop));
+  hone_stmt_walk(h.loop, add_ask, &h);
+  if (!h.n)
+    return hone_sched_refuse("hasten %s: rounds of %s ask for none of it, or not for the next's",
+                             h.buffer->name, h.loop->name);
+  if (most < 1) return hone_sched_refuse("hasten %s: %lld lines", buffer, (long long)most);
+  if (!hasten(&h, most)) return hone_oom();
+  return hone_sched_end(kernel, begin, "hasten %s %s %lld", h.buffer->name, h.loop->name,
+                        (long long)most);
+}
+
+static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args) {
+  int64_t most;
+  HONE_TRY(hone_sched_parse_int(args[2], &most));
+  return hone_sched_hasten(kernel, args[0], args[1], most);
+}
+
+const hone_primitive_t hone_primitive_hasten = {
+    .name = "hasten",
+    .usage = "hasten BUFFER LOOP MOST",
+    .min_args = 3,
+    .max_args = 3,
+    .apply = apply,
+};
