@@ -146,10 +146,18 @@ static double cost_of_batch(const images_t* m, const layer_t* layer, double weig
                   layer->weights * distance(m, weights));
 }
 
+/* Kernels that take turns hand on what one makes of an item while it is near, unless each turn
+ * would read too many weights again. */
+static bool takes_turns(const images_t* m, const layer_t* layer) {
+  const hone_pass_options_t* o = m->context->options;
+  return o->target && o->target->launch_turns && layer->weights <= 0.5 * (double)o->near_cache;
+}
+
 static double cost_of_items(const images_t* m, const layer_t* layer, double weights) {
   static const double launch = 5e4;
-  return m->count * (launch + together(layer->operations, layer->data * distance(m, layer->data),
-                                       layer->weights * distance(m, weights)));
+  double data = layer->data * (takes_turns(m, layer) ? 1 : distance(m, layer->data));
+  return m->count *
+         (launch + together(layer->operations, data, layer->weights * distance(m, weights)));
 }
 
 static double all_weights(const images_t* m) {
@@ -324,7 +332,7 @@ static bool may_pay(const images_t* m) {
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
-  static const double enough = 0.98;
+  static const double enough = 0.999;
   images_t m = {.context = context, .graph = graph, .items = {.count = find_count(graph)}};
   m.count = hone_dim_is_int(m.items.count) ? (double)m.items.count.k : USUAL_ITEMS;
   if (hone_dim_is(m.items.count, 1) || (!is_asked_for(context) && !may_pay(&m))) return NULL;
