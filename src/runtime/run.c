@@ -488,7 +488,9 @@ hone_status_t hone_program_watch(hone_program_t* program, const hone_run_options
   context->round_key = 0;
   context->depth = 0;
   context->is_named = false;
-  hone_thread_pool_t* pool = program->properties.is_immediate ? hone_thread_pool_shared() : NULL;
+  const hone_device_properties_t* device = &program->properties;
+  bool uses_pool = device->is_immediate && device->compute_units > 1; /* else none is started */
+  hone_thread_pool_t* pool = uses_pool ? hone_thread_pool_shared() : NULL;
   hone_thread_pool_enter(pool);
   hone_status_t status = run_in(context, inputs, n_outputs, out_outputs);
   hone_thread_pool_leave(pool);
