@@ -187,7 +187,11 @@ typedef struct hone_turn_plan {
   int64_t strips;
 } hone_turn_plan_t;
 
-enum { HONE_TURNS_MOST = 12 /* launches */, HONE_TURNS_BUFFERS = 16 /* of each */ };
+enum {
+  HONE_TURNS_MOST = 12,    /* launches */
+  HONE_TURNS_BUFFERS = 16, /* of each */
+  HONE_TURNS_WEIGHTS = 2   /* times the bytes of all their weights are in a second cache */
+};
 
 /* Where in `begins` the first round of a launch's share is. */
 static inline int hone_turn_begin_at(const hone_turn_plan_t* plan, int launch, int share) {

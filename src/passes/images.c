@@ -150,7 +150,8 @@ static double cost_of_batch(const images_t* m, const layer_t* layer, double weig
  * would read too many weights again. */
 static bool takes_turns(const images_t* m, const layer_t* layer) {
   const hone_pass_options_t* o = m->context->options;
-  return o->target && o->target->launch_turns && layer->weights <= 0.5 * (double)o->near_cache;
+  return o->target && o->target->launch_turns &&
+         HONE_TURNS_WEIGHTS * layer->weights <= (double)o->near_cache;
 }
 
 static double cost_of_items(const images_t* m, const layer_t* layer, double weights) {

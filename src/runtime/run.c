@@ -472,6 +472,12 @@ static hone_status_t run_in(hone_context_t* context, hone_tensor_t* const* input
   return status;
 }
 
+/* Where a run counts as a thread at work; NULL: it uses no pool, and is not to start one. */
+static hone_thread_pool_t* pool_of(const hone_program_t* program) {
+  bool uses_pool = program->properties.is_immediate && program->properties.compute_units > 1;
+  return uses_pool ? hone_thread_pool_shared() : NULL;
+}
+
 hone_status_t hone_program_watch(hone_program_t* program, const hone_run_options_t* options,
                                  const hone_watch_t* watch, int n_inputs,
                                  hone_tensor_t* const* inputs, int n_outputs,
@@ -488,9 +494,7 @@ hone_status_t hone_program_watch(hone_program_t* program, const hone_run_options
   context->round_key = 0;
   context->depth = 0;
   context->is_named = false;
-  const hone_device_properties_t* device = &program->properties;
-  bool uses_pool = device->is_immediate && device->compute_units > 1; /* else none is started */
-  hone_thread_pool_t* pool = uses_pool ? hone_thread_pool_shared() : NULL;
+  hone_thread_pool_t* pool = pool_of(program);
   hone_thread_pool_enter(pool);
   hone_status_t status = run_in(context, inputs, n_outputs, out_outputs);
   hone_thread_pool_leave(pool);

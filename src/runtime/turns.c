@@ -61,11 +61,11 @@ static int64_t bytes_of_weights(const finder_t* f, const hone_step_t* step) {
   return total;
 }
 
-/* Whether the weights of all that are in and of the next stay in half of the second cache. */
+/* Whether the weights of all that are in and of the next stay in their part of the second cache. */
 static bool has_room_for_weights(const finder_t* f, const hone_step_t* next) {
   int64_t bytes = bytes_of_weights(f, next);
   for (int i = 0; i < f->count; i++) bytes += bytes_of_weights(f, step_at(f, f->first + i));
-  return bytes <= (int64_t)f->program->properties.cache_bytes[1] / 2;
+  return bytes <= (int64_t)f->program->properties.cache_bytes[1] / HONE_TURNS_WEIGHTS;
 }
 
 /* Launches whose rounds are few would leave threads without work. */

@@ -31,10 +31,13 @@ static bool add_ask(void* self, hone_stmt_t* stmt) {
   haste_t* h = self;
   if (stmt->kind != HONE_STMT_PREFETCH || stmt->buffer != h->buffer) return true;
   int axis = axis_of(h, stmt);
-  if (axis < 0 || h->n == MOST_ASKS || (h->n && axis != h->axis)) return h->n = 0, false;
+  bool fits = axis >= 0 && h->n < MOST_ASKS && (!h->n || axis == h->axis);
   h->axis = axis;
-  h->asks[h->n++] = stmt;
-  return true;
+  if (fits)
+    h->asks[h->n++] = stmt;
+  else
+    h->n = 0;
+  return fits;
 }
 
 /* Lines for each of the rounds that ask, of which there may be none. */
@@ -45,7 +48,7 @@ static hone_dim_t share(const haste_t* h, int64_t most) {
     asked = hone_dim_add(dims, asked, hone_asks_in(h->kernel, h->loop->body[i], h->buffer));
   hone_dim_t lines = hone_dim_int(hone_asks_lines(h->kernel, h->buffer, h->axis));
   hone_dim_t each = hone_dim_ceildiv(dims, lines, hone_dim_max(dims, asked, one));
-  return hone_dim_max(dims, one, hone_dim_min(dims, each, hone_dim_int(most)));
+  return hone_dim_min(dims, each, hone_dim_int(most));
 }
 
 /* Puts a loop around the statement. */
