@@ -32,6 +32,7 @@ typedef struct hone_contraction {
   bool widens;                      /* bytes in groups become numbers of 16 bits before */
   bool apart;    /* each lane has data of its own, as channels of a depthwise convolution do */
   int apart_sum; /* that goes in groups where each lane has data of its own; -1: none does */
+  bool wide;     /* products in batches of many rows (hone_contraction_is_wide) */
   bool overlaps; /* rows see in one of few steps what their neighbours see some steps later */
   const hone_intrinsic_t* matrix; /* what adds to the sums of a tile at once; NULL: nothing does */
 } hone_contraction_t;
@@ -97,11 +98,22 @@ static inline int64_t hone_known_extent(hone_dim_t extent) {
 
 /* ---- contraction_rows.c ---- */
 
-enum { HONE_ENOUGH_BLOCKS = 8 /* of rows, for threads to share */ };
+enum {
+  HONE_ENOUGH_BLOCKS = 8, /* of rows, for threads to share */
+  HONE_WIDE_VECTORS = 4   /* in the widest block of lanes */
+};
 
 /* More weights than elements of the other operand, at a small size where only a run knows it. */
 bool hone_contraction_has_many_weights(hone_kernel_t* kernel, const hone_contraction_t* c);
-/* Whether blocks of lanes go around rows: as chosen, else beside many weights. */
+/* Whether an output's loop goes along both operands: each round is a product of its own, whose
+ * operands are all that is used at a time. */
+bool hone_contraction_is_batch(const hone_contraction_t* c, const hone_axis_t* axis);
+/* Whether batches have enough rounds for threads to share, together with blocks of lanes. */
+bool hone_contraction_has_batches(const hone_contraction_t* c);
+/* Whether it is a batch of products, as Winograd's and Strassen's, whose rows are to be read by
+ * few wide blocks of lanes, one block after the other. */
+bool hone_contraction_is_wide(const hone_recipe_t* r, const hone_contraction_t* c);
+/* Whether blocks of lanes go around rows: as chosen, else beside many weights, or wide ones. */
 bool hone_contraction_lanes_first(const hone_recipe_t* r, const hone_contraction_t* c);
 /* Rounds of the loops of the output around lanes and rows that are known. */
 int64_t hone_contraction_count_others(const hone_contraction_t* c);

@@ -15,9 +15,38 @@ bool hone_contraction_has_many_weights(hone_kernel_t* kernel, const hone_contrac
   return hone_dim_min_value(b) > most || (hone_dim_is_int(a) && hone_dim_is_int(b) && b.k > a.k);
 }
 
+bool hone_contraction_is_batch(const hone_contraction_t* c, const hone_axis_t* axis) {
+  return axis != c->lanes && axis != c->rows && hone_dim_is_int(axis->extent) &&
+         hone_term_uses(c->a, axis->var) && hone_term_uses(c->b, axis->var);
+}
+
+bool hone_contraction_has_batches(const hone_contraction_t* c) {
+  enum { ENOUGH = 4 };
+  int64_t rounds = 1;
+  for (int i = 0; i < c->n_outs; i++)
+    if (hone_contraction_is_batch(c, &c->outs[i])) rounds *= c->outs[i].extent.k;
+  return rounds >= ENOUGH;
+}
+
+/* Data and results of such products come from far and go there, which shows more than weights
+ * that come from the second cache: blocks of four vectors instead of two go through the data
+ * half as often, and store twice as much in a row. Where rows are few, weights show too, unless a
+ * block of them stays in the first cache. */
+bool hone_contraction_is_wide(const hone_recipe_t* r, const hone_contraction_t* c) {
+  enum { MANY_REGISTERS = 32, MANY_ROWS = 128, SOME_ROWS = 32 };
+  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0;
+  int64_t lanes = (int64_t)HONE_WIDE_VECTORS * r->shape->lanes;
+  double block = c->sum_count * (double)lanes * (double)sizeof(float);
+  return r->shape->registers >= MANY_REGISTERS && c->group == 1 && !c->apart && !c->matrix &&
+         c->b->buffer->is_constant && hone_known_extent(c->lanes->extent) >= lanes &&
+         (rows >= MANY_ROWS ||
+          (rows >= SOME_ROWS && 3 * block <= 2.0 * (double)r->shape->first_cache)) &&
+         hone_contraction_has_batches(c);
+}
+
 bool hone_contraction_lanes_first(const hone_recipe_t* r, const hone_contraction_t* c) {
   if (r->choice->order == HONE_LANES_ORDER_AUTO)
-    return hone_contraction_has_many_weights(r->kernel, c);
+    return c->wide || hone_contraction_has_many_weights(r->kernel, c);
   return r->choice->order == HONE_LANES_ORDER_FIRST;
 }
 
@@ -104,7 +133,7 @@ static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_cont
   double weights = hone_cost_bytes(c->b->buffer);
   double results = hone_cost_extent(c->lanes->extent) * (double)rows * (double)sizeof(float);
   if (r->choice->order != HONE_LANES_ORDER_AUTO || !c->b->buffer->is_constant || c->group > 1 ||
-      2 * weights > (double)hone_contraction_second_cache(r) ||
+      c->wide || 2 * weights > (double)hone_contraction_second_cache(r) ||
       weights > hone_cost_bytes(c->a->buffer) + results)
     return 0;
   for (int64_t block = ENOUGH_TILES * tile_rows; block * HONE_ENOUGH_BLOCKS <= rows; block++)

@@ -76,6 +76,10 @@ static double block_cycles(const hone_cpu_shape_t* shape, const hone_contraction
   return (arithmetic > loads ? arithmetic : loads) + loads / 8 + weights;
 }
 
+/* Cycles that an element of data and a vector of weights take to arrive, beside arithmetic, where
+ * tiles are wide: as measured on Emerald Rapids (docs/cpu.md). */
+static const double WIDE_ROW = 0.2, WIDE_VECTOR = 0.1;
+
 /* Cycles for one step of the sum over a tile, with two loads a cycle, and four cycles until a
  * result can be added to again. Vectors of weights come from the second cache, so that what they
  * take shows a little even where arithmetic is the limit: of tiles that are equally fast else,
@@ -86,11 +90,13 @@ static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_
   double arithmetic = step_arithmetic(c, rows, vectors);
   double loads = step_loads(shape, c, rows, vectors) / 2;
   double cycles = arithmetic > loads ? arithmetic : loads;
+  if (cycles < 4) cycles = 4;
+  if (c->wide) return cycles + rows * WIDE_ROW + vectors * WIDE_VECTOR;
   double weights = group_vectors(c) * vector_cycles(shape, c->sum_count / c->group, vectors);
-  return (cycles > 4 ? cycles : 4) + vectors * weights;
+  return cycles + vectors * weights;
 }
 
-enum { FEW_SYMBOLS = 64, MOST_ROWS = 16, MOST_VECTORS = 4 };
+enum { FEW_SYMBOLS = 64, MOST_ROWS = 16, MOST_VECTORS = HONE_WIDE_VECTORS };
 
 /* The extent when all sizes are as small as they can be, one at least: a factor
  * that is always there. HONE_MANY_ROUNDS when there is none. */

@@ -72,6 +72,7 @@ typedef struct hone_contraction_facts {
   int tile_rows, tile_vectors;    /* untuned; 0: it is no tile */
   int group;                      /* products that one instruction adds up; 1: one */
   bool widens;                    /* bytes in groups become numbers of 16 bits before */
+  bool wide;                      /* tiles are, which read rows that come from far less often */
   const hone_intrinsic_t* matrix; /* the matrix instruction that tiles are for; NULL: none */
   double a_bytes, b_bytes;
   int64_t row_bytes; /* between rows of the first operand; 0: not known */

@@ -11,22 +11,6 @@
 
 /* ---- laying out ---- */
 
-/* A loop of the output that goes along both operands: each round has a product of
- * its own, whose operands are all that is used at a time. */
-static bool is_batch(const hone_contraction_t* c, const hone_axis_t* axis) {
-  return axis != c->lanes && axis != c->rows && hone_dim_is_int(axis->extent) &&
-         hone_term_uses(c->a, axis->var) && hone_term_uses(c->b, axis->var);
-}
-
-/* Whether batches have enough rounds for threads to share, together with blocks of lanes. */
-static bool has_batches(const hone_contraction_t* c) {
-  enum { ENOUGH = 4 };
-  int64_t rounds = 1;
-  for (int i = 0; i < c->n_outs; i++)
-    if (is_batch(c, &c->outs[i])) rounds *= c->outs[i].extent.k;
-  return rounds >= ENOUGH;
-}
-
 /* Appends the axes of b that no sum goes along, and that are not used yet. */
 static int list_others(const hone_contraction_t* c, bool* used, int n, char (*words)[24]) {
   for (int i = 0; i < c->b->buffer->rank; i++) {
@@ -75,7 +59,7 @@ static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t 
   for (int i = 0; i < rank; i++)
     if (!hone_contraction_uses_alone(c, c->b, i)) return false;
   used[lanes] = true;
-  if (has_batches(c)) n = list_others(c, used, n, words);
+  if (hone_contraction_has_batches(c)) n = list_others(c, used, n, words);
   snprintf(words[n++], sizeof *words, "%d/%lld", lanes, (long long)block);
   n = list_others(c, used, n, words);
   for (int k = 0; k < c->n_sums; k++) {
@@ -336,13 +320,15 @@ typedef struct cuts {
 static bool arrange(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
   const char* order[HONE_CONTRACTION_LOOPS + 2];
   int n = 0;
-  bool lanes_first = hone_contraction_lanes_first(r, c), batches = has_batches(c), apart = c->apart;
+  bool lanes_first = hone_contraction_lanes_first(r, c), batches = hone_contraction_has_batches(c),
+       apart = c->apart;
   for (int i = 0; i < c->n_outs; i++)
-    if (batches && is_batch(c, &c->outs[i])) order[n++] = c->outs[i].name;
+    if (batches && hone_contraction_is_batch(c, &c->outs[i])) order[n++] = c->outs[i].name;
   if (*cuts->rows_outer && !apart) order[n++] = cuts->rows_outer;
   if (*cuts->lanes_outer && lanes_first) order[n++] = cuts->lanes_outer;
   for (int i = 0; i < c->n_outs; i++)
-    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows && !(batches && is_batch(c, &c->outs[i])))
+    if (&c->outs[i] != c->lanes && &c->outs[i] != c->rows &&
+        !(batches && hone_contraction_is_batch(c, &c->outs[i])))
       order[n++] = c->outs[i].name;
   if (*cuts->rows_outer && apart) order[n++] = cuts->rows_outer;
   if (*cuts->lanes_outer && !lanes_first) order[n++] = cuts->lanes_outer;
@@ -636,6 +622,7 @@ static void schedule_rest(hone_recipe_t* r, hone_stmt_t* rest, const hone_contra
                                   : NULL;
   /* Too few blocks are shared out together with the lanes inside. */
   bool goes_along = blocks && hone_known_extent(blocks->extent) >= HONE_ENOUGH_BLOCKS;
+  c.wide = front->wide;
   c.block = goes_along ? hone_known_extent(front->rows->extent) : 0;
   const hone_stmt_t* front_lanes = hone_kernel_find_loop(r->kernel, front_cuts->lanes_outer);
   bool is_shared = front_lanes && front_lanes->loop == HONE_LOOP_PARALLEL;
@@ -806,6 +793,7 @@ static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, hone_contra
   if (!hone_contraction_could_pack(out)) hone_fuse_contiguous_sums(r, nest);
   if (!find_contraction(r, nest, out)) return false;
   out->matrix = hone_contraction_block(r, out);
+  out->wide = hone_contraction_is_wide(r, out);
   return true;
 }
 
@@ -845,7 +833,8 @@ static void fill_facts(const hone_recipe_t* r, const hone_contraction_t* c,
                                     .group = c->group,
                                     .widens = c->widens,
                                     .matrix = c->matrix,
-                                    .lanes_first = hone_contraction_has_many_weights(kernel, c),
+                                    .wide = c->wide,
+                                    .lanes_first = hone_contraction_lanes_first(r, c),
                                     .row_bytes = c->row_bytes,
                                     .a_bytes = hone_cost_bytes(c->a->buffer),
                                     .b_bytes = hone_cost_bytes(c->b->buffer)};
@@ -870,6 +859,7 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
                           .sum_count = f->sums,
                           .group = f->group,
                           .widens = f->widens,
+                          .wide = f->wide,
                           .matrix = f->matrix};
   const hone_recipe_t r = {.shape = shape};
   /* Parts of vectors are left over where weights are slight, else a single lane. */

@@ -366,6 +366,36 @@ static void products_of_few_batches_come_one_after_the_other(void** state) {
   hone_str_free(&lines);
 }
 
+/* Seven products of so many rows: what their tile and the order of their loops are. */
+static void expect_batch_tile(int rows, const char* tile, const char* order) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_appendf(&lines, "  %%0 \"x\" = input : f32[7, %d, 3]\n  %%1 = constant {", rows);
+  append_numbers(&lines, 7 * 3 * 128, 11);
+  hone_str_appendf(
+      &lines,
+      "} : f32[7, 3, 128]\n"
+      "  %%2 = contract %%0 %%1 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[7, %d, 128]\n"
+      "  return %%2 \"y\"\n",
+      rows);
+  char* text = scheduled("", hone_str_text(&lines));
+  expect_lines(text, 2, (const char* const[]){tile, order});
+  free(text);
+  hone_str_free(&lines);
+}
+
+/* Where products of a batch have many rows, and there are registers, blocks of lanes are wide,
+ * and each goes through all rows. */
+static void batches_of_many_rows_have_wide_tiles(void** state) {
+  lanes = 16;
+  registers = 32;
+  expect_batch_tile(128, ": f32[6, 64]", "reorder i i2.o i1 i2.i");
+  expect_batch_tile(28, ": f32[14, 32]", "reorder i i2.o i1 i2.i");
+  lanes = 8;
+  registers = 16;
+  expect_batch_tile(128, ": f32[6, 16]", "reorder i i1.o i2.o");
+}
+
 /* Phases of a transposed convolution beside its channels, which fill vectors by themselves. */
 static void weights_of_phases_and_channels_are_packed(void** state) {
   hone_str_t lines;
@@ -853,6 +883,7 @@ int main(void) {
       cmocka_unit_test(rows_left_over_at_the_top_leave_threads_their_share),
       cmocka_unit_test(weights_of_a_cut_batch_are_packed),
       cmocka_unit_test(products_of_few_batches_come_one_after_the_other),
+      cmocka_unit_test(batches_of_many_rows_have_wide_tiles),
       cmocka_unit_test(weights_of_phases_and_channels_are_packed),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(weights_of_whole_windows_are_packed),
