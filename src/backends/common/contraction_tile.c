@@ -196,15 +196,18 @@ static double wait_factor(const hone_recipe_t* r, const hone_contraction_t* c, h
   return (double)(each * threads * t.vectors) / (double)vectors;
 }
 
+/* Of tiles that are as good as each other the narrower one; where only a run knows the rows the
+ * wider one, which goes through them less often: there may be many. */
 hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction_t* c) {
   int64_t most = hone_contraction_vectors(r, c);
+  double less = c->rows && !hone_dim_is_int(c->rows->extent) ? 1.001 : 0.999;
   double cost, best_cost = 0;
   hone_tile_t best = {0};
   for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
     if (vectors > 1 && !has_room(r, c, 1, vectors)) break;
     hone_tile_t t = choose_rows(r, c, vectors, &cost);
     cost = hone_contraction_cost(r, c, t) * line_factor(r, c, vectors) * wait_factor(r, c, t);
-    if (best.rows && cost >= best_cost * 0.999) continue;
+    if (best.rows && cost >= best_cost * less) continue;
     best = t;
     best_cost = cost;
   }
