@@ -98,10 +98,7 @@ static inline int64_t hone_known_extent(hone_dim_t extent) {
 
 /* ---- contraction_rows.c ---- */
 
-enum {
-  HONE_ENOUGH_BLOCKS = 8, /* of rows, for threads to share */
-  HONE_WIDE_VECTORS = 4   /* in the widest block of lanes */
-};
+enum { HONE_ENOUGH_BLOCKS = 8 /* of rows, for threads to share */ };
 
 /* More weights than elements of the other operand, at a small size where only a run knows it. */
 bool hone_contraction_has_many_weights(hone_kernel_t* kernel, const hone_contraction_t* c);

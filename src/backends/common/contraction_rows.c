@@ -35,7 +35,7 @@ bool hone_contraction_has_batches(const hone_contraction_t* c) {
 bool hone_contraction_is_wide(const hone_recipe_t* r, const hone_contraction_t* c) {
   enum { MANY_REGISTERS = 32, MANY_ROWS = 128, SOME_ROWS = 32 };
   int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0;
-  int64_t lanes = (int64_t)HONE_WIDE_VECTORS * r->shape->lanes;
+  int64_t lanes = (int64_t)HONE_TILE_MOST_VECTORS * r->shape->lanes;
   double block = c->sum_count * (double)lanes * (double)sizeof(float);
   return r->shape->registers >= MANY_REGISTERS && c->group == 1 && !c->apart && !c->matrix &&
          c->b->buffer->is_constant && hone_known_extent(c->lanes->extent) >= lanes &&

@@ -96,7 +96,7 @@ static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_
   return cycles + vectors * weights;
 }
 
-enum { FEW_SYMBOLS = 64, MOST_ROWS = 16, MOST_VECTORS = HONE_WIDE_VECTORS };
+enum { FEW_SYMBOLS = 64 };
 
 /* The extent when all sizes are as small as they can be, one at least: a factor
  * that is always there. HONE_MANY_ROUNDS when there is none. */
@@ -153,7 +153,7 @@ static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t*
                                                     : HONE_FEW_HEIGHTS;
   hone_tile_t best = {1, vectors};
   *out_cost = rows_cost(r, c, best);
-  if (!c->matrix && most > MOST_ROWS) most = MOST_ROWS;
+  if (!c->matrix && most > HONE_TILE_MOST_ROWS) most = HONE_TILE_MOST_ROWS;
   for (int rows = 2; rows <= most; rows++) {
     hone_tile_t t = {rows, vectors};
     if (c->apart && hone_known_extent(c->rows->extent) % rows) continue;
@@ -203,7 +203,7 @@ hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction
   double less = c->rows && !hone_dim_is_int(c->rows->extent) ? 1.001 : 0.999;
   double cost, best_cost = 0;
   hone_tile_t best = {0};
-  for (int vectors = 1; vectors <= MOST_VECTORS && vectors <= most; vectors++) {
+  for (int vectors = 1; vectors <= HONE_TILE_MOST_VECTORS && vectors <= most; vectors++) {
     if (vectors > 1 && !has_room(r, c, 1, vectors)) break;
     hone_tile_t t = choose_rows(r, c, vectors, &cost);
     cost = hone_contraction_cost(r, c, t) * line_factor(r, c, vectors) * wait_factor(r, c, t);

@@ -59,6 +59,9 @@ HONE_MUST_USE hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_
 /* The device, as far as schedules care. */
 hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties);
 
+/* The largest tiles of contractions that are thought of, but for those of matrix instructions. */
+enum { HONE_TILE_MOST_ROWS = 16, HONE_TILE_MOST_VECTORS = 4 };
+
 /* A contraction, in numbers. */
 typedef struct hone_contraction_facts {
   int64_t rows, lanes; /* extents; 0: not known */

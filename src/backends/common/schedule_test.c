@@ -350,38 +350,26 @@ static void weights_of_a_cut_batch_are_packed(void** state) {
   hone_str_free(&lines);
 }
 
-/* Seven products, as of quarters: data of one is used for all of its lanes before the next. */
-static void products_of_few_batches_come_one_after_the_other(void** state) {
+/* That the schedule of seven products, as of quarters, has two lines. */
+static void expect_of_batch(int rows, int sums, int columns, const char* one, const char* other) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
-  hone_str_append(&lines, "  %0 \"x\" = input : f32[7, 12, 5]\n  %1 = constant {");
-  append_numbers(&lines, 7 * 5 * 96, 11);
-  hone_str_append(&lines,
-                  "} : f32[7, 5, 96]\n"
-                  "  %2 = contract %0 %1 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[7, 12, 96]\n"
-                  "  return %2 \"y\"\n");
+  hone_str_appendf(&lines, "  %%0 \"x\" = input : f32[7, %d, %d]\n  %%1 = constant {", rows, sums);
+  append_numbers(&lines, 7 * sums * columns, 11);
+  hone_str_appendf(&lines,
+                   "} : f32[7, %d, %d]\n"
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[7, %d, %d]\n"
+                   "  return %%2 \"y\"\n",
+                   sums, columns, rows, columns);
   char* text = scheduled("", hone_str_text(&lines));
-  expect_lines(text, 2, (const char* const[]){"pack in1 0 2/", "reorder i i2.o"});
+  expect_lines(text, 2, (const char* const[]){one, other});
   free(text);
   hone_str_free(&lines);
 }
 
-/* Seven products of so many rows: what their tile and the order of their loops are. */
-static void expect_batch_tile(int rows, const char* tile, const char* order) {
-  hone_str_t lines;
-  hone_str_init(&lines, hone_allocator_system());
-  hone_str_appendf(&lines, "  %%0 \"x\" = input : f32[7, %d, 3]\n  %%1 = constant {", rows);
-  append_numbers(&lines, 7 * 3 * 128, 11);
-  hone_str_appendf(
-      &lines,
-      "} : f32[7, 3, 128]\n"
-      "  %%2 = contract %%0 %%1 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[7, %d, 128]\n"
-      "  return %%2 \"y\"\n",
-      rows);
-  char* text = scheduled("", hone_str_text(&lines));
-  expect_lines(text, 2, (const char* const[]){tile, order});
-  free(text);
-  hone_str_free(&lines);
+/* Data of one product is used for all of its lanes before the next. */
+static void products_of_few_batches_come_one_after_the_other(void** state) {
+  expect_of_batch(12, 5, 96, "pack in1 0 2/", "reorder i i2.o");
 }
 
 /* Where products of a batch have many rows, and there are registers, blocks of lanes are wide,
@@ -389,11 +377,11 @@ static void expect_batch_tile(int rows, const char* tile, const char* order) {
 static void batches_of_many_rows_have_wide_tiles(void** state) {
   lanes = 16;
   registers = 32;
-  expect_batch_tile(128, ": f32[6, 64]", "reorder i i2.o i1 i2.i");
-  expect_batch_tile(28, ": f32[14, 32]", "reorder i i2.o i1 i2.i");
+  expect_of_batch(128, 3, 128, ": f32[6, 64]", "reorder i i2.o i1 i2.i");
+  expect_of_batch(28, 3, 128, ": f32[14, 32]", "reorder i i2.o i1 i2.i");
   lanes = 8;
   registers = 16;
-  expect_batch_tile(128, ": f32[6, 16]", "reorder i i1.o i2.o");
+  expect_of_batch(128, 3, 128, ": f32[6, 16]", "reorder i i1.o i2.o");
 }
 
 /* Phases of a transposed convolution beside its channels, which fill vectors by themselves. */

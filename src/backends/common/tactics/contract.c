@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "tune/tactic.h"
 
-enum { MOST_ROWS = 16, MOST_VECTORS = 4, MOST_BLOCKS = 5 };
+enum { MOST_BLOCKS = 5 };
 
 /* What cost wants to know. */
 typedef struct facts {
@@ -36,7 +36,7 @@ static bool fits_registers(const hone_space_t* space, const hone_candidate_t* ca
 /* A parameter from 1 to `most` whose default is `chosen`. */
 static hone_status_t define_range(hone_space_t* space, hone_candidate_t* first, const char* name,
                                   int most, int chosen) {
-  int64_t numbers[MOST_ROWS];
+  int64_t numbers[HONE_TILE_MOST_ROWS];
   for (int i = 0; i < most; i++) numbers[i] = i + 1;
   HONE_TRY(hone_space_define_numbers(space, name, most, numbers));
   first->choice[hone_space_find(space, name)] = (uint16_t)(chosen - 1);
@@ -53,8 +53,10 @@ static hone_status_t define_block_tile(const hone_contraction_facts_t* f, hone_s
 static hone_status_t define_tile(const hone_contraction_facts_t* f, hone_space_t* space,
                                  hone_candidate_t* first) {
   if (f->matrix && f->tile_rows) return define_block_tile(f, space);
-  int rows = !f->has_rows ? 1 : f->rows && f->rows < MOST_ROWS ? (int)f->rows : MOST_ROWS;
-  int vectors = f->tile_rows ? MOST_VECTORS : 1;
+  int rows = !f->has_rows                               ? 1
+             : f->rows && f->rows < HONE_TILE_MOST_ROWS ? (int)f->rows
+                                                        : HONE_TILE_MOST_ROWS;
+  int vectors = f->tile_rows ? HONE_TILE_MOST_VECTORS : 1;
   if (!f->tile_rows) rows = 1;
   HONE_TRY(define_range(space, first, "rows", rows, f->tile_rows ? f->tile_rows : 1));
   return define_range(space, first, "vectors", vectors, f->tile_vectors ? f->tile_vectors : 1);
