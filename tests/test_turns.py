@@ -72,10 +72,8 @@ def outputs(path):
         return [file[name] for name in file.files]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_any_number_of_threads_gives_the_same(tmp_path, seed):
+def check_on_any_number_of_threads(net, tmp_path, seed):
     model, engine, x = tmp_path / "net.onnx", tmp_path / "net.hone", tmp_path / "x.npz"
-    net = make(seed)
     net.save(model)
     shape = [d.dim_value for d in net.input.type.tensor_type.shape.dim]
     np.savez(x, x=np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
@@ -87,6 +85,19 @@ def test_any_number_of_threads_gives_the_same(tmp_path, seed):
         hone("run", engine, "--threads", threads, "--input", x, "--output", tmp_path / "y.npz", code=0)
         for got, want in zip(outputs(tmp_path / "y.npz"), wanted, strict=True):
             assert np.abs(got - want).max() <= 1e-4 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_number_of_threads_gives_the_same(tmp_path, seed):
+    check_on_any_number_of_threads(make(seed), tmp_path, seed)
+
+
+@pytest.mark.parametrize("kernel, stride", [(3, 1), (5, 2)])
+def test_layers_that_no_cache_holds_give_the_same(tmp_path, kernel, stride):
+    """Of 7 MB each, of which threads keep some rows in windows."""
+    net = Net(kernel, 16, 136, 132)
+    net.block(96, 24, kernel, stride)
+    check_on_any_number_of_threads(net, tmp_path, kernel)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -174,6 +174,25 @@ typedef struct hone_need {
   int64_t least, most;
 } hone_need_t;
 
+/* Round r of a launch touches bytes step * r + least to before step * r + most of a buffer; the
+ * first also any before those, the last any behind. */
+typedef struct hone_turn_reach {
+  int64_t step, least, most;
+} hone_turn_reach_t;
+
+/* What one launch of those that take turns makes and one other alone reads. Few rounds of it are
+ * needed at a time, so a share may keep them in a window, a part of the value's own memory that
+ * stays in the cache: each share that has one works at places[share] and behind, in `room` bytes,
+ * after it has been there once from the beginning of its part, of which the share before it reads
+ * the rounds before that place. */
+typedef struct hone_turn_window {
+  int writer, writer_buffer, reader, reader_buffer; /* launches, and which of their buffers */
+  hone_turn_reach_t written, read;
+  int64_t bytes;         /* of the value */
+  int64_t room;          /* what a share holds of it at once, and more */
+  const int64_t* places; /* bytes, by share; -1: all of it stays where it is */
+} hone_turn_window_t;
+
 /* How launches take turns. Threads have shares of all of them: of launch l, share s is rounds
  * begins[hone_turn_begin_at(plan, l, s)] to before the next one's. Rounds need none of the shares
  * before their own, so that shares may be begun from the last on. A share goes strip by strip: some
@@ -185,12 +204,15 @@ typedef struct hone_turn_plan {
   int n_shares;
   const int64_t* begins;
   int64_t strips;
+  int n_windows;
+  const hone_turn_window_t* windows;
 } hone_turn_plan_t;
 
 enum {
   HONE_TURNS_MOST = 12,    /* launches */
   HONE_TURNS_BUFFERS = 16, /* of each */
-  HONE_TURNS_WEIGHTS = 2   /* times the bytes of all their weights are in a second cache */
+  HONE_TURNS_WINDOWS = HONE_TURNS_MOST,
+  HONE_TURNS_WEIGHTS = 2 /* times the bytes of all their weights are in a second cache */
 };
 
 /* Where in `begins` the first round of a launch's share is. */

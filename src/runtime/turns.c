@@ -35,16 +35,20 @@ static int64_t rounds_of(const hone_step_t* step) {
   return rounds <= MOST ? rounds : 0;
 }
 
+int64_t hone_turns_bytes(const hone_program_value_t* value) {
+  int64_t bytes = (int64_t)hone_dtype_size(value->dtype);
+  for (int i = 0; i < value->rank; i++)
+    if (!hone_dim_is_int(value->dims[i]) || !hone_i64_mul(bytes, value->dims[i].k, &bytes))
+      return 0;
+  return bytes;
+}
+
 /* Bytes of what the step makes, where they are known; else 0. */
 static int64_t bytes_made(const finder_t* f, const hone_step_t* step) {
   int64_t total = 0;
   for (int i = 0; i < step->n_outputs; i++) {
-    const hone_program_value_t* value = &f->routine->values[step->outputs[i]];
-    int64_t bytes = (int64_t)hone_dtype_size(value->dtype);
-    for (int k = 0; k < value->rank; k++)
-      if (!hone_dim_is_int(value->dims[k]) || !hone_i64_mul(bytes, value->dims[k].k, &bytes))
-        return 0;
-    if (!hone_i64_add(total, bytes, &total)) return 0;
+    int64_t bytes = hone_turns_bytes(&f->routine->values[step->outputs[i]]);
+    if (!bytes || !hone_i64_add(total, bytes, &total)) return 0;
   }
   return total;
 }
@@ -201,11 +205,20 @@ static double cut_shares(const finder_t* f, hone_turn_plan_t* plan, int64_t* beg
 
 /* Strips of a share, so many that what its launches hand on in one takes a part of the second
  * cache. */
-static int64_t count_strips(const finder_t* f, int shares) {
-  enum { PART = 8 };
-  int64_t bytes = 0, room = (int64_t)f->program->properties.cache_bytes[1] / PART * shares;
+static int64_t count_strips(const finder_t* f, int shares, int part) {
+  int64_t bytes = 0, room = (int64_t)f->program->properties.cache_bytes[1] / part * shares;
   for (int i = 0; i + 1 < f->count; i++) bytes += bytes_made(f, step_at(f, f->first + i));
   return room > 0 ? bytes / room + 1 : 1;
+}
+
+/* With windows strips may be larger: what they write is in the cache already. */
+static hone_status_t cut_strips(const finder_t* f, hone_turns_t* turns) {
+  enum { PART = 8, PART_OF_WINDOWS = 4 };
+  hone_turn_plan_t* plan = &turns->plan;
+  plan->strips = count_strips(f, plan->n_shares, PART_OF_WINDOWS);
+  HONE_TRY(hone_turns_find_windows(f->program, f->routine, turns));
+  if (!plan->n_windows) plan->strips = count_strips(f, plan->n_shares, PART);
+  return NULL;
 }
 
 /* Launches are left out again, the last first, while what rounds of it need would have a thread
@@ -221,14 +234,11 @@ static hone_status_t keep(finder_t* f) {
   memcpy(needs, f->needs, (size_t)f->n_needs * sizeof *needs);
   for (; f->count > 1; cut(f, f->count - 1)) {
     turns->first = f->first;
-    turns->plan = (hone_turn_plan_t){.count = f->count,
-                                     .n_needs = f->n_needs,
-                                     .needs = needs,
-                                     .n_shares = shares,
-                                     .strips = count_strips(f, shares)};
+    turns->plan = (hone_turn_plan_t){
+        .count = f->count, .n_needs = f->n_needs, .needs = needs, .n_shares = shares};
     if (cut_shares(f, &turns->plan, begins) > most_unequal) continue;
     f->routine->n_turns++;
-    break;
+    return cut_strips(f, turns);
   }
   return NULL;
 }

@@ -26,10 +26,23 @@ int hone_turns_first(const hone_routine_t* routine, int step);
 /* Whether no launch that takes turns with `step` touches the value, but the one that makes it. */
 bool hone_turns_spare(const hone_routine_t* routine, int step, int value);
 
+/* Bytes of the value, where they are known; else 0. */
+int64_t hone_turns_bytes(const hone_program_value_t* value);
+
 /* turn_shares.c: cuts `n_shares` shares of about equal work out of launches with so many rounds,
  * each launch of a certain weight: out_begins as in hone/backend.h. Gives by which part of a share
  * the least equal one is too small or too large at an end. */
 double hone_turns_cut(hone_turn_plan_t* plan, const int64_t* rounds, const double* weights,
                       int64_t* out_begins);
+
+/* turn_windows.c: finds windows for what the turns' launches hand on; all but those is in the plan.
+ * Errors: OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_turns_find_windows(const hone_program_t* program,
+                                                    const hone_routine_t* routine,
+                                                    hone_turns_t* turns);
+/* Gives the window the room that the plan's shares need, and as many bytes more, and sets its place
+ * in each, for which `places` has room. Gives how many shares have one. */
+int hone_turns_place_window(const hone_turn_plan_t* plan, int64_t more, hone_turn_window_t* window,
+                            int64_t* places);
 
 #endif

@@ -3,13 +3,18 @@
  * Each thread has a share of every launch: consecutive rounds, so cut that they need none of the
  * rounds of the shares before. They may need first rounds of the shares behind, which are done
  * early; so a thread takes the last share that is left, and never waits for what nobody has begun.
- * It goes through its shares strip by strip: some rounds of the first launch, then of each
- * other all rounds whose needs are met, so that what is handed on stays in the second cache. */
+ * How it goes through a share, strip by strip, stands in loop/turn_walk.h.
+ *
+ * A value with a window (hone/backend.h) is not left where its rounds would be: once the window is
+ * full, what is still needed moves to its beginning, and both launches get another address of the
+ * whole. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "backends/cpu/device.h"
 #include "base/thread_pool.h"
 #include "loop/span.h"
+#include "loop/turn_walk.h"
 
 enum { MOST_SHARES = 64, LINE = 64 /* bytes */ };
 
@@ -26,75 +31,79 @@ typedef struct turns {
   progress_t progress[MOST_SHARES];
 } turns_t;
 
-static int64_t begin_of(const hone_turn_plan_t* plan, int launch, int share) {
-  return plan->begins[hone_turn_begin_at(plan, launch, share)];
-}
-
 /* ---- rounds ---- */
 
+/* The addresses are the thread's own: windows move. */
 typedef struct worker {
+  hone_turn_walk_t walk; /* first: of the same address */
   turns_t* turns;
-  int share;
-  int64_t at[HONE_TURNS_MOST]; /* the next round */
+  void* buffers[HONE_TURNS_MOST][HONE_TURNS_BUFFERS];
+  int64_t
+      shifts[HONE_TURNS_WINDOWS]; /* bytes from where the value is to where its rounds are now */
 } worker_t;
 
-static void run_to(worker_t* w, int launch, int64_t end) {
-  turns_t* t = w->turns;
-  const hone_launch_t* call = &t->launches[launch];
-  if (end <= w->at[launch]) return;
-  call->module->entries[call->entry](t->buffers[launch], call->sizes, w->at[launch], end);
-  w->at[launch] = end;
-  atomic_store_explicit(&t->progress[w->share].done[launch], end, memory_order_release);
+/* ---- windows ---- */
+
+/* What is held goes to the window's beginning. */
+static void slide(worker_t* w, int index, const hone_turn_held_t* held) {
+  const hone_turn_window_t* window = &w->walk.plan->windows[index];
+  char* base = w->turns->buffers[window->writer][window->writer_buffer];
+  int64_t shift = window->places[w->walk.share] - held->begin;
+  memmove(base + held->begin + shift, base + held->begin + w->shifts[index],
+          (size_t)(held->made - held->begin));
+  w->shifts[index] = shift;
+  w->buffers[window->writer][window->writer_buffer] = base + shift;
+  w->buffers[window->reader][window->reader_buffer] = base + shift;
 }
 
-/* Rounds of the share, to before this one, whose needs the thread has met itself. */
-static int64_t find_end(const worker_t* w, int launch) {
-  const hone_turn_plan_t* plan = w->turns->plan;
-  int64_t end = begin_of(plan, launch, w->share + 1);
-  for (int i = 0; i < plan->n_needs; i++) {
-    const hone_need_t* need = &plan->needs[i];
-    bool is_all = w->at[need->writer] == begin_of(plan, need->writer, plan->n_shares);
-    if (need->reader != launch || is_all) continue;
-    int64_t met = hone_need_count_before(need, w->at[need->writer]);
-    if (met < end) end = met;
-  }
-  return end;
+/* Has room for what the launch makes, and behind it what it reads of the shares behind. */
+static void make_room(worker_t* w, int index, int launch, int64_t end) {
+  const hone_turn_window_t* window = &w->walk.plan->windows[index];
+  const int64_t place = window->places[w->walk.share];
+  if (place < 0 || (launch != window->writer && launch != window->reader)) return;
+  const hone_turn_held_t held = hone_turn_held(&w->walk, window, launch, end);
+  if (held.end + w->shifts[index] > place + window->room) slide(w, index, &held);
+  if (launch == window->writer || !w->shifts[index] || held.end == held.made) return;
+  char* base = w->turns->buffers[window->writer][window->writer_buffer];
+  memcpy(base + held.made + w->shifts[index], base + held.made, (size_t)(held.end - held.made));
 }
+
+static void run(hone_turn_walk_t* walk, int launch, int64_t end) {
+  worker_t* w = (worker_t*)walk;
+  const hone_launch_t* call = &w->turns->launches[launch];
+  for (int i = 0; i < walk->plan->n_windows; i++) make_room(w, i, launch, end);
+  call->module->entries[call->entry](w->buffers[launch], call->sizes, walk->at[launch], end);
+  atomic_store_explicit(&w->turns->progress[walk->share].done[launch], end, memory_order_release);
+}
+
+/* ---- shares ---- */
 
 /* Waits until the writer's rounds before `end` are done that are in shares behind. */
-static void await(const worker_t* w, int writer, int64_t end) {
-  const hone_turn_plan_t* plan = w->turns->plan;
-  for (int s = w->share + 1; s < plan->n_shares && begin_of(plan, writer, s) < end; s++) {
-    int64_t last = begin_of(plan, writer, s + 1), wanted = end < last ? end : last;
+static void await_rounds(const worker_t* w, int writer, int64_t end) {
+  const hone_turn_plan_t* plan = w->walk.plan;
+  for (int s = w->walk.share + 1; s < plan->n_shares && hone_turn_begin(plan, writer, s) < end;
+       s++) {
+    int64_t last = hone_turn_begin(plan, writer, s + 1), wanted = end < last ? end : last;
     atomic_llong* done = &w->turns->progress[s].done[writer];
     for (int looks = 0; atomic_load_explicit(done, memory_order_acquire) < wanted;)
       hone_thread_relax(&looks);
   }
 }
 
-static void await_needs(const worker_t* w, int launch, int64_t end) {
-  const hone_turn_plan_t* plan = w->turns->plan;
+static void await(hone_turn_walk_t* walk, int launch, int64_t end) {
+  const hone_turn_plan_t* plan = walk->plan;
   for (int i = 0; i < plan->n_needs; i++) {
     const hone_need_t* need = &plan->needs[i];
-    int64_t writers = begin_of(plan, need->writer, plan->n_shares);
-    if (need->reader == launch) await(w, need->writer, hone_need_end(need, writers, end));
+    int64_t writers = hone_turn_begin(plan, need->writer, plan->n_shares);
+    if (need->reader == launch)
+      await_rounds((const worker_t*)walk, need->writer, hone_need_end(need, writers, end));
   }
 }
 
 static void run_share(turns_t* t, int share) {
-  const hone_turn_plan_t* plan = t->plan;
-  worker_t w = {.turns = t, .share = share};
-  for (int l = 0; l < plan->count; l++) w.at[l] = begin_of(plan, l, share);
-  int64_t begin = w.at[0], size = begin_of(plan, 0, share + 1) - begin;
-  for (int64_t strip = 1; strip < plan->strips; strip++) {
-    run_to(&w, 0, begin + size * strip / plan->strips);
-    for (int l = 1; l < plan->count; l++) run_to(&w, l, find_end(&w, l));
-  }
-  for (int l = 0; l < plan->count; l++) {
-    int64_t end = begin_of(plan, l, share + 1);
-    if (w.at[l] < end) await_needs(&w, l, end);
-    run_to(&w, l, end);
-  }
+  worker_t w = {.walk = {.plan = t->plan, .share = share, .run = run, .await = await}, .turns = t};
+  memcpy(w.buffers, t->buffers, (size_t)t->plan->count * sizeof *w.buffers);
+  hone_turn_walk(&w.walk);
 }
 
 static void run_shares(void* self, int64_t begin, int64_t end) {
@@ -110,13 +119,15 @@ static bool is_worth_it(const hone_launch_t* launches, const hone_turn_plan_t* p
   int64_t grains = 0;
   for (int l = 0; l < plan->count; l++) {
     int64_t grain = launches[l].grain > 1 ? launches[l].grain : 1;
-    grains += begin_of(plan, l, plan->n_shares) / grain;
+    grains += hone_turn_begin(plan, l, plan->n_shares) / grain;
   }
   return plan->n_shares == 1 || grains >= plan->n_shares;
 }
 
 static bool has_room(const hone_launch_t* launches, const hone_turn_plan_t* plan) {
-  if (plan->count > HONE_TURNS_MOST || plan->n_shares > MOST_SHARES) return false;
+  if (plan->count > HONE_TURNS_MOST || plan->n_shares > MOST_SHARES ||
+      plan->n_windows > HONE_TURNS_WINDOWS)
+    return false;
   for (int l = 0; l < plan->count; l++)
     if (launches[l].n_buffers > HONE_TURNS_BUFFERS) return false;
   return true;
@@ -129,7 +140,7 @@ static void fill(turns_t* t, const hone_launch_t* launches, const hone_turn_plan
   for (int l = 0; l < plan->count; l++) hone_cpu_addresses(&launches[l], t->buffers[l]);
   for (int s = 0; s < plan->n_shares; s++)
     for (int l = 0; l < plan->count; l++)
-      atomic_init(&t->progress[s].done[l], begin_of(plan, l, s));
+      atomic_init(&t->progress[s].done[l], hone_turn_begin(plan, l, s));
 }
 
 hone_status_t hone_cpu_launch_turns(hone_stream_t* stream, const hone_launch_t* launches,

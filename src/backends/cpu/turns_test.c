@@ -8,6 +8,7 @@
 #include "base/testing/draw.h"
 #include "base/testing/fault.h"
 #include "loop/span.h"
+#include "loop/turn_walk.h"
 
 enum { LAUNCHES = 6, MOST_ROUNDS = 40, MOST_SHARES = 5 };
 
@@ -110,9 +111,140 @@ static void rounds_come_once_and_after_what_they_need(void** state) {
   }
 }
 
+/* ---- windows ---- */
+
+/* A chain: each launch looks whether what it reads is what the one before wrote, and writes. */
+enum { ROW = 128 /* bytes of a round */, MOST_BYTES = (MOST_ROUNDS + 4) * ROW };
+
+static struct {
+  hone_turn_window_t windows[LAUNCHES]; /* of what launch l hands on; the last is not used */
+  int64_t places[LAUNCHES][MOST_SHARES];
+  uint8_t values[LAUNCHES][MOST_BYTES];
+  atomic_int wrong; /* bytes */
+} chain;
+
+static uint8_t pattern(int launch, int64_t at) {
+  return (uint8_t)(1 + (at * 31 + launch * 7 + at / 251) % 255);
+}
+
+static void read_round(const uint8_t* from, int launch, int64_t round) {
+  const hone_turn_window_t* w = &chain.windows[launch - 1];
+  int64_t end = hone_turn_reach_end(&w->read, round + 1, INT64_MAX, w->bytes);
+  for (int64_t k = hone_turn_reach_begin(&w->read, round, w->bytes); k < end; k++)
+    if (from[k] != pattern(launch - 1, k)) atomic_fetch_add(&chain.wrong, 1);
+}
+
+static void write_round(uint8_t* to, int launch, int64_t round) {
+  const hone_turn_window_t* w = &chain.windows[launch];
+  int64_t end = hone_turn_reach_end(&w->written, round + 1, world.rounds[launch], w->bytes);
+  for (int64_t k = hone_turn_reach_begin(&w->written, round, w->bytes); k < end; k++)
+    to[k] = pattern(launch, k);
+}
+
+static void run_chained(void* const* buffers, const int64_t* sizes, int64_t begin, int64_t end) {
+  int launch = (int)sizes[0];
+  for (int64_t r = begin; r < end; r++) {
+    if (launch) read_round(buffers[0], launch, r);
+    write_round(buffers[1], launch, r);
+  }
+}
+
+/* Borders above and below, windows of one to three rows, one or two apart. */
+static void draw_chain(test_draw_t* draw) {
+  memset(&world, 0, sizeof world);
+  memset(&chain, 0, sizeof chain);
+  world.count = 2 + (int)test_draw_below(draw, LAUNCHES - 1);
+  int64_t rounds = MOST_ROUNDS;
+  for (int l = 0; l < world.count; l++) {
+    hone_turn_window_t* w = &chain.windows[l];
+    int apart = 1 + (int)test_draw_below(draw, 2), reach = 1 + (int)test_draw_below(draw, 3);
+    int64_t border = test_draw_below(draw, 3) * ROW, odd = 4 * test_draw_below(draw, 8);
+    if (rounds < 8 * apart) apart = 1;
+    world.rounds[l] = rounds;
+    *w = (hone_turn_window_t){.writer = l, .writer_buffer = 1, .reader = l + 1};
+    w->written = (hone_turn_reach_t){ROW, border, border + ROW};
+    w->bytes = 2 * border + rounds * ROW;
+    w->read = (hone_turn_reach_t){apart * ROW, odd, reach * ROW - odd};
+    world.needs[l] = (hone_need_t){.reader = l + 1,
+                                   .writer = l,
+                                   .reader_step = w->read.step,
+                                   .writer_step = ROW,
+                                   .least = w->read.least - w->written.most + ROW,
+                                   .most = w->read.most - w->written.least - 1};
+    rounds /= apart;
+  }
+  world.n_needs = world.count - 1;
+}
+
+/* Gives how many windows there are in all shares. */
+static int run_chain(hone_stream_t* stream, int shares, int64_t strips, int64_t more) {
+  cpu_entry_fn entries[] = {run_chained};
+  const hone_module_t module = {.n_entries = 1, .entries = entries};
+  hone_memory_t memories[LAUNCHES];
+  hone_launch_t launches[LAUNCHES];
+  hone_argument_t arguments[LAUNCHES][2] = {0};
+  hone_turn_window_t windows[LAUNCHES];
+  int64_t numbers[LAUNCHES], begins[LAUNCHES * (MOST_SHARES + 1)];
+  double weights[LAUNCHES];
+  int count = 0;
+  for (int l = 0; l < world.count; l++) {
+    numbers[l] = l;
+    weights[l] = 1 + l % 3;
+    memories[l] = (hone_memory_t){.data = (char*)chain.values[l], .size = MOST_BYTES};
+    if (l) arguments[l][0].memory = &memories[l - 1];
+    arguments[l][1].memory = &memories[l];
+    launches[l] = (hone_launch_t){.struct_size = sizeof launches[l],
+                                  .module = &module,
+                                  .n_buffers = 2,
+                                  .buffers = arguments[l],
+                                  .n_sizes = 1,
+                                  .sizes = &numbers[l],
+                                  .groups = {world.rounds[l], 1, 1},
+                                  .locals = {1, 1, 1}};
+  }
+  hone_turn_plan_t plan = {.count = world.count,
+                           .n_needs = world.n_needs,
+                           .needs = world.needs,
+                           .n_shares = shares,
+                           .strips = strips,
+                           .windows = windows};
+  hone_turns_cut(&plan, world.rounds, weights, begins);
+  for (int l = 0; l + 1 < world.count; l++) {
+    int placed = hone_turns_place_window(&plan, more, &chain.windows[l], chain.places[l]);
+    if (placed) windows[plan.n_windows++] = chain.windows[l];
+    count += placed;
+  }
+  assert_ok(hone_cpu_launch_turns(stream, launches, &plan));
+  return count;
+}
+
+static void windows_hold_what_is_read(void** state) {
+  (void)state;
+  const hone_backend_t* cpu = hone_backend_find("cpu");
+  test_draw_t draw = {.seed = 11};
+  int count = 0;
+  for (int threads = 1; threads <= 4; threads++) {
+    const hone_open_options_t options = {.struct_size = sizeof options, .threads = threads};
+    hone_device_t* device;
+    hone_stream_t* stream;
+    assert_ok(cpu->open(0, &options, &device));
+    assert_ok(cpu->stream_create(device, &stream));
+    for (int i = 0; i < 300; i++) {
+      draw_chain(&draw);
+      count += run_chain(stream, 1 + (int)test_draw_below(&draw, MOST_SHARES),
+                         1 + test_draw_below(&draw, 20), test_draw_below(&draw, 4) * ROW);
+      assert_int_equal(atomic_load(&chain.wrong), 0);
+    }
+    cpu->stream_destroy(stream);
+    cpu->close(device);
+  }
+  assert_true(count > 1000);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rounds_come_once_and_after_what_they_need),
+      cmocka_unit_test(windows_hold_what_is_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
