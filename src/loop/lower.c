@@ -231,6 +231,30 @@ static bool drop_empty_loops(void* self, hone_stmt_t* stmt) {
   return true;
 }
 
+/* ---- lookups that nobody uses ---- */
+
+static bool does_use(const hone_stmt_t* stmt, hone_dim_t var) {
+  bool found = (stmt->value && hone_term_uses(stmt->value, var)) ||
+               (stmt->kind == HONE_STMT_LOOP && hone_dim_uses(stmt->extent, var));
+  for (int i = 0; stmt->buffer && stmt->index && i < stmt->buffer->rank && !found; i++)
+    found = hone_dim_uses(stmt->index[i], var);
+  /* NOLINTNEXTLINE(misc-no-recursion): as deep as the loops */
+  for (int i = 0; i < stmt->n_body && !found; i++) found = does_use(stmt->body[i], var);
+  return found;
+}
+
+/* Where all that is looked up is the same number, the place is not asked for; as it stands in the
+ * way of lanes, it goes. From the last on, since one may be used to find another. */
+static void drop_idle_lookups(hone_stmt_t* stmt) {
+  for (int i = stmt->n_body - 1; i >= 0; i--) {
+    bool is_used = stmt->body[i]->kind != HONE_STMT_LET;
+    drop_idle_lookups(stmt->body[i]); /* NOLINT(misc-no-recursion): as deep as the loops */
+    for (int j = i + 1; j < stmt->n_body && !is_used; j++)
+      is_used = does_use(stmt->body[j], stmt->body[i]->var);
+    if (!is_used) hone_stmt_remove(stmt->body[i]);
+  }
+}
+
 /* ---- all ---- */
 
 static const char* join_origins(hone_kernel_t* kernel, const hone_graph_t* graph) {
@@ -296,6 +320,7 @@ hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
   hone_free(allocator, l.notes, bytes);
   if (status) return status;
   hone_stmt_walk(l.kernel->root, drop_empty_loops, NULL);
+  drop_idle_lookups(l.kernel->root);
   if (!hone_lower_starts(l.kernel)) {
     hone_kernel_destroy(l.kernel);
     return hone_oom();

@@ -1,6 +1,9 @@
-/* Ranges of indices that come from tables which are known when the kernel is compiled: what they
- * look up needs no check. Zero counts as one of a table's numbers, so that a table of zeros, which
- * may stand in for it where the kernel is only timed, is as good. */
+/* Ranges of indices that come from tables which are known when the kernel is compiled, or from
+ * numbers that were brought between two others: what they look up needs no check. Zero counts as
+ * one of a table's numbers, so that a table of zeros, which may stand in for it where the kernel is
+ * only timed, is as good. */
+#include <string.h>
+
 #include "base/float_convert.h"
 #include "base/tensor_impl.h"
 #include "ir/dim.h"
@@ -77,7 +80,82 @@ static bool range_of_choice(hone_lowering_t* l, const hone_term_t* term, range_t
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
+static bool range_of_product(hone_lowering_t* l, const hone_term_t* term, range_t* out) {
+  hone_dims_t* dims = l->kernel->dims;
+  range_t a, b;
+  if (term->dtype != HONE_I64 || !range_of(l, term->args[0], &a) || !range_of(l, term->args[1], &b))
+    return false;
+  if (hone_dim_min_value(a.least) < 0 || hone_dim_min_value(b.least) < 0) return false;
+  *out = (range_t){hone_dim_mul(dims, a.least, b.least), hone_dim_mul(dims, a.most, b.most)};
+  return true;
+}
+
+/* ---- floats between two whole numbers ---- */
+
+enum { MOST_EXACT = 1 << 24 /* whole numbers up to which a float holds all */ };
+
+static bool is_exact(hone_dim_t d) {
+  return hone_dim_min_value(d) >= -MOST_EXACT && hone_dim_max_value(d) <= MOST_EXACT;
+}
+
+/* A float that is a whole number known here. */
+static bool whole_number(const hone_term_t* term, hone_dim_t* out) {
+  if (term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST &&
+      term->args[0]->kind == HONE_TERM_INDEX && term->dtype != HONE_F16 &&
+      term->dtype != HONE_BF16) {
+    *out = term->args[0]->dim;
+    return is_exact(*out);
+  }
+  float number;
+  uint32_t bits = (uint32_t)term->bits[0];
+  if (term->kind != HONE_TERM_CONST || term->dtype != HONE_F32) return false;
+  memcpy(&number, &bits, sizeof number);
+  if (!(number >= -MOST_EXACT && number <= MOST_EXACT) || number != (float)(int64_t)number)
+    return false;
+  *out = hone_dim_int((int64_t)number);
+  return true;
+}
+
+/* What the term is at most (at least), or not a number. */
+static bool bound(hone_lowering_t* l, const hone_term_t* term, bool is_most, hone_dim_t* out) {
+  hone_dims_t* dims = l->kernel->dims;
+  hone_prim_t one = is_most ? HONE_PRIM_MIN : HONE_PRIM_MAX,
+              both = is_most ? HONE_PRIM_MAX : HONE_PRIM_MIN;
+  hone_dim_t a, b;
+  if (whole_number(term, out)) return true;
+  if (term->kind != HONE_TERM_PRIM || (term->prim != one && term->prim != both)) return false;
+  /* NOLINTBEGIN(misc-no-recursion): as deep as the term */
+  bool has_a = bound(l, term->args[0], is_most, &a), has_b = bound(l, term->args[1], is_most, &b);
+  /* NOLINTEND(misc-no-recursion) */
+  if (has_a && has_b) {
+    bool is_max = term->prim == HONE_PRIM_MAX;
+    *out = is_max ? hone_dim_max(dims, a, b) : hone_dim_min(dims, a, b);
+    return true;
+  }
+  *out = has_a ? a : b;
+  return term->prim == one && (has_a || has_b);
+}
+
+/* Of a float that is something else where it would not be a number: select(x == x, x, else). */
+static bool range_of_float(hone_lowering_t* l, const hone_term_t* term, range_t* out) {
+  hone_dims_t* dims = l->kernel->dims;
+  range_t x;
+  hone_dim_t other;
+  if (term->kind != HONE_TERM_PRIM || term->prim != HONE_PRIM_SELECT) return false;
+  const hone_term_t *asked = term->args[0], *value = term->args[1];
+  if (asked->kind != HONE_TERM_PRIM || asked->prim != HONE_PRIM_EQ || asked->args[0] != value ||
+      asked->args[1] != value || !bound(l, value, false, &x.least) ||
+      !bound(l, value, true, &x.most) || !whole_number(term->args[2], &other))
+    return false;
+  *out = (range_t){hone_dim_min(dims, x.least, other), hone_dim_max(dims, x.most, other)};
+  return true;
+}
+
+/* ---- all ---- */
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
 static bool range_of_number(hone_lowering_t* l, const hone_term_t* term, range_t* out) {
+  if (hone_dtype_is_float(term->dtype)) return range_of_float(l, term, out);
   *out = (range_t){hone_dim_int(0), hone_dim_int(1)};
   return term->dtype == HONE_BOOL || (hone_dtype_is_int(term->dtype) && range_of(l, term, out));
 }
@@ -98,6 +176,7 @@ static bool range_of(hone_lowering_t* l, const hone_term_t* term, range_t* out) 
   if (term->prim == HONE_PRIM_CAST && term->dtype == HONE_I64)
     return range_of_number(l, term->args[0], out);
   if (term->prim == HONE_PRIM_ADD) return range_of_sum(l, term, out);
+  if (term->prim == HONE_PRIM_MUL) return range_of_product(l, term, out);
   return term->prim == HONE_PRIM_SELECT && range_of_choice(l, term, out);
 }
 
@@ -114,7 +193,7 @@ static hone_dim_t in_last_rounds(const hone_lowering_t* l, hone_dim_t d) {
 }
 
 static void mark_tables(hone_lowering_t* l, const hone_term_t* term) {
-  if (term->dtype == HONE_BOOL) return;
+  if (!hone_dtype_is_int(term->dtype)) return;
   if (term->kind == HONE_TERM_LOAD) l->kernel->buffers[term->buffer->id]->is_proven = true;
   /* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
   for (int i = term->prim == HONE_PRIM_SELECT; i < term->n_args; i++) mark_tables(l, term->args[i]);

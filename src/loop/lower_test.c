@@ -96,6 +96,42 @@ static void known_indices_are_not_checked(void** state) {
   hone_tensor_release(known);
 }
 
+/* Numbers brought between 0 and `last`, 0 where they are none unless `may_be_nan`, times two:
+ * checks of what they look up in 9 rows. */
+static int count_checks_of_clamped(const char* last, bool may_be_nan) {
+  char lines[1024];
+  snprintf(lines, sizeof lines,
+           "  %%0 = input : f32[9, 7]\n"
+           "  %%1 = input : f32[3]\n"
+           "  %%2 = constant {%s} : f32[1]\n"
+           "  %%3 = expand %%2 shape=[3] : f32[3]\n"
+           "  %%4 = min %%1 %%3 : f32[3]\n"
+           "  %%5 = constant {0} : f32[1]\n"
+           "  %%6 = expand %%5 shape=[3] : f32[3]\n"
+           "  %%7 = max %%4 %%6 : f32[3]\n"
+           "  %%8 = eq %%7 %%7 : bool[3]\n"
+           "  %%9 = select %%8 %%7 %%6 : f32[3]\n"
+           "  %%10 = cast %%%d dtype=i64 : i64[3]\n"
+           "  %%11 = constant {2} : i64[1]\n"
+           "  %%12 = expand %%11 shape=[3] : i64[3]\n"
+           "  %%13 = mul %%10 %%12 : i64[3]\n"
+           "  %%14 = gather %%0 %%13 : f32[3, 7]\n"
+           "  return %%14\n",
+           last, may_be_nan ? 7 : 9);
+  hone_kernel_t* kernel = lower("", lines);
+  int count = kernel->n_checks;
+  hone_kernel_destroy(kernel);
+  return count;
+}
+
+static void clamped_indices_are_not_checked(void** state) {
+  (void)state;
+  assert_int_equal(count_checks_of_clamped("4", false), 0);
+  assert_int_equal(count_checks_of_clamped("5", false), 1);
+  assert_int_equal(count_checks_of_clamped("4.5", false), 1);
+  assert_int_equal(count_checks_of_clamped("4", true), 1);
+}
+
 /* The loops of the region's kernel, as text. */
 static void expect_body(const char* lines, const char* wanted) {
   hone_kernel_t* kernel = lower("symbol \"n\" input 0 100\n", lines);
@@ -107,6 +143,23 @@ static void expect_body(const char* lines, const char* wanted) {
   assert_string_equal(body, wanted);
   hone_str_free(&text);
   hone_kernel_destroy(kernel);
+}
+
+static void lookups_of_one_number_are_dropped(void** state) {
+  (void)state;
+  expect_body(
+      "  %0 = input : bool[3]\n"
+      "  %1 = cast %0 dtype=i64 : i64[3]\n"
+      "  %2 = constant {2} : f32[1, 1]\n"
+      "  %3 = expand %2 shape=[5, 7] : f32[5, 7]\n"
+      "  %4 = gather %3 %1 : f32[3, 7]\n"
+      "  return %4\n",
+      "  for i in 3 {\n"
+      "    for i1 in 7 {\n"
+      "      out0[i, i1] = f32(2)\n"
+      "    }\n"
+      "  }\n"
+      "}\n");
 }
 
 /* Only what all readers subtract, and from integers alone. */
@@ -238,6 +291,8 @@ static void turned_rows_are_summed_up_once(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_indices_are_not_checked),
+      cmocka_unit_test(clamped_indices_are_not_checked),
+      cmocka_unit_test(lookups_of_one_number_are_dropped),
       cmocka_unit_test(parameters_come_before_scratch),
       cmocka_unit_test(pads_are_borders_around_their_operand),
       cmocka_unit_test(sums_start_from_what_is_subtracted),

@@ -31,22 +31,39 @@ hone_stmt_t* hone_kernel_parallel_loop(const hone_kernel_t* kernel) {
   return found;
 }
 
-int64_t hone_kernel_rounds(const hone_kernel_t* kernel) {
+/* Of few rounds, parts would often be none. */
+bool hone_loop_goes_along(const hone_stmt_t* loop) {
+  enum { ENOUGH = 8 };
+  return is_parallel(loop) && hone_dim_is_int(loop->extent) && loop->extent.k >= ENOUGH &&
+         loop->extent.k <= INT32_MAX;
+}
+
+int64_t hone_kernel_common_rounds(const hone_kernel_t* kernel) {
   int64_t rounds = 0;
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* stmt = kernel->root->body[i];
-    if (!is_parallel(stmt)) continue;
-    if (!hone_dim_is_int(stmt->extent)) return 0;
-    rounds += stmt->extent.k;
+    if (hone_loop_goes_along(stmt) && stmt->extent.k > rounds) rounds = stmt->extent.k;
   }
   return rounds;
 }
 
+hone_dim_t hone_kernel_rounds(const hone_kernel_t* kernel) {
+  hone_dim_t rounds = hone_dim_int(hone_kernel_common_rounds(kernel));
+  bool has_single = false;
+  for (int i = 0; i < kernel->root->n_body; i++) {
+    const hone_stmt_t* stmt = kernel->root->body[i];
+    if (is_parallel(stmt) && !hone_loop_goes_along(stmt))
+      rounds = hone_dim_add(kernel->dims, rounds, stmt->extent);
+    has_single |= !is_parallel(stmt) && stmt->kind != HONE_STMT_LET;
+  }
+  return has_single ? hone_dim_max(kernel->dims, rounds, hone_dim_int(1)) : rounds;
+}
+
 bool hone_fill_goes_along(const hone_kernel_t* kernel, const hone_stmt_t* loop) {
-  int64_t rounds = hone_kernel_rounds(kernel);
-  return rounds && rounds <= INT32_MAX && loop->kind == HONE_STMT_LOOP &&
-         loop->loop == HONE_LOOP_SERIAL && hone_dim_is_int(loop->extent) &&
-         loop->extent.k <= INT32_MAX && hone_stmt_is_fill(loop);
+  hone_dim_t rounds = hone_kernel_rounds(kernel);
+  return hone_dim_is_int(rounds) && rounds.k && rounds.k <= INT32_MAX &&
+         loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_SERIAL &&
+         hone_dim_is_int(loop->extent) && loop->extent.k <= INT32_MAX && hone_stmt_is_fill(loop);
 }
 
 bool hone_span_is_sound(const hone_span_t* span) {

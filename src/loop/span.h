@@ -34,8 +34,14 @@ typedef enum hone_fill_place {
 
 /* The only parallel loop of the kernel, at the top; NULL: there is none, or several. */
 hone_stmt_t* hone_kernel_parallel_loop(const hone_kernel_t* kernel);
-/* Rounds of the parallel loops at the top, if they are known; else 0. */
-int64_t hone_kernel_rounds(const hone_kernel_t* kernel);
+/* Rounds of a launch: of the loops that go together, as many as the longest of them has; then those
+ * of each other parallel loop at the top; and one where something else is there to be done. */
+hone_dim_t hone_kernel_rounds(const hone_kernel_t* kernel);
+/* Whether a parallel loop at the top goes together with others, so that threads have equal work
+ * whatever each loop has to do: with each part of its rounds as large a part of theirs. */
+bool hone_loop_goes_along(const hone_stmt_t* loop);
+/* Rounds of the longest of those; 0: there are none. */
+int64_t hone_kernel_common_rounds(const hone_kernel_t* kernel);
 /* Whether a loop beside them is a fill that can be done with parts of their rounds. */
 bool hone_fill_goes_along(const hone_kernel_t* kernel, const hone_stmt_t* loop);
 /* Where a store goes that is part of a fill beside the parallel loop. Errors: OUT_OF_MEMORY. */

@@ -167,8 +167,8 @@ static hone_status_t count_bytes(counter_t* c) {
 static hone_dim_t known(hone_dim_t d) { return hone_dim_is_bad(d) ? hone_dim_int(0) : d; }
 
 static hone_work_t known_work(const hone_work_t* work) {
-  return (hone_work_t){known(work->arithmetic), known(work->transcendental), known(work->read),
-                       known(work->written)};
+  return (hone_work_t){known(work->arithmetic), known(work->transcendental), known(work->single),
+                       known(work->read), known(work->written)};
 }
 
 hone_status_t hone_kernel_work(hone_kernel_t* kernel, hone_work_t* out_work) {
@@ -187,11 +187,50 @@ hone_status_t hone_kernel_work(hone_kernel_t* kernel, hone_work_t* out_work) {
   return status;
 }
 
+/* ---- one element at a time ---- */
+
+static bool is_in_vector(const hone_stmt_t* stmt) {
+  for (const hone_stmt_t* at = stmt->parent; at; at = at->parent)
+    if (at->kind == HONE_STMT_LOOP && (at->loop == HONE_LOOP_VECTOR || at->intrinsic)) return true;
+  return false;
+}
+
+static int64_t count_terms(counter_t* c, const hone_term_t* term) {
+  if (c->seen[term->id] == c->stamp) return 0;
+  c->seen[term->id] = c->stamp;
+  int64_t count = term->kind == HONE_TERM_LOAD || term->kind == HONE_TERM_PRIM;
+  for (int i = 0; i < term->n_args; i++) count += count_terms(c, term->args[i]);
+  return count;
+}
+
+static bool count_single(void* self, hone_stmt_t* stmt) {
+  counter_t* c = self;
+  if (stmt->kind != HONE_STMT_STORE || is_in_vector(stmt)) return true;
+  c->stamp++;
+  int64_t count = 1 + count_terms(c, stmt->value);
+  c->work.single = sum(c, c->work.single, all_rounds(c, stmt, count));
+  return !c->kernel->out_of_memory;
+}
+
+hone_status_t hone_kernel_count_singles(hone_kernel_t* kernel, hone_work_t* work) {
+  size_t bytes = ((size_t)kernel->n_terms + 1) * sizeof(int);
+  counter_t c = {.kernel = kernel, .dims = kernel->dims};
+  c.seen = hone_alloc(kernel->allocator, bytes);
+  if (!c.seen) return hone_oom();
+  hone_stmt_walk(kernel->root, count_single, &c);
+  hone_free(kernel->allocator, c.seen, bytes);
+  work->single = known(c.work.single);
+  return kernel->out_of_memory || hone_dims_out_of_memory(c.dims) ? hone_oom() : NULL;
+}
+
+/* ---- with values ---- */
+
 hone_work_t hone_work_replace(hone_dims_t* dims, const hone_work_t* work, int n,
                               const hone_dim_t* to) {
   const hone_work_t replaced = {
       .arithmetic = hone_dim_replace(dims, work->arithmetic, n, to, NULL),
       .transcendental = hone_dim_replace(dims, work->transcendental, n, to, NULL),
+      .single = hone_dim_replace(dims, work->single, n, to, NULL),
       .read = hone_dim_replace(dims, work->read, n, to, NULL),
       .written = hone_dim_replace(dims, work->written, n, to, NULL),
   };
@@ -209,6 +248,7 @@ hone_work_amount_t hone_work_eval(const hone_work_t* work, const int64_t* symbol
   if (!(out.written > 0)) return out;
   out.arithmetic = amount(work->arithmetic, symbols);
   out.transcendental = amount(work->transcendental, symbols);
+  out.single = amount(work->single, symbols);
   out.read = amount(work->read, symbols);
   return out;
 }

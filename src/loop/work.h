@@ -8,6 +8,8 @@
  *   conditions of statements are 0.
  * - transcendental: exp, tanh and their like, apart from the above, since they
  *   cost many times as much.
+ * - single: what is done one element at a time, of any kind, loads and stores too: outside of
+ *   loops over the lanes of a vector, so only a schedule tells. Roughly as many cycles of a core.
  * - read, written: bytes of the parameters, if what is touched is touched once:
  *   accesses in rounds of loops that the index does not depend on are the same
  *   element, and no buffer counts for more than it has. Scratch buffers and
@@ -25,11 +27,12 @@
 typedef struct hone_work {
   hone_dim_t arithmetic;
   hone_dim_t transcendental;
+  hone_dim_t single;
   hone_dim_t read, written; /* bytes */
 } hone_work_t;              /* 0 stands for counts beyond 2^63 too */
 
 typedef struct hone_work_amount {
-  double arithmetic, transcendental;
+  double arithmetic, transcendental, single;
   double read, written; /* bytes */
 } hone_work_amount_t;
 
@@ -37,6 +40,9 @@ typedef struct hone_work_amount {
  * to overcount. Expressions are made in kernel->dims, the kernel stays as it is.
  * Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_kernel_work(hone_kernel_t* kernel, hone_work_t* out_work);
+/* Sets the work's `single`, which the above leaves 0, by the kernel as scheduled. Errors:
+ * OUT_OF_MEMORY. */
+HONE_MUST_USE hone_status_t hone_kernel_count_singles(hone_kernel_t* kernel, hone_work_t* work);
 /* With symbol i replaced by to[i], in other dims. */
 hone_work_t hone_work_replace(hone_dims_t* dims, const hone_work_t* work, int n,
                               const hone_dim_t* to);

@@ -1,6 +1,7 @@
 /* The work of kernels, counted. */
 #include "loop/work.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/testing/fault.h"
@@ -123,12 +124,40 @@ static void counting_leaves_kernels_alone(void** state) {
   }
 }
 
+/* Of six terms and a store, those in loops over lanes cost a vector what others cost each element.
+ */
+static void singles_are_what_no_vector_does(void** state) {
+  (void)state;
+  static const char format[] =
+      "kernel k {\n"
+      "  input a: f32[6, 16] = 0\n"
+      "  output b: f32[6, 16] = 0\n"
+      "  for i in 6 parallel {\n"
+      "    for j in 16%s {\n"
+      "      b[i, j] = add(mul(a[i, j], a[i, j]), neg(abs(a[i, j])))\n"
+      "    }\n"
+      "  }\n"
+      "}\n";
+  for (int has_lanes = 0; has_lanes < 2; has_lanes++) {
+    char text[512];
+    hone_kernel_t* kernel;
+    hone_work_t work = {0};
+    snprintf(text, sizeof text, format, has_lanes ? " vector" : "");
+    assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+    assert_ok(hone_kernel_count_singles(kernel, &work));
+    assert_true(hone_dim_is_int(work.single));
+    assert_int_equal(work.single.k, has_lanes ? 0 : 6 * 16 * (4 + 1 + 1));
+    hone_kernel_destroy(kernel);
+  }
+}
+
 static hone_status_t count(const hone_allocator_t* allocator, void* context) {
   const char* text = context;
   hone_kernel_t* kernel;
   hone_work_t work;
   HONE_TRY(hone_kernel_parse(allocator, text, strlen(text), &kernel));
   hone_status_t status = hone_kernel_work(kernel, &work);
+  if (!status) status = hone_kernel_count_singles(kernel, &work);
   hone_kernel_destroy(kernel);
   return status;
 }
@@ -149,6 +178,7 @@ int main(void) {
       cmocka_unit_test(triangles_are_exact),
       cmocka_unit_test(loops_without_rounds_do_nothing),
       cmocka_unit_test(huge_counts_are_not_known),
+      cmocka_unit_test(singles_are_what_no_vector_does),
       cmocka_unit_test(counting_leaves_kernels_alone),
       cmocka_unit_test(memory_may_run_out),
   };

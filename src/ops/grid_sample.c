@@ -196,7 +196,7 @@ static void lower_grid_sample(hone_lower_t* l) {
   }
   if (hone_resample_dtype(hone_dtype_of(x)) == HONE_F64) s.dtype = HONE_F64;
   hone_dim_t shape[HONE_MAX_RANK];
-  for (int i = 0; i < hone_rank(grid) - 1; i++) shape[i] = hone_dim(grid, i);
+  for (int i = 0; i < hone_rank(grid) - 1; i++) shape[i] = i ? hone_d(1) : hone_dim(grid, 0);
   s.index = with_tap_axes(&s, hone_iota(b, HONE_I64, hone_rank(grid) - 1, shape, 0), -1);
   grid = hone_cast(b, grid, s.dtype);
   for (int i = 0; i < s.spatial; i++) /* the grid names the last axis first */

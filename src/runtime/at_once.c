@@ -61,6 +61,7 @@ static bool are_long(const hone_program_t* program, const hone_routine_t* body,
     const hone_work_amount_t one = hone_work_eval(&body->steps[s].work, symbols);
     work.arithmetic += (double)rounds * one.arithmetic;
     work.transcendental += (double)rounds * one.transcendental;
+    work.single += (double)rounds * one.single;
     work.read += (double)rounds * one.read;
     work.written += (double)rounds * one.written;
   }

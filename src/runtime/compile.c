@@ -321,6 +321,7 @@ static hone_status_t choose(driver_t* d, hone_call_kernel_t* out) {
   if (d->settings.watch || choice->is_tuned) HONE_TRY(hone_kernel_clone(out->form, &lowered));
   hone_status_t status = schedule_call(d, choice, lowered, out);
   out->index = choice->entry;
+  if (!status) status = hone_kernel_count_singles(out->form, &out->work);
   if (!status && d->settings.watch)
     status = d->settings.watch(d->settings.watch_self, lowered, choice->digest, choice->entry);
   hone_kernel_destroy(lowered);

@@ -18,7 +18,7 @@
 #include "runtime/engine_program.h"
 
 enum {
-  VERSION = 8,
+  VERSION = 9,
   HEADER_SIZE = 64,
   ENTRY_SIZE = 32,
   ALIGNMENT = 64,

@@ -16,27 +16,21 @@ static const hone_stmt_t* collect(const hone_kernel_t* kernel, const hone_stmt_t
   }
 }
 
-/* All that stands at the top beside parallel loops goes with the first round. */
-static bool add_parallel(const hone_kernel_t* kernel, hone_dim_t* out_rounds) {
-  hone_dim_t rounds = hone_dim_int(0);
-  bool any = false, has_single = false;
+static bool has_parallel(const hone_kernel_t* kernel) {
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* loop = kernel->root->body[i];
-    bool is_parallel = loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_PARALLEL;
-    if (loop->kind == HONE_STMT_LET) continue;
-    if (is_parallel) rounds = hone_dim_add(kernel->dims, rounds, loop->extent);
-    any |= is_parallel;
-    has_single |= !is_parallel;
+    if (loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_PARALLEL) return true;
   }
-  if (has_single) rounds = hone_dim_max(kernel->dims, rounds, hone_dim_int(1));
-  if (any) *out_rounds = rounds;
-  return any;
+  return false;
 }
 
 void hone_kernel_grid(const hone_kernel_t* kernel, hone_dim_t out_groups[3],
                       hone_dim_t out_locals[3]) {
   for (int i = 0; i < 3; i++) out_groups[i] = out_locals[i] = hone_dim_int(1);
-  if (add_parallel(kernel, &out_groups[0])) return;
+  if (has_parallel(kernel)) {
+    out_groups[0] = hone_kernel_rounds(kernel);
+    return;
+  }
   const hone_stmt_t* inner = collect(kernel, kernel->root, HONE_LOOP_GROUP, out_groups);
   collect(kernel, inner, HONE_LOOP_ITEM, out_locals);
 }

@@ -121,6 +121,32 @@ bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop) {
   return hone_can_be_lanes_of(r, loop, loop->var);
 }
 
+static void note_factor(void* self, hone_dim_t offset) {
+  lanes_t* lanes = self;
+  int64_t factor;
+  lanes->strided += !hone_dim_factor(offset, lanes->var, &factor) || factor < 0;
+}
+
+/* Primitives of the term; those on narrow floats count as three, for the rounding behind them. */
+static int count_work(const hone_term_t* term) {
+  bool is_narrow = term->dtype == HONE_F16 || term->dtype == HONE_BF16;
+  int count = term->kind != HONE_TERM_PRIM ? 0 : is_narrow ? 3 : 1;
+  for (int i = 0; i < term->n_args; i++) count += count_work(term->args[i]);
+  return count;
+}
+
+bool hone_pays_lanes_apart(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+  enum { WORK = 4 /* of a store */ };
+  lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
+  int work = 0;
+  if (!only_stores(&lanes, inside)) return false;
+  for (int i = 0; i < inside->n_body; i++) {
+    hone_visit_offsets(r->kernel, inside->body[i], note_factor, &lanes);
+    work += count_work(inside->body[i]->value);
+  }
+  return !lanes.strided && work >= WORK * inside->n_body;
+}
+
 /* Vectors that are written out of a loop of that extent. */
 static int vectors_of(const hone_recipe_t* r, hone_dim_t extent) {
   int vectors = r->choice->unroll > 1 ? r->choice->unroll : 1;
@@ -156,7 +182,7 @@ static void make_part(hone_recipe_t* r, const hone_stmt_t* loop) {
 static void make_lanes(hone_recipe_t* r, hone_stmt_t* loop, int vectors) {
   char part[128];
   int lanes = r->shape->lanes;
-  if (!hone_can_be_lanes(r, loop)) return;
+  if (!hone_can_be_lanes(r, loop) && !hone_pays_lanes_apart(r, loop, loop->var)) return;
   if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) {
     make_part(r, loop);
     return;

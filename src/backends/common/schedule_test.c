@@ -854,10 +854,46 @@ static void choices_that_vectors_agree_on_have_lanes(void** state) {
   free(text);
 }
 
+/* One column of two, narrow: picked up by lanes where enough is computed of it, and left where it
+ * is only copied. */
+static void columns_that_lie_apart_have_lanes_where_it_pays(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f16[64, 2]\n"
+                         "  %1 = slice %0 lo=[0, 0] hi=[64, 1] step=[1, 1] : f16[64, 1]\n"
+                         "  %2 = mul %1 %1 : f16[64, 1]\n"
+                         "  %3 = add %2 %1 : f16[64, 1]\n"
+                         "  return %3 \"y\"\n");
+  expect_lines(text, 1, (const char* const[]){"in 8 vector"});
+  free(text);
+  text = scheduled("",
+                   "  %0 \"x\" = input : f16[64, 2]\n"
+                   "  %1 = slice %0 lo=[0, 0] hi=[64, 1] step=[1, 1] : f16[64, 1]\n"
+                   "  %2 = neg %1 : f16[64, 1]\n"
+                   "  return %2 \"y\"\n");
+  assert_null(strstr(text, "vector"));
+  free(text);
+}
+
+/* Pairs put side by side, of which each lane computes one number of both. */
+static void stacks_of_single_numbers_have_lanes(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[24, 1]\n"
+                         "  %1 = mul %0 %0 : f32[24, 1]\n"
+                         "  %2 = add %1 %0 : f32[24, 1]\n"
+                         "  %3 = sub %1 %2 : f32[24, 1]\n"
+                         "  %4 = concat %2 %3 axes=[1] : f32[24, 2]\n"
+                         "  %5 = abs %4 : f32[24, 2]\n"
+                         "  return %5 \"y\"\n");
+  expect_lines(text, 2, (const char* const[]){"in 8 vector", "unroll"});
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schedules_keep_results),
       cmocka_unit_test(any_choice_keeps_results),
+      cmocka_unit_test(columns_that_lie_apart_have_lanes_where_it_pays),
+      cmocka_unit_test(stacks_of_single_numbers_have_lanes),
       cmocka_unit_test(a_product_is_tiled),
       cmocka_unit_test(few_threads_share_rows_beside_many_weights),
       cmocka_unit_test(weights_are_packed),

@@ -200,6 +200,23 @@ static bool is_parallel(const hone_stmt_t* stmt) {
   return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
 }
 
+/* The rounds of a loop that goes along with others: the launch's from begin to end are those of the
+ * longest. */
+static void render_along(hone_renderer_t* r, const hone_stmt_t* loop) {
+  char first[96], end[96];
+  long long rounds = (long long)hone_kernel_common_rounds(r->kernel), own = loop->extent.k;
+  if (own == rounds) {
+    snprintf(first, sizeof first, "begin");
+    snprintf(end, sizeof end, "hone_imin(end, %lld)", rounds);
+  } else {
+    snprintf(first, sizeof first, "hone_imin(begin, %lld) * %lld / %lld", rounds, own, rounds);
+    snprintf(end, sizeof end, "hone_imin(end, %lld) * %lld / %lld", rounds, own, rounds);
+  }
+  put_loop_head(r, loop, first, end);
+  render_inside(r, loop);
+  close_block(r);
+}
+
 /* Rounds of one top loop that fall into begin … end; `hone_base` counts those
  * of the loops before it. */
 static void render_parallel(hone_renderer_t* r, const hone_stmt_t* loop) {
@@ -234,17 +251,16 @@ static void render_single(hone_renderer_t* r, const hone_stmt_t* stmt) {
  * part of its own, or all of it with the first or the last of them. */
 static bool render_fill(hone_renderer_t* r, const hone_stmt_t* loop) {
   char first[64], end[64];
-  int64_t rounds = hone_kernel_rounds(r->kernel);
+  long long rounds = (long long)hone_kernel_rounds(r->kernel).k;
   if (!hone_fill_goes_along(r->kernel, loop)) return false;
   hone_fill_place_t place = hone_render_fill_place(r, loop);
   if (place == HONE_FILL_FIRST) return false;
   if (place == HONE_FILL_LAST) {
-    snprintf(first, sizeof first, "end == %lld ? 0 : 1", (long long)rounds);
+    snprintf(first, sizeof first, "end == %lld ? 0 : 1", rounds);
     put_loop_head(r, loop, first, NULL);
   } else {
-    snprintf(first, sizeof first, "begin * %lld / %lld", (long long)loop->extent.k,
-             (long long)rounds);
-    snprintf(end, sizeof end, "end * %lld / %lld", (long long)loop->extent.k, (long long)rounds);
+    snprintf(first, sizeof first, "begin * %lld / %lld", (long long)loop->extent.k, rounds);
+    snprintf(end, sizeof end, "end * %lld / %lld", (long long)loop->extent.k, rounds);
     put_loop_head(r, loop, first, end);
   }
   render_inside(r, loop);
@@ -276,12 +292,20 @@ static void render_parameters(hone_renderer_t* r) {
 
 static void render_root(hone_renderer_t* r) {
   hone_render_declarations(r, r->kernel->root);
-  bool grid = false;
-  for (int i = 0; i < r->kernel->root->n_body; i++) grid |= is_parallel(r->kernel->root->body[i]);
-  if (grid) hone_str_append(r->out, "  long hone_base = 0;\n");
+  bool grid = false, has_base = false;
   for (int i = 0; i < r->kernel->root->n_body; i++) {
     const hone_stmt_t* stmt = r->kernel->root->body[i];
-    if (is_parallel(stmt))
+    grid |= is_parallel(stmt);
+    has_base |= is_parallel(stmt) && !hone_loop_goes_along(stmt);
+  }
+  if (has_base)
+    hone_str_appendf(r->out, "  long hone_base = %lld;\n",
+                     (long long)hone_kernel_common_rounds(r->kernel));
+  for (int i = 0; i < r->kernel->root->n_body; i++) {
+    const hone_stmt_t* stmt = r->kernel->root->body[i];
+    if (hone_loop_goes_along(stmt))
+      render_along(r, stmt);
+    else if (is_parallel(stmt))
       render_parallel(r, stmt);
     else if (!grid || stmt->kind == HONE_STMT_LET)
       render_stmt(r, stmt);
