@@ -180,17 +180,22 @@ typedef struct hone_turn_reach {
   int64_t step, least, most;
 } hone_turn_reach_t;
 
+/* Where a share keeps what it makes of a window's value. At first, byte k of the value is at
+ * origin + k - begin of the memory. What would come to lie beyond `end` comes to lie at `place` and
+ * behind instead, with all that is still needed. The share before reads what it needs of this one
+ * below `place`, where it stays. */
+typedef struct hone_turn_part {
+  int64_t begin; /* first byte of the value that is the share's */
+  int64_t origin, place, end;
+} hone_turn_part_t;
+
 /* What one launch of those that take turns makes and one other alone reads. Few rounds of it are
- * needed at a time, so a share may keep them in a window, a part of the value's own memory that
- * stays in the cache: each share that has one works at places[share] and behind, in `room` bytes,
- * after it has been there once from the beginning of its part, of which the share before it reads
- * the rounds before that place. */
+ * needed at a time, so memory holds no more of it than these, which then stay in the cache. */
 typedef struct hone_turn_window {
   int writer, writer_buffer, reader, reader_buffer; /* launches, and which of their buffers */
   hone_turn_reach_t written, read;
-  int64_t bytes;         /* of the value */
-  int64_t room;          /* what a share holds of it at once, and more */
-  const int64_t* places; /* bytes, by share; -1: all of it stays where it is */
+  int64_t bytes;                 /* of the value */
+  const hone_turn_part_t* parts; /* by share */
 } hone_turn_window_t;
 
 /* How launches take turns. Threads have shares of all of them: of launch l, share s is rounds
@@ -212,7 +217,8 @@ enum {
   HONE_TURNS_MOST = 12,    /* launches */
   HONE_TURNS_BUFFERS = 16, /* of each */
   HONE_TURNS_WINDOWS = HONE_TURNS_MOST,
-  HONE_TURNS_WEIGHTS = 2 /* times the bytes of all their weights are in a second cache */
+  HONE_TURNS_SHARES = 64, /* of which any may have windows */
+  HONE_TURNS_WEIGHTS = 2  /* times the bytes of all their weights are in a second cache */
 };
 
 /* Where in `begins` the first round of a launch's share is. */

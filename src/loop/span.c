@@ -32,19 +32,25 @@ hone_stmt_t* hone_kernel_parallel_loop(const hone_kernel_t* kernel) {
 }
 
 /* Of few rounds, parts would often be none. */
-bool hone_loop_goes_along(const hone_stmt_t* loop) {
-  enum { ENOUGH = 8 };
-  return is_parallel(loop) && hone_dim_is_int(loop->extent) && loop->extent.k >= ENOUGH &&
+static bool has_many_rounds(const hone_stmt_t* loop) {
+  enum { MANY = 8 };
+  return is_parallel(loop) && hone_dim_is_int(loop->extent) && loop->extent.k >= MANY &&
          loop->extent.k <= INT32_MAX;
 }
 
 int64_t hone_kernel_common_rounds(const hone_kernel_t* kernel) {
-  int64_t rounds = 0;
+  int64_t most = 0, least = INT64_MAX;
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* stmt = kernel->root->body[i];
-    if (hone_loop_goes_along(stmt) && stmt->extent.k > rounds) rounds = stmt->extent.k;
+    if (!has_many_rounds(stmt)) continue;
+    if (stmt->extent.k > most) most = stmt->extent.k;
+    if (stmt->extent.k < least) least = stmt->extent.k;
   }
-  return rounds;
+  return most / 2 >= least ? most : 0;
+}
+
+bool hone_loop_goes_along(const hone_kernel_t* kernel, const hone_stmt_t* loop) {
+  return has_many_rounds(loop) && hone_kernel_common_rounds(kernel) > 0;
 }
 
 hone_dim_t hone_kernel_rounds(const hone_kernel_t* kernel) {
@@ -52,7 +58,7 @@ hone_dim_t hone_kernel_rounds(const hone_kernel_t* kernel) {
   bool has_single = false;
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* stmt = kernel->root->body[i];
-    if (is_parallel(stmt) && !hone_loop_goes_along(stmt))
+    if (is_parallel(stmt) && !hone_loop_goes_along(kernel, stmt))
       rounds = hone_dim_add(kernel->dims, rounds, stmt->extent);
     has_single |= !is_parallel(stmt) && stmt->kind != HONE_STMT_LET;
   }

@@ -37,9 +37,11 @@ hone_stmt_t* hone_kernel_parallel_loop(const hone_kernel_t* kernel);
 /* Rounds of a launch: of the loops that go together, as many as the longest of them has; then those
  * of each other parallel loop at the top; and one where something else is there to be done. */
 hone_dim_t hone_kernel_rounds(const hone_kernel_t* kernel);
-/* Whether a parallel loop at the top goes together with others, so that threads have equal work
- * whatever each loop has to do: with each part of its rounds as large a part of theirs. */
-bool hone_loop_goes_along(const hone_stmt_t* loop);
+/* Whether a parallel loop at the top goes together with others: with each part of the rounds of the
+ * longest as large a part of its own, so that threads have equal work where one loop has long
+ * rounds and another many. Of loops of about equal numbers each thread may be meant to have its
+ * own. */
+bool hone_loop_goes_along(const hone_kernel_t* kernel, const hone_stmt_t* loop);
 /* Rounds of the longest of those; 0: there are none. */
 int64_t hone_kernel_common_rounds(const hone_kernel_t* kernel);
 /* Whether a loop beside them is a fill that can be done with parts of their rounds. */

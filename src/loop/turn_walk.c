@@ -72,6 +72,7 @@ hone_turn_held_t hone_turn_held(const hone_turn_walk_t* walk, const hone_turn_wi
   hone_turn_held_t held;
   held.begin = least(hone_turn_reach_begin(&window->read, walk->at[r], bytes),
                      hone_turn_reach_begin(&window->written, at, bytes));
+  held.begin = most(held.begin, window->parts ? window->parts[walk->share].begin : 0);
   held.begin -= held.begin % LINE;
   held.made = at == hone_turn_begin(walk->plan, w, walk->share)
                   ? held.begin

@@ -205,9 +205,9 @@ static int64_t count_terms(counter_t* c, const hone_term_t* term) {
 
 static bool count_single(void* self, hone_stmt_t* stmt) {
   counter_t* c = self;
-  if (stmt->kind != HONE_STMT_STORE || is_in_vector(stmt)) return true;
+  if (!stmt->value || is_in_vector(stmt)) return true;
   c->stamp++;
-  int64_t count = 1 + count_terms(c, stmt->value);
+  int64_t count = (stmt->kind == HONE_STMT_STORE) + count_terms(c, stmt->value);
   c->work.single = sum(c, c->work.single, all_rounds(c, stmt, count));
   return !c->kernel->out_of_memory;
 }

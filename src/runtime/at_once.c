@@ -254,7 +254,8 @@ static hone_status_t open_contexts(at_once_t* all) {
     HONE_TRY(hone_context_take(program, &context));
     open_context(all->context, context);
     const hone_instance_t* last = context->frames[body->index].instance;
-    bool fits = last && hone_instance_fits(last, body, context->symbols);
+    bool fits =
+        last && hone_instance_fits(last, body, context->symbols, hone_context_runs_apart(context));
     hone_context_t** list = fits ? &all->used : &all->fresh;
     context->next = *list;
     *list = context;

@@ -187,6 +187,8 @@ HONE_MUST_USE hone_status_t hone_fence_check(hone_context_t* context, const hone
 
 /* ---- running (run.c, control.c, interpret.c, watch.c) ---- */
 
+/* Whether somebody looks at each step, so that none take turns. */
+bool hone_context_runs_apart(const hone_context_t* context);
 /* Runs a routine whose input slots are set; `outputs` (empty) get its results. */
 HONE_MUST_USE hone_status_t hone_routine_run(hone_context_t* context, hone_routine_t* routine,
                                              hone_slot_t* outputs);

@@ -52,9 +52,21 @@ static int input_replaced(const hone_routine_t* routine, const hone_program_valu
   return input >= 0 && hone_turns_spare(routine, value->first, input) ? input : -1;
 }
 
+/* All windows are in the bytes of the first value that has one. */
+static void plan_window(const hone_routine_t* routine, int index, int* base,
+                        hone_plan_value_t* value) {
+  value->bytes = (size_t)routine->window_bytes;
+  value->view_of = *base;
+  if (*base >= 0) return;
+  *base = index;
+  value->first = routine->window_first;
+  value->last = routine->window_last;
+}
+
 hone_status_t hone_routine_plan(const hone_program_t* program, const hone_routine_t* routine,
-                                const int64_t* symbols, hone_plan_t* out_plan, int* out_which) {
-  int count = 0;
+                                const int64_t* symbols, bool is_apart, hone_plan_t* out_plan,
+                                int* out_which) {
+  int count = 0, windows = -1;
   for (int v = 0; v < routine->n_values; v++) {
     const hone_program_value_t* value = &routine->values[v];
     if (value->place != HONE_PLACE_ARENA) continue;
@@ -65,6 +77,7 @@ hone_status_t hone_routine_plan(const hone_program_t* program, const hone_routin
                                          .view_of = -1};
     HONE_TRY(hone_program_value_bytes(value, symbols, &planned_value->bytes));
     planned_value->in_place_of = planned(routine, out_which, count, input_replaced(routine, value));
+    if (value->has_window && !is_apart) plan_window(routine, count, &windows, planned_value);
     out_which[count++] = v;
   }
   out_plan->n_values = count;
@@ -108,7 +121,8 @@ static hone_status_t place(const hone_program_t* program, const hone_routine_t* 
   if (!values) return hone_oom();
   hone_plan_t plan = {.values = values};
   int* which = (int*)(void*)(values + count);
-  hone_status_t status = hone_routine_plan(program, routine, symbols, &plan, which);
+  hone_status_t status =
+      hone_routine_plan(program, routine, symbols, instance->is_apart, &plan, which);
   memset(instance->offsets, 0xff, count * sizeof *instance->offsets);
   for (int i = 0; !status && i < plan.n_values; i++) instance->offsets[which[i]] = values[i].offset;
   instance->arena_bytes = plan.bytes;
@@ -127,9 +141,10 @@ static void evaluate_shape(const hone_program_value_t* value, const int64_t* sym
 }
 
 static hone_status_t make(const hone_program_t* program, const hone_routine_t* routine,
-                          const int64_t* symbols, hone_instance_t** out_instance) {
+                          const int64_t* symbols, bool is_apart, hone_instance_t** out_instance) {
   hone_instance_t* instance = NULL;
   HONE_TRY(allocate(program, routine, &instance));
+  instance->is_apart = is_apart;
   for (int i = 0; i < routine->n_key; i++) instance->key[i] = symbols[routine->key[i]];
   for (int s = 0; s < routine->n_steps; s++) {
     const hone_step_t* step = &routine->steps[s];
@@ -161,15 +176,15 @@ static void move_up(hone_routine_t* routine, int from) {
 }
 
 bool hone_instance_fits(const hone_instance_t* instance, const hone_routine_t* routine,
-                        const int64_t* symbols) {
+                        const int64_t* symbols, bool is_apart) {
   int same = 0;
   while (same < routine->n_key && instance->key[same] == symbols[routine->key[same]]) same++;
-  return same == routine->n_key;
+  return same == routine->n_key && instance->is_apart == is_apart;
 }
 
-static hone_instance_t* look_up(hone_routine_t* routine, const int64_t* symbols) {
+static hone_instance_t* look_up(hone_routine_t* routine, const int64_t* symbols, bool is_apart) {
   for (int i = 0; i < routine->n_instances; i++) {
-    if (!hone_instance_fits(routine->instances[i], routine, symbols)) continue;
+    if (!hone_instance_fits(routine->instances[i], routine, symbols, is_apart)) continue;
     move_up(routine, i);
     return routine->instances[0];
   }
@@ -185,12 +200,13 @@ static void keep(const hone_program_t* program, hone_routine_t* routine,
 }
 
 hone_status_t hone_instance_find(hone_program_t* program, hone_routine_t* routine,
-                                 const int64_t* symbols, hone_instance_t** out_instance) {
+                                 const int64_t* symbols, bool is_apart,
+                                 hone_instance_t** out_instance) {
   pthread_mutex_lock(&program->mutex);
-  hone_instance_t* instance = look_up(routine, symbols);
+  hone_instance_t* instance = look_up(routine, symbols, is_apart);
   hone_status_t status = NULL;
   if (!instance) {
-    status = make(program, routine, symbols, &instance);
+    status = make(program, routine, symbols, is_apart, &instance);
     if (instance) keep(program, routine, instance);
   }
   if (instance) instance->references++;

@@ -67,6 +67,7 @@ typedef struct hone_program_value {
   int view_of;      /* VIEW: a value that is no view */
   int weight;       /* WEIGHT: index into the program's */
   int in_place_of;  /* ARENA: an input of its step whose place it may take; -1: none */
+  bool has_window;  /* ARENA: where launches take turns, its place is in the windows' block */
   int first, last;  /* steps that make it and read it last; inputs and weights: -1; outputs of the
                        routine, and what steps of kind DIMS make, live to n_steps */
 } hone_program_value_t;
@@ -146,6 +147,8 @@ struct hone_routine {
   const int* first;
   int n_turns; /* of launches that run together (runtime/turns.h), the first first */
   struct hone_turns* turns;
+  int64_t window_bytes;          /* of the one block in which all windows are; 0: there are none */
+  int window_first, window_last; /* the first and last step with one */
   int n_early; /* definitions of symbols that steps bind, but whose values follow from what is known
                   when the routine starts */
   const int* early;

@@ -18,7 +18,7 @@ static hone_status_t with_plan(const hone_program_t* program, const hone_routine
   if (!values) return hone_oom();
   hone_plan_t plan = {.values = values};
   int* which = (int*)(void*)(values + count);
-  hone_status_t status = hone_routine_plan(program, routine, symbols, &plan, which);
+  hone_status_t status = hone_routine_plan(program, routine, symbols, false, &plan, which);
   if (!status) use(self, &plan, which);
   hone_free(program->allocator, values, bytes);
   return status;

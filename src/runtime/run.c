@@ -336,12 +336,15 @@ static hone_status_t run_step(hone_context_t* context, hone_frame_t* frame, int 
   return named ? status : hone_status_annotate(status, "node %s", step->origin);
 }
 
-/* Where somebody looks at each step, none take turns. */
+bool hone_context_runs_apart(const hone_context_t* context) {
+  return is_profiled(context) || context->watch;
+}
+
 static hone_status_t run_all(hone_context_t* context, hone_frame_t* frame) {
   const hone_routine_t* routine = frame->routine;
-  bool alone = is_profiled(context) || context->watch;
+  const bool is_apart = frame->instance->is_apart;
   for (int s = 0, t = 0; s < routine->n_steps;) {
-    const hone_turns_t* turns = !alone && t < routine->n_turns ? &routine->turns[t] : NULL;
+    const hone_turns_t* turns = !is_apart && t < routine->n_turns ? &routine->turns[t] : NULL;
     bool is_turn = turns && turns->first == s;
     HONE_TRY(is_turn ? run_turns(context, frame, turns) : run_step(context, frame, s));
     s += is_turn ? turns->plan.count : 1;
@@ -355,12 +358,14 @@ static hone_status_t run_all(hone_context_t* context, hone_frame_t* frame) {
 /* The last run's, without a lock, where that is for the same sizes. */
 static hone_status_t find_instance(const hone_context_t* context, hone_routine_t* routine,
                                    hone_frame_t* frame) {
+  const bool is_apart = hone_context_runs_apart(context);
   if (frame->instance) {
-    if (hone_instance_fits(frame->instance, routine, context->symbols)) return NULL;
+    if (hone_instance_fits(frame->instance, routine, context->symbols, is_apart)) return NULL;
     hone_instance_drop(context->program, frame->instance);
     frame->instance = NULL;
   }
-  return hone_instance_find(context->program, routine, context->symbols, &frame->instance);
+  return hone_instance_find(context->program, routine, context->symbols, is_apart,
+                            &frame->instance);
 }
 
 /* Moves it out of the frame. Weights stay, and what is an output twice is with the first. */

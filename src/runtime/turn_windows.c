@@ -1,6 +1,6 @@
-/* Windows: of a value that one launch makes and only the next ones of a share's strip read, few
- * rounds are held at a time. Where all of it is more than the second cache has room for, these
- * stay in one place, so that no round is written to memory that is far.
+/* Windows: of a value that one launch makes and one other of the same turns reads, few rounds are
+ * held at a time. Where all of it is more than the second cache has room for, memory has room for
+ * these only, and no round is written to memory that is far.
  *
  * How much is held follows from walking through each share as a thread will (loop/turn_walk.h). */
 #include "base/memory.h"
@@ -9,8 +9,9 @@
 
 typedef struct finder {
   const hone_program_t* program;
-  const hone_routine_t* routine;
+  hone_routine_t* routine;
   hone_turns_t* turns;
+  int64_t at; /* bytes of a share's block that are taken */
 } finder_t;
 
 static const hone_step_t* step_at(const finder_t* f, int launch) {
@@ -111,46 +112,75 @@ static int64_t most_held(const hone_turn_plan_t* plan, const hone_turn_window_t*
 
 /* ---- where they are ---- */
 
-/* Behind what the share before reads; -1: too little is left of the share's part. */
-static int64_t find_place(const hone_turn_plan_t* plan, const hone_turn_window_t* w, int share) {
-  enum { LINE = 64 /* bytes */ };
-  const int64_t writers = hone_turn_begin(plan, w->writer, plan->n_shares),
-                readers = hone_turn_begin(plan, w->reader, plan->n_shares),
-                begin = hone_turn_begin(plan, w->writer, share),
-                end = hone_turn_begin(plan, w->writer, share + 1),
-                read = hone_turn_begin(plan, w->reader, share);
-  if (begin == end) return -1;
-  int64_t place = hone_turn_reach_begin(&w->written, begin, w->bytes),
-          limit = end < writers ? hone_turn_reach_begin(&w->written, end, w->bytes) : w->bytes;
-  int64_t needed = read ? hone_turn_reach_end(&w->read, read, readers, w->bytes) : 0;
-  if (place < needed) place = needed;
-  place = (place + LINE - 1) / LINE * LINE;
-  return place + w->room <= limit ? place : -1;
+enum { LINE = 64 /* bytes */ };
+
+static int64_t round_up(int64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
+
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* End of what the readers of the share, and of all before it, touch. */
+static int64_t end_of_reads(const hone_turn_plan_t* plan, const hone_turn_window_t* w, int share) {
+  int64_t end = hone_turn_begin(plan, w->reader, share + 1),
+          readers = hone_turn_begin(plan, w->reader, plan->n_shares);
+  return end ? hone_turn_reach_end(&w->read, end, readers, w->bytes) : 0;
 }
 
-int hone_turns_place_window(const hone_turn_plan_t* plan, int64_t more, hone_turn_window_t* window,
-                            int64_t* places) {
-  int count = 0;
-  window->room = most_held(plan, window) + more;
-  window->places = places;
+/* Sets the share's part, with room for so many bytes, from byte `at` of the share's block on. Gives
+ * where it ends. */
+static int64_t place(const hone_turn_plan_t* plan, const hone_turn_window_t* w, int share,
+                     int64_t room, int64_t at, hone_turn_part_t* part) {
+  const int64_t writers = hone_turn_begin(plan, w->writer, plan->n_shares),
+                begin = hone_turn_begin(plan, w->writer, share),
+                end = hone_turn_begin(plan, w->writer, share + 1);
+  part->begin = hone_turn_reach_begin(&w->written, begin, w->bytes);
+  part->origin = at + part->begin % LINE;
+  int64_t made = hone_turn_reach_end(&w->written, end, writers, w->bytes),
+          whole = most(made, end_of_reads(plan, w, share)) - part->begin,
+          head = share ? least(end_of_reads(plan, w, share - 1), made) - part->begin : 0;
+  part->place = round_up(part->origin + most(head, 0));
+  part->end = least(part->place + room, part->origin + whole);
+  return round_up(part->end);
+}
+
+int64_t hone_turns_place_window(const hone_turn_plan_t* plan, int64_t more, int64_t at,
+                                hone_turn_window_t* window, hone_turn_part_t* parts) {
+  const int64_t room = most_held(plan, window) + more;
+  int64_t end = at;
   for (int s = 0; s < plan->n_shares; s++) {
-    places[s] = find_place(plan, window, s);
-    count += places[s] >= 0;
+    if (hone_turn_begin(plan, window->writer, s) == hone_turn_begin(plan, window->writer, s + 1))
+      return -1;
+    end = most(end, place(plan, window, s, room, at, &parts[s]));
   }
-  return count;
+  window->parts = parts;
+  return end;
+}
+
+void hone_turns_part_blocks(const hone_turn_plan_t* plan, int64_t bytes, hone_turn_part_t* parts) {
+  for (int s = 1; s < plan->n_shares; s++) {
+    parts[s].origin += s * bytes;
+    parts[s].place += s * bytes;
+    parts[s].end += s * bytes;
+  }
 }
 
 /* ---- the whole ---- */
 
 /* Where a window is full, what is held moves: the more is left, the less often. */
-static hone_status_t add_window(const finder_t* f, hone_turn_window_t* window,
-                                hone_turn_window_t* all) {
+static hone_status_t add_window(finder_t* f, int value, hone_turn_window_t* window) {
   enum { LEFT = 16 /* of a second cache */ };
   hone_turn_plan_t* plan = &f->turns->plan;
-  int64_t* places = hone_arena_array(f->program->arena, (size_t)plan->n_shares, sizeof *places);
-  if (!places) return hone_oom();
-  int64_t left = (int64_t)f->program->properties.cache_bytes[1] / LEFT;
-  if (hone_turns_place_window(plan, left, window, places)) all[plan->n_windows++] = *window;
+  hone_turn_part_t* parts =
+      hone_arena_array(f->program->arena, (size_t)plan->n_shares, sizeof *parts);
+  if (!parts) return hone_oom();
+  int64_t left = (int64_t)f->program->properties.cache_bytes[1] / LEFT,
+          end = hone_turns_place_window(plan, left, f->at, window, parts);
+  if (end < 0 || (end - f->at) * plan->n_shares >= window->bytes) return NULL;
+  f->at = end;
+  f->routine->values[value].has_window = true;
+  f->turns->windows[plan->n_windows] = *window;
+  f->turns->parts[plan->n_windows++] = parts;
   return NULL;
 }
 
@@ -162,19 +192,32 @@ static bool is_large(const finder_t* f, const hone_turn_window_t* window) {
          (int64_t)f->program->properties.cache_bytes[1] / PART;
 }
 
-hone_status_t hone_turns_find_windows(const hone_program_t* program, const hone_routine_t* routine,
+hone_status_t hone_turns_find_windows(const hone_program_t* program, hone_routine_t* routine,
                                       hone_turns_t* turns) {
-  const finder_t f = {program, routine, turns};
+  finder_t f = {.program = program, .routine = routine, .turns = turns};
   hone_turn_plan_t* plan = &turns->plan;
-  hone_turn_window_t* all = hone_arena_array(program->arena, HONE_TURNS_WINDOWS, sizeof *all);
-  if (!all) return hone_oom();
-  plan->windows = all;
-  for (int l = 0; l + 1 < plan->count; l++) {
+  plan->windows = turns->windows;
+  for (int l = 0; l + 1 < plan->count && plan->n_shares <= HONE_TURNS_SHARES; l++) {
     const hone_step_t* step = step_at(&f, l);
     hone_turn_window_t window;
     for (int i = 0; i < step->n_outputs && plan->n_windows < HONE_TURNS_WINDOWS; i++)
       if (make_window(&f, l, step->outputs[i], &window) && is_large(&f, &window))
-        HONE_TRY(add_window(&f, &window, all));
+        HONE_TRY(add_window(&f, step->outputs[i], &window));
   }
+  int64_t bytes = f.at * plan->n_shares;
+  if (bytes > routine->window_bytes) routine->window_bytes = bytes;
   return NULL;
+}
+
+void hone_turns_spread_windows(hone_routine_t* routine) {
+  routine->window_first = -1;
+  for (int t = 0; t < routine->n_turns; t++) {
+    const hone_turns_t* turns = &routine->turns[t];
+    const hone_turn_plan_t* plan = &turns->plan;
+    if (!plan->n_windows) continue;
+    routine->window_last = turns->first;
+    if (routine->window_first < 0) routine->window_first = turns->first;
+    for (int i = 0; i < plan->n_windows; i++)
+      hone_turns_part_blocks(plan, routine->window_bytes / plan->n_shares, turns->parts[i]);
+  }
 }

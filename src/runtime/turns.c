@@ -256,6 +256,7 @@ hone_status_t hone_routine_find_turns(const hone_program_t* program, hone_routin
     walk(&f, s);
     if (f.count > 1) HONE_TRY(keep(&f));
   }
+  hone_turns_spread_windows(routine);
   return NULL;
 }
 

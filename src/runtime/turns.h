@@ -14,6 +14,8 @@
 typedef struct hone_turns {
   int first; /* step */
   hone_turn_plan_t plan;
+  hone_turn_window_t windows[HONE_TURNS_WINDOWS]; /* the plan's */
+  hone_turn_part_t* parts[HONE_TURNS_WINDOWS];    /* theirs */
 } hone_turns_t;
 
 /* Fills routine->turns, once places and lifetimes are known. Errors: OUT_OF_MEMORY. */
@@ -38,11 +40,16 @@ double hone_turns_cut(hone_turn_plan_t* plan, const int64_t* rounds, const doubl
 /* turn_windows.c: finds windows for what the turns' launches hand on; all but those is in the plan.
  * Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_turns_find_windows(const hone_program_t* program,
-                                                    const hone_routine_t* routine,
-                                                    hone_turns_t* turns);
-/* Gives the window the room that the plan's shares need, and as many bytes more, and sets its place
- * in each, for which `places` has room. Gives how many shares have one. */
-int hone_turns_place_window(const hone_turn_plan_t* plan, int64_t more, hone_turn_window_t* window,
-                            int64_t* places);
+                                                    hone_routine_t* routine, hone_turns_t* turns);
+/* Once all turns have theirs: where in the run the windows' block is needed, and which part of it
+ * is each share's: the same in all turns, so that a thread finds it in its cache. */
+void hone_turns_spread_windows(hone_routine_t* routine);
+/* Sets the window's parts, which have room for what the plan's shares need and as many bytes more,
+ * each in a block of its share from byte `at` on; `parts` has room for one of each. Gives where the
+ * last of them ends; -1: there can be none. */
+int64_t hone_turns_place_window(const hone_turn_plan_t* plan, int64_t more, int64_t at,
+                                hone_turn_window_t* window, hone_turn_part_t* parts);
+/* The blocks, of so many bytes, come one after the other. */
+void hone_turns_part_blocks(const hone_turn_plan_t* plan, int64_t bytes, hone_turn_part_t* parts);
 
 #endif

@@ -296,14 +296,14 @@ static void render_root(hone_renderer_t* r) {
   for (int i = 0; i < r->kernel->root->n_body; i++) {
     const hone_stmt_t* stmt = r->kernel->root->body[i];
     grid |= is_parallel(stmt);
-    has_base |= is_parallel(stmt) && !hone_loop_goes_along(stmt);
+    has_base |= is_parallel(stmt) && !hone_loop_goes_along(r->kernel, stmt);
   }
   if (has_base)
     hone_str_appendf(r->out, "  long hone_base = %lld;\n",
                      (long long)hone_kernel_common_rounds(r->kernel));
   for (int i = 0; i < r->kernel->root->n_body; i++) {
     const hone_stmt_t* stmt = r->kernel->root->body[i];
-    if (hone_loop_goes_along(stmt))
+    if (hone_loop_goes_along(r->kernel, stmt))
       render_along(r, stmt);
     else if (is_parallel(stmt))
       render_parallel(r, stmt);

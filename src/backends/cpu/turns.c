@@ -5,9 +5,9 @@
  * early; so a thread takes the last share that is left, and never waits for what nobody has begun.
  * How it goes through a share, strip by strip, stands in loop/turn_walk.h.
  *
- * A value with a window (hone/backend.h) is not left where its rounds would be: once the window is
- * full, what is still needed moves to its beginning, and both launches get another address of the
- * whole. */
+ * Of a value with windows (hone/backend.h) each thread holds a part, and gives launches such an
+ * address of the whole that the part is where they look for it. Once that is full, what is still
+ * needed moves, and the address with it. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "loop/span.h"
 #include "loop/turn_walk.h"
 
-enum { MOST_SHARES = 64, LINE = 64 /* bytes */ };
+enum { LINE = 64 /* bytes */ };
 
 /* How far a thread has come in its shares: written by that thread. */
 typedef struct progress {
@@ -28,7 +28,7 @@ typedef struct turns {
   const hone_launch_t* launches;
   void* buffers[HONE_TURNS_MOST][HONE_TURNS_BUFFERS];
   atomic_int taken; /* shares */
-  progress_t progress[MOST_SHARES];
+  progress_t progress[HONE_TURNS_SHARES];
 } turns_t;
 
 /* ---- rounds ---- */
@@ -44,28 +44,49 @@ typedef struct worker {
 
 /* ---- windows ---- */
 
-/* What is held goes to the window's beginning. */
+static char* memory_of(const worker_t* w, const hone_turn_window_t* window) {
+  return w->turns->buffers[window->writer][window->writer_buffer];
+}
+
+/* Byte 0 of the value is `shift` bytes behind the beginning of its memory, for this thread. */
+static void move_to(worker_t* w, int index, int64_t shift) {
+  const hone_turn_window_t* window = &w->walk.plan->windows[index];
+  char* value = memory_of(w, window) + shift;
+  w->shifts[index] = shift;
+  w->buffers[window->writer][window->writer_buffer] = value;
+  w->buffers[window->reader][window->reader_buffer] = value;
+}
+
+/* What is held goes to the window's place. */
 static void slide(worker_t* w, int index, const hone_turn_held_t* held) {
   const hone_turn_window_t* window = &w->walk.plan->windows[index];
-  char* base = w->turns->buffers[window->writer][window->writer_buffer];
-  int64_t shift = window->places[w->walk.share] - held->begin;
-  memmove(base + held->begin + shift, base + held->begin + w->shifts[index],
-          (size_t)(held->made - held->begin));
-  w->shifts[index] = shift;
-  w->buffers[window->writer][window->writer_buffer] = base + shift;
-  w->buffers[window->reader][window->reader_buffer] = base + shift;
+  char *memory = memory_of(w, window), *from = memory + held->begin + w->shifts[index];
+  move_to(w, index, window->parts[w->walk.share].place - held->begin);
+  memmove(memory + held->begin + w->shifts[index], from, (size_t)(held->made - held->begin));
+}
+
+/* Gets bytes begin … end - 1 of the value from the shares behind, which have made them. */
+static void copy_from_behind(worker_t* w, int index, int64_t begin, int64_t end) {
+  const hone_turn_window_t* window = &w->walk.plan->windows[index];
+  char* memory = memory_of(w, window);
+  for (int s = w->walk.share + 1; s < w->walk.plan->n_shares && begin < end; s++) {
+    const hone_turn_part_t* part = &window->parts[s];
+    int64_t limit = s + 1 < w->walk.plan->n_shares ? part[1].begin : window->bytes;
+    if (limit > end) limit = end;
+    if (limit <= begin) continue;
+    memcpy(memory + begin + w->shifts[index], memory + part->origin + begin - part->begin,
+           (size_t)(limit - begin));
+    begin = limit;
+  }
 }
 
 /* Has room for what the launch makes, and behind it what it reads of the shares behind. */
 static void make_room(worker_t* w, int index, int launch, int64_t end) {
   const hone_turn_window_t* window = &w->walk.plan->windows[index];
-  const int64_t place = window->places[w->walk.share];
-  if (place < 0 || (launch != window->writer && launch != window->reader)) return;
+  if (launch != window->writer && launch != window->reader) return;
   const hone_turn_held_t held = hone_turn_held(&w->walk, window, launch, end);
-  if (held.end + w->shifts[index] > place + window->room) slide(w, index, &held);
-  if (launch == window->writer || !w->shifts[index] || held.end == held.made) return;
-  char* base = w->turns->buffers[window->writer][window->writer_buffer];
-  memcpy(base + held.made + w->shifts[index], base + held.made, (size_t)(held.end - held.made));
+  if (held.end + w->shifts[index] > window->parts[w->walk.share].end) slide(w, index, &held);
+  if (launch == window->reader) copy_from_behind(w, index, held.made, held.end);
 }
 
 static void run(hone_turn_walk_t* walk, int launch, int64_t end) {
@@ -103,6 +124,10 @@ static void await(hone_turn_walk_t* walk, int launch, int64_t end) {
 static void run_share(turns_t* t, int share) {
   worker_t w = {.walk = {.plan = t->plan, .share = share, .run = run, .await = await}, .turns = t};
   memcpy(w.buffers, t->buffers, (size_t)t->plan->count * sizeof *w.buffers);
+  for (int i = 0; i < t->plan->n_windows; i++) {
+    const hone_turn_part_t* part = &t->plan->windows[i].parts[share];
+    move_to(&w, i, part->origin - part->begin);
+  }
   hone_turn_walk(&w.walk);
 }
 
@@ -125,7 +150,7 @@ static bool is_worth_it(const hone_launch_t* launches, const hone_turn_plan_t* p
 }
 
 static bool has_room(const hone_launch_t* launches, const hone_turn_plan_t* plan) {
-  if (plan->count > HONE_TURNS_MOST || plan->n_shares > MOST_SHARES ||
+  if (plan->count > HONE_TURNS_MOST || plan->n_shares > HONE_TURNS_SHARES ||
       plan->n_windows > HONE_TURNS_WINDOWS)
     return false;
   for (int l = 0; l < plan->count; l++)
@@ -146,7 +171,9 @@ static void fill(turns_t* t, const hone_launch_t* launches, const hone_turn_plan
 hone_status_t hone_cpu_launch_turns(hone_stream_t* stream, const hone_launch_t* launches,
                                     const hone_turn_plan_t* plan) {
   const hone_device_t* device = stream->device;
-  if (device->guard || !has_room(launches, plan) || !is_worth_it(launches, plan)) {
+  bool takes_turns = !device->guard && has_room(launches, plan) &&
+                     (plan->n_windows || is_worth_it(launches, plan));
+  if (!takes_turns) {
     for (int l = 0; l < plan->count; l++) HONE_TRY(hone_cpu_launch(stream, &launches[l]));
     return NULL;
   }
