@@ -34,8 +34,9 @@ typedef enum hone_fill_place {
 
 /* The only parallel loop of the kernel, at the top; NULL: there is none, or several. */
 hone_stmt_t* hone_kernel_parallel_loop(const hone_kernel_t* kernel);
-/* Rounds of a launch: of the loops that go together, as many as the longest of them has; then those
- * of each other parallel loop at the top; and one where something else is there to be done. */
+/* Rounds of a launch: those of each parallel loop at the top that goes by itself, one loop after
+ * the other; then as many as the longest has of the loops that go together; and one where something
+ * else is there to be done. What goes by itself may have long rounds: it is begun first. */
 hone_dim_t hone_kernel_rounds(const hone_kernel_t* kernel);
 /* Whether a parallel loop at the top goes together with others: with each part of the rounds of the
  * longest as large a part of its own, so that threads have equal work where one loop has long

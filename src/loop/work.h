@@ -9,7 +9,7 @@
  * - transcendental: exp, tanh and their like, apart from the above, since they
  *   cost many times as much.
  * - single: what is done one element at a time, of any kind, loads and stores too: outside of
- *   loops over the lanes of a vector, so only a schedule tells. Roughly as many cycles of a core.
+ *   loops over the lanes of a vector, so only a schedule tells.
  * - read, written: bytes of the parameters, if what is touched is touched once:
  *   accesses in rounds of loops that the index does not depend on are the same
  *   element, and no buffer counts for more than it has. Scratch buffers and

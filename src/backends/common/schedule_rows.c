@@ -256,11 +256,11 @@ static void write_out_rounds(hone_recipe_t* r, const char* base, const char* suf
   if (loop && sink(r, name, loop)) hone_recipe_did(r, hone_sched_unroll(r->kernel, name));
 }
 
-/* Some chains of the outer loop take turns: while one waits, the others go on; of more, registers
- * would not hold where they are. The last ones are taken together with some that were there
- * before, since each turn is a long text. */
+/* Some chains of the outer loop take turns: while one waits, the others go on; of many more,
+ * registers would not hold where they are. The last ones are taken together with some that were
+ * there before, since each turn is a long text. */
 static bool schedule_chains(hone_recipe_t* r, const hone_stmt_t* loop) {
-  enum { AT_ONCE = 10 };
+  enum { AT_ONCE = 14 };
   char name[HONE_LOOP_NAME];
   if (loop->is_reduction || !hone_dim_is_int(loop->extent) || loop->extent.k < 2 ||
       !is_chain(innermost(loop)) || !hone_loop_name(name, loop->name, ""))

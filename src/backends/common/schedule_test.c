@@ -667,14 +667,14 @@ static void lanes_look_up_the_same_once(void** state) {
   }
 }
 
-/* Some steps down each tree: ten at a time, for all rows, and the last ten once more where there
- * are no whole tens. */
+/* Some steps down each tree: 14 at a time, for all rows, and the last 14 once more where there
+ * are no whole groups. */
 static void chains_of_lookups_take_turns(void** state) {
   static const struct {
     int trees;
     const char* words[2];
-  } cases[] = {{20, {"split i 10 exact", "unroll i.i"}},
-               {25, {"overlap i 10", "unroll i.w.i"}},
+  } cases[] = {{28, {"split i 14 exact", "unroll i.i"}},
+               {35, {"overlap i 14", "unroll i.w.i"}},
                {7, {"parallel", "unroll i\""}}};
   for (size_t i = 0; i < TEST_COUNT(cases); i++) {
     int n = cases[i].trees;

@@ -200,17 +200,17 @@ static bool is_parallel(const hone_stmt_t* stmt) {
   return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
 }
 
-/* The rounds of a loop that goes along with others: the launch's from begin to end are those of the
- * longest. */
+/* The rounds of a loop that goes along with others: those of the longest are the launch's from
+ * `hone_base` on. */
 static void render_along(hone_renderer_t* r, const hone_stmt_t* loop) {
   char first[96], end[96];
   long long rounds = (long long)hone_kernel_common_rounds(r->kernel), own = loop->extent.k;
   if (own == rounds) {
-    snprintf(first, sizeof first, "begin");
-    snprintf(end, sizeof end, "hone_imin(end, %lld)", rounds);
+    snprintf(first, sizeof first, "hone_imax(begin - hone_base, 0)");
+    snprintf(end, sizeof end, "end - hone_base");
   } else {
-    snprintf(first, sizeof first, "hone_imin(begin, %lld) * %lld / %lld", rounds, own, rounds);
-    snprintf(end, sizeof end, "hone_imin(end, %lld) * %lld / %lld", rounds, own, rounds);
+    snprintf(first, sizeof first, "hone_imax(begin - hone_base, 0) * %lld / %lld", own, rounds);
+    snprintf(end, sizeof end, "(end - hone_base) * %lld / %lld", own, rounds);
   }
   put_loop_head(r, loop, first, end);
   render_inside(r, loop);
@@ -292,26 +292,22 @@ static void render_parameters(hone_renderer_t* r) {
 
 static void render_root(hone_renderer_t* r) {
   hone_render_declarations(r, r->kernel->root);
-  bool grid = false, has_base = false;
-  for (int i = 0; i < r->kernel->root->n_body; i++) {
-    const hone_stmt_t* stmt = r->kernel->root->body[i];
-    grid |= is_parallel(stmt);
-    has_base |= is_parallel(stmt) && !hone_loop_goes_along(r->kernel, stmt);
-  }
-  if (has_base)
-    hone_str_appendf(r->out, "  long hone_base = %lld;\n",
-                     (long long)hone_kernel_common_rounds(r->kernel));
-  for (int i = 0; i < r->kernel->root->n_body; i++) {
-    const hone_stmt_t* stmt = r->kernel->root->body[i];
-    if (hone_loop_goes_along(r->kernel, stmt))
-      render_along(r, stmt);
-    else if (is_parallel(stmt))
+  const hone_stmt_t* root = r->kernel->root;
+  bool grid = false;
+  for (int i = 0; i < root->n_body; i++) grid |= is_parallel(root->body[i]);
+  if (grid) hone_str_append(r->out, "  long hone_base = 0;\n");
+  for (int i = 0; i < root->n_body; i++) {
+    const hone_stmt_t* stmt = root->body[i];
+    if (hone_loop_goes_along(r->kernel, stmt)) continue;
+    if (is_parallel(stmt))
       render_parallel(r, stmt);
     else if (!grid || stmt->kind == HONE_STMT_LET)
       render_stmt(r, stmt);
     else if (!render_fill(r, stmt))
       render_single(r, stmt);
   }
+  for (int i = 0; i < root->n_body; i++)
+    if (hone_loop_goes_along(r->kernel, root->body[i])) render_along(r, root->body[i]);
 }
 
 /* The head is known when all else is written. */
