@@ -90,25 +90,33 @@ static void check_world(void) {
       assert_int_equal(atomic_load(&world.done[l][r]), r < world.rounds[l]);
 }
 
-static void rounds_come_once_and_after_what_they_need(void** state) {
-  (void)state;
+/* Checks so often on one to four threads. */
+static void check_on_threads(int times, uint64_t seed,
+                             void (*check)(hone_stream_t* stream, test_draw_t* draw)) {
   const hone_backend_t* cpu = hone_backend_find("cpu");
-  test_draw_t draw = {.seed = 7};
+  test_draw_t draw = {.seed = seed};
   for (int threads = 1; threads <= 4; threads++) {
     const hone_open_options_t options = {.struct_size = sizeof options, .threads = threads};
     hone_device_t* device;
     hone_stream_t* stream;
     assert_ok(cpu->open(0, &options, &device));
     assert_ok(cpu->stream_create(device, &stream));
-    for (int i = 0; i < 400; i++) {
-      draw_world(&draw);
-      run_world(stream, 1 + test_draw_below(&draw, 3), 1 + (int)test_draw_below(&draw, MOST_SHARES),
-                1 + test_draw_below(&draw, 20));
-      check_world();
-    }
+    for (int i = 0; i < times; i++) check(stream, &draw);
     cpu->stream_destroy(stream);
     cpu->close(device);
   }
+}
+
+static void check_rounds(hone_stream_t* stream, test_draw_t* draw) {
+  draw_world(draw);
+  run_world(stream, 1 + test_draw_below(draw, 3), 1 + (int)test_draw_below(draw, MOST_SHARES),
+            1 + test_draw_below(draw, 20));
+  check_world();
+}
+
+static void rounds_come_once_and_after_what_they_need(void** state) {
+  (void)state;
+  check_on_threads(400, 7, check_rounds);
 }
 
 /* ---- windows ---- */
@@ -121,6 +129,7 @@ static struct {
   hone_turn_part_t parts[LAUNCHES][MOST_SHARES];
   char values[LAUNCHES][MOST_BYTES + 1];
   atomic_int wrong; /* bytes */
+  int count;        /* of windows */
 } chain;
 
 static uint8_t pattern(int launch, int64_t at) {
@@ -176,8 +185,7 @@ static void draw_chain(test_draw_t* draw) {
   world.n_needs = world.count - 1;
 }
 
-/* Gives how many windows there are. */
-static int run_chain(hone_stream_t* stream, int shares, int64_t strips, int64_t more) {
+static void run_chain(hone_stream_t* stream, int shares, int64_t strips, int64_t more) {
   cpu_entry_fn entries[] = {run_chained};
   const hone_module_t module = {.n_entries = 1, .entries = entries};
   hone_memory_t memories[LAUNCHES];
@@ -186,7 +194,6 @@ static int run_chain(hone_stream_t* stream, int shares, int64_t strips, int64_t 
   hone_turn_window_t windows[LAUNCHES];
   int64_t numbers[LAUNCHES], begins[LAUNCHES * (MOST_SHARES + 1)];
   double weights[LAUNCHES];
-  int count = 0;
   for (int l = 0; l < world.count; l++) {
     numbers[l] = l;
     weights[l] = 1 + l % 3;
@@ -218,34 +225,26 @@ static int run_chain(hone_stream_t* stream, int shares, int64_t strips, int64_t 
     hone_turns_part_blocks(&plan, end, chain.parts[l]);
     windows[plan.n_windows++] = chain.windows[l];
     memories[l].data = chain.values[l] + MOST_BYTES - bytes; /* nothing is written behind it */
-    count++;
+    chain.count++;
   }
   assert_ok(hone_cpu_launch_turns(stream, launches, &plan));
-  return count;
+}
+
+static int windows_met;
+
+static void check_chain(hone_stream_t* stream, test_draw_t* draw) {
+  draw_chain(draw);
+  run_chain(stream, 1 + (int)test_draw_below(draw, MOST_SHARES), 1 + test_draw_below(draw, 20),
+            test_draw_below(draw, 4) * ROW);
+  assert_int_equal(atomic_load(&chain.wrong), 0);
+  for (int l = 0; l < world.count; l++) assert_int_equal(chain.values[l][MOST_BYTES], 0);
+  windows_met += chain.count;
 }
 
 static void windows_hold_what_is_read(void** state) {
   (void)state;
-  const hone_backend_t* cpu = hone_backend_find("cpu");
-  test_draw_t draw = {.seed = 11};
-  int count = 0;
-  for (int threads = 1; threads <= 4; threads++) {
-    const hone_open_options_t options = {.struct_size = sizeof options, .threads = threads};
-    hone_device_t* device;
-    hone_stream_t* stream;
-    assert_ok(cpu->open(0, &options, &device));
-    assert_ok(cpu->stream_create(device, &stream));
-    for (int i = 0; i < 300; i++) {
-      draw_chain(&draw);
-      count += run_chain(stream, 1 + (int)test_draw_below(&draw, MOST_SHARES),
-                         1 + test_draw_below(&draw, 20), test_draw_below(&draw, 4) * ROW);
-      assert_int_equal(atomic_load(&chain.wrong), 0);
-      for (int l = 0; l < world.count; l++) assert_int_equal(chain.values[l][MOST_BYTES], 0);
-    }
-    cpu->stream_destroy(stream);
-    cpu->close(device);
-  }
-  assert_true(count > 500);
+  check_on_threads(300, 11, check_chain);
+  assert_true(windows_met > 500);
 }
 
 int main(void) {
