@@ -73,6 +73,7 @@ static void copy_from_behind(worker_t* w, int index, int64_t begin, int64_t end)
     const hone_turn_part_t* part = &window->parts[s];
     int64_t limit = s + 1 < w->walk.plan->n_shares ? part[1].begin : window->bytes;
     if (limit > end) limit = end;
+    if (begin < part->begin) begin = part->begin; /* between rounds nothing is made */
     if (limit <= begin) continue;
     memcpy(memory + begin + w->shifts[index], memory + part->origin + begin - part->begin,
            (size_t)(limit - begin));
