@@ -24,6 +24,8 @@ bool hone_size_mul(size_t a, size_t b, size_t* out);
 bool hone_i64_add(int64_t a, int64_t b, int64_t* out);
 bool hone_i64_sub(int64_t a, int64_t b, int64_t* out);
 bool hone_i64_mul(int64_t a, int64_t b, int64_t* out);
+static inline int64_t hone_i64_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t hone_i64_max(int64_t a, int64_t b) { return a > b ? a : b; }
 /* The quotient, rounded down; b is not 0, and it fits. */
 static inline int64_t hone_i64_floordiv(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));

@@ -1,5 +1,6 @@
 #include "loop/turn_walk.h"
 
+#include "base/memory.h"
 #include "loop/span.h"
 
 int64_t hone_turn_begin(const hone_turn_plan_t* plan, int launch, int share) {
@@ -49,7 +50,7 @@ void hone_turn_walk(hone_turn_walk_t* walk) {
 
 /* ---- windows ---- */
 
-static int64_t clamp(int64_t k, int64_t most) { return k < 0 ? 0 : k > most ? most : k; }
+static int64_t clamp(int64_t k, int64_t most) { return hone_i64_max(0, hone_i64_min(k, most)); }
 
 int64_t hone_turn_reach_begin(const hone_turn_reach_t* reach, int64_t begin, int64_t bytes) {
   return begin ? clamp(reach->step * begin + reach->least, bytes) : 0;
@@ -60,25 +61,21 @@ int64_t hone_turn_reach_end(const hone_turn_reach_t* reach, int64_t end, int64_t
   return end < rounds ? clamp(reach->step * (end - 1) + reach->most, bytes) : bytes;
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 hone_turn_held_t hone_turn_held(const hone_turn_walk_t* walk, const hone_turn_window_t* window,
                                 int launch, int64_t end) {
   enum { LINE = 64 /* bytes */ };
   const int w = window->writer, r = window->reader;
   const int64_t at = walk->at[w], writers = rounds_of(walk->plan, w), bytes = window->bytes;
   hone_turn_held_t held;
-  held.begin = least(hone_turn_reach_begin(&window->read, walk->at[r], bytes),
-                     hone_turn_reach_begin(&window->written, at, bytes));
-  held.begin = most(held.begin, window->parts ? window->parts[walk->share].begin : 0);
+  held.begin = hone_i64_min(hone_turn_reach_begin(&window->read, walk->at[r], bytes),
+                            hone_turn_reach_begin(&window->written, at, bytes));
+  held.begin = hone_i64_max(held.begin, window->parts ? window->parts[walk->share].begin : 0);
   held.begin -= held.begin % LINE;
   held.made = at == hone_turn_begin(walk->plan, w, walk->share)
                   ? held.begin
                   : hone_turn_reach_end(&window->written, at, writers, bytes);
   held.end = launch == w ? hone_turn_reach_end(&window->written, end, writers, bytes)
                          : hone_turn_reach_end(&window->read, end, rounds_of(walk->plan, r), bytes);
-  held.end = most(held.end, held.made);
+  held.end = hone_i64_max(held.end, held.made);
   return held;
 }

@@ -87,6 +87,7 @@ static hone_status_t schedule(const hone_rig_t* b, const hone_candidate_t* candi
   hone_kernel_t* kernel = ready->kernel;
   HONE_TRY(hone_kernel_work(kernel, &work));
   HONE_TRY(hone_tactic_set_build(b->set, kernel, candidate));
+  HONE_TRY(hone_kernel_count_singles(kernel, &work));
   hone_kernel_grid(kernel, groups, locals);
   int count = hone_dims_symbol_count(kernel->dims);
   int64_t* symbols = hone_arena_array(kernel->arena, (size_t)count, sizeof *symbols);

@@ -116,10 +116,6 @@ enum { LINE = 64 /* bytes */ };
 
 static int64_t round_up(int64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* End of what the readers of the share, and of all before it, touch. */
 static int64_t end_of_reads(const hone_turn_plan_t* plan, const hone_turn_window_t* w, int share) {
   int64_t end = hone_turn_begin(plan, w->reader, share + 1),
@@ -137,10 +133,10 @@ static int64_t place(const hone_turn_plan_t* plan, const hone_turn_window_t* w, 
   part->begin = hone_turn_reach_begin(&w->written, begin, w->bytes);
   part->origin = at + part->begin % LINE;
   int64_t made = hone_turn_reach_end(&w->written, end, writers, w->bytes),
-          whole = most(made, end_of_reads(plan, w, share)) - part->begin,
-          head = share ? least(end_of_reads(plan, w, share - 1), made) - part->begin : 0;
-  part->place = round_up(part->origin + most(head, 0));
-  part->end = least(part->place + room, part->origin + whole);
+          whole = hone_i64_max(made, end_of_reads(plan, w, share)) - part->begin,
+          head = share ? hone_i64_min(end_of_reads(plan, w, share - 1), made) - part->begin : 0;
+  part->place = round_up(part->origin + hone_i64_max(head, 0));
+  part->end = hone_i64_min(part->place + room, part->origin + whole);
   return round_up(part->end);
 }
 
@@ -151,7 +147,7 @@ int64_t hone_turns_place_window(const hone_turn_plan_t* plan, int64_t more, int6
   for (int s = 0; s < plan->n_shares; s++) {
     if (hone_turn_begin(plan, window->writer, s) == hone_turn_begin(plan, window->writer, s + 1))
       return -1;
-    end = most(end, place(plan, window, s, room, at, &parts[s]));
+    end = hone_i64_max(end, place(plan, window, s, room, at, &parts[s]));
   }
   window->parts = parts;
   return end;

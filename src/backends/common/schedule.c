@@ -109,7 +109,7 @@ static bool only_stores(const lanes_t* lanes, const hone_stmt_t* loop) {
   return loop->n_body > 0;
 }
 
-bool hone_can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+static bool can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
   lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
   if (!only_stores(&lanes, inside)) return false;
   for (int i = 0; i < inside->n_body; i++)
@@ -118,7 +118,7 @@ bool hone_can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hon
 }
 
 bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop) {
-  return hone_can_be_lanes_of(r, loop, loop->var);
+  return can_be_lanes_of(r, loop, loop->var);
 }
 
 static void note_factor(void* self, hone_dim_t offset) {
@@ -135,7 +135,9 @@ static int count_work(const hone_term_t* term) {
   return count;
 }
 
-bool hone_pays_lanes_apart(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+/* Whether lanes are worth picking up and putting down elements that lie equally far apart, as
+ * single columns of a table do: there is enough to compute of each. */
+static bool pays_apart(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
   enum { WORK = 4 /* of a store */ };
   lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
   int work = 0;
@@ -145,6 +147,10 @@ bool hone_pays_lanes_apart(const hone_recipe_t* r, const hone_stmt_t* inside, ho
     work += count_work(inside->body[i]->value);
   }
   return !lanes.strided && work >= WORK * inside->n_body;
+}
+
+bool hone_gets_lanes(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+  return can_be_lanes_of(r, inside, var) || pays_apart(r, inside, var);
 }
 
 /* Vectors that are written out of a loop of that extent. */
@@ -182,7 +188,7 @@ static void make_part(hone_recipe_t* r, const hone_stmt_t* loop) {
 static void make_lanes(hone_recipe_t* r, hone_stmt_t* loop, int vectors) {
   char part[128];
   int lanes = r->shape->lanes;
-  if (!hone_can_be_lanes(r, loop) && !hone_pays_lanes_apart(r, loop, loop->var)) return;
+  if (!hone_gets_lanes(r, loop, loop->var)) return;
   if (hone_dim_is_int(loop->extent) && loop->extent.k < lanes) {
     make_part(r, loop);
     return;

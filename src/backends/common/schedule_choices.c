@@ -89,10 +89,9 @@ static bool write_out(hone_recipe_t* r, const nest_t* nest) {
   for (int i = 0; i < nest->n; i++)
     if (nest->chosen[i]) order[n + n_chosen++] = nest->loops[i]->name;
   if (n_chosen == 0) return false;
-  bool has_lanes =
-      last && strlen(last->name) + 3 <= NAME &&
-      (hone_can_be_lanes_of(r, inside, last->var) || hone_pays_lanes_apart(r, inside, last->var)) &&
-      hone_dim_max_value(last->extent) >= r->shape->lanes;
+  bool has_lanes = last && strlen(last->name) + 3 <= NAME &&
+                   hone_gets_lanes(r, inside, last->var) &&
+                   hone_dim_max_value(last->extent) >= r->shape->lanes;
   if (n + n_chosen > 1 && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n + n_chosen, order)))
     return false;
   if (has_lanes) make_vectors(r, order[n - 1], n_chosen, order + n);

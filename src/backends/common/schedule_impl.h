@@ -39,11 +39,9 @@ bool hone_has_index_of(const hone_term_t* term, hone_dim_t var);
 /* Whether a loop's rounds could be lanes: each access is to one element or to
  * consecutive ones in each whole vector, and nothing inside is conditional or indirect. */
 bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop);
-/* The same for a loop around `inside`, in which the stores stand. */
-bool hone_can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var);
-/* Whether lanes are worth picking up and putting down elements that lie equally far apart, as
- * single columns of a table do: there is enough to compute of each. */
-bool hone_pays_lanes_apart(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var);
+/* The same for a loop around `inside`, in which the stores stand; or elements lie equally far apart
+ * and there is enough to compute of them. */
+bool hone_gets_lanes(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var);
 /* Fuses perfectly nested loops, inside out, as long as every access stays a
  * linear one. `outer` is the outermost; gives the one that stands there then. */
 hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer);

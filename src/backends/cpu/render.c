@@ -251,8 +251,8 @@ static void render_single(hone_renderer_t* r, const hone_stmt_t* stmt) {
  * part of its own, or all of it with the first or the last of them. */
 static bool render_fill(hone_renderer_t* r, const hone_stmt_t* loop) {
   char first[64], end[64];
-  long long rounds = (long long)hone_kernel_rounds(r->kernel).k;
   if (!hone_fill_goes_along(r->kernel, loop)) return false;
+  long long rounds = (long long)hone_kernel_rounds(r->kernel).k;
   hone_fill_place_t place = hone_render_fill_place(r, loop);
   if (place == HONE_FILL_FIRST) return false;
   if (place == HONE_FILL_LAST) {

@@ -38,8 +38,7 @@ typedef struct worker {
   hone_turn_walk_t walk; /* first: of the same address */
   turns_t* turns;
   void* buffers[HONE_TURNS_MOST][HONE_TURNS_BUFFERS];
-  int64_t
-      shifts[HONE_TURNS_WINDOWS]; /* bytes from where the value is to where its rounds are now */
+  int64_t shifts[HONE_TURNS_WINDOWS]; /* bytes: see move_to */
 } worker_t;
 
 /* ---- windows ---- */
