@@ -122,6 +122,7 @@ void hone_buffer_know(hone_buffer_t* buffer, const hone_buffer_t* like) {
   buffer->is_bounded = like->is_bounded;
   buffer->slight = like->slight;
   buffer->is_sparse = like->is_sparse;
+  buffer->is_stored_once = like->is_stored_once;
 }
 
 hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes) {

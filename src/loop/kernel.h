@@ -99,7 +99,10 @@ typedef struct hone_buffer {
   bool is_bounded;
   /* Of i8: 1 + the axis, as the model has it, along which it is slight (ir/slight.h); or 0. */
   int slight;
-  bool is_sparse;                /* Of i8: most numbers are zero (loop/sparse.h). */
+  bool is_sparse; /* Of i8: most numbers are zero (loop/sparse.h). */
+  /* Of an output: no element is stored twice, however many statements schedules have made of the
+   * one that stores them. Not said in the text of a kernel. */
+  bool is_stored_once;
   const hone_packing_t* packing; /* NULL: as the model has it */
 } hone_buffer_t;
 

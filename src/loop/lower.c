@@ -325,6 +325,7 @@ hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
     hone_kernel_destroy(l.kernel);
     return hone_oom();
   }
+  hone_lower_once(l.kernel);
   *out_kernel = l.kernel;
   return NULL;
 }

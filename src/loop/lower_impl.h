@@ -153,6 +153,9 @@ bool hone_lower_copy(hone_lowering_t* l, const hone_value_t* value, const hone_b
 /* lower_start.c: sums start from what is subtracted from them; false: memory ran out. */
 bool hone_lower_starts(hone_kernel_t* kernel);
 
+/* lower_once.c: marks the outputs no element of which is stored twice. */
+void hone_lower_once(hone_kernel_t* kernel);
+
 /* lower_whole.c: outputs that no single element can be asked of. */
 bool hone_value_is_whole(const hone_value_t* value);
 bool hone_lower_whole(hone_lowering_t* l, const hone_value_t* value, const hone_buffer_t* out);

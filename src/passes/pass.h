@@ -85,6 +85,11 @@ static inline double hone_pass_word_price(const hone_pass_options_t* options) {
   return options->word_price > 0 ? options->word_price : 1;
 }
 
+/* Whether products will be of narrow operands, which take half the time. */
+static inline bool hone_pass_narrows(const hone_pass_options_t* options) {
+  return options->precision != HONE_UNKNOWN && !options->widens;
+}
+
 /* ---- what a pass did ---- */
 
 typedef struct hone_pass_line {

@@ -63,18 +63,13 @@ static bool recognise(const hone_node_t* node, product_t* p) {
   return p->rows > 0;
 }
 
-/* Whether products will be of narrow operands, which take half the time. */
-static bool are_narrow(const hone_pass_options_t* options) {
-  return options->precision != HONE_UNKNOWN && !options->widens;
-}
-
 /* Whether the multiply-adds that are saved take longer than the numbers that are moved for it: sums
  * of the data's quarters and the seven products, written and read, and more weights read. Products
  * that find no room in a usual second cache take half as long again. Fitted on x86 with AVX-512. */
 static bool pays(const product_t* p, const hone_pass_options_t* options) {
   enum { SUMS = 32, COLUMNS = 64 /* whole vectors in each half */ };
   static const double weight = 4, least_gain = 1.2, room = 1 << 20;
-  double moved = are_narrow(options) ? 16 : 8;
+  double moved = hone_pass_narrows(options) ? 16 : 8;
   double m = (double)p->rows, k = (double)p->sums, n = (double)p->columns;
   if (p->sums % SUMS || p->columns % COLUMNS) return false;
   if (m * n * 7 / 4 * sizeof(float) > room) moved *= 1.5;

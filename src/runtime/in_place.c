@@ -1,8 +1,6 @@
 /* Looks at every access of a kernel to one input and one output. */
 #include "runtime/in_place.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 typedef struct search {
@@ -10,7 +8,6 @@ typedef struct search {
   const hone_dim_t* place; /* index of the store at hand to `out`; NULL: another statement */
   uint8_t* seen;           /* by term id: SEEN_… */
   bool fine;
-  int stores;
 } search_t;
 
 /* Looked at as part of the store to `out`, and as part of anything else. */
@@ -38,39 +35,24 @@ static void look_at_term(search_t* s, const hone_term_t* term, int depth) {
   for (int i = 0; i < term->n_args; i++) look_at_term(s, term->args[i], depth + 1);
 }
 
-/* Pieces of a loop that overlap would compute an element twice. */
-static bool may_overlap(int rank, const hone_dim_t* index) {
-  char text[512];
-  for (int i = 0; i < rank; i++) {
-    if (hone_dim_print(index[i], text, sizeof text) >= sizeof text) return true;
-    if (strstr(text, "min(") || strstr(text, "max(") || strstr(text, "lt(") || strstr(text, "eq("))
-      return true;
-  }
-  return false;
-}
-
 static bool look_at_stmt(void* self, hone_stmt_t* stmt) {
   search_t* s = self;
   bool is_store = stmt->kind == HONE_STMT_STORE && stmt->buffer->id == s->out->id;
   s->place = is_store ? stmt->index : NULL;
-  if (is_store) {
-    s->stores++;
-    if (stmt->combine != HONE_COMBINE_SET || may_overlap(s->out->rank, stmt->index))
-      s->fine = false;
-  }
+  if (is_store && stmt->combine != HONE_COMBINE_SET) s->fine = false;
   if (stmt->value) look_at_term(s, stmt->value, 0);
   return s->fine;
 }
 
 static bool is_fine(const hone_kernel_t* kernel, const hone_buffer_t* in,
                     const hone_buffer_t* out) {
-  if (!same_extents(in, out)) return false;
+  if (!out->is_stored_once || !same_extents(in, out)) return false;
   size_t bytes = (size_t)kernel->n_terms + 1; /* numbers begin with 1 */
   search_t s = {.in = in, .out = out, .fine = true, .seen = hone_alloc(kernel->allocator, bytes)};
   if (!s.seen) return false; /* without memory nothing is in place */
   hone_stmt_walk(kernel->root, look_at_stmt, &s);
   hone_free(kernel->allocator, s.seen, bytes);
-  return s.fine && s.stores == 1;
+  return s.fine;
 }
 
 int hone_kernel_in_place(const hone_kernel_t* kernel, int output, int after) {

@@ -7,8 +7,8 @@
  *     for i.w.i in 16 { x[min(16 * i.w.o, n - 16) + i.w.i] = … } }
  *   for i.t in (n < 16 ? n : 0) { x[i.t] = … }
  *
- * Some rounds are run twice, so they must not read what the loop leaves behind. Whether an
- * output may take an input's place is another matter, and in_place.c minds it. */
+ * Some rounds are run twice, so they must not read what the loop leaves behind, nor may what they
+ * store lie where something that they read did. */
 #include "base/memory.h"
 #include "sched/common/edit.h"
 
@@ -35,8 +35,15 @@ static bool add_rest(hone_kernel_t* kernel, hone_stmt_t* loop, hone_dim_t length
          hone_stmt_insert(kernel, loop->parent, hone_stmt_position(loop) + 1, rest);
 }
 
+static bool note_repeats(void* self, hone_stmt_t* stmt) {
+  const hone_kernel_t* kernel = self;
+  if (stmt->kind == HONE_STMT_STORE) kernel->buffers[stmt->buffer->id]->is_stored_once = false;
+  return true;
+}
+
 static bool run(hone_kernel_t* kernel, hone_stmt_t* loop, int64_t factor) {
   hone_dims_t* dims = kernel->dims;
+  hone_stmt_walk(loop, note_repeats, kernel);
   hone_dim_t length = hone_dim_int(factor), extent = loop->extent;
   window_t window = {length, hone_dim_sub(dims, extent, length)};
   hone_dim_t blocks = hone_dim_select_lt(dims, extent, length, hone_dim_int(0),
