@@ -24,6 +24,7 @@ typedef enum hone_tail {
   HONE_TAIL_EXACT, /* refuse: the factor must divide */
   HONE_TAIL_GUARD, /* a condition inside */
   HONE_TAIL_PEEL,  /* a loop of their own behind, NAME.t */
+  HONE_TAIL_LONG,  /* such a loop of them and the last `factor` rounds: it is no short one */
 } hone_tail_t;
 
 /* Cuts a loop into NAME.o around NAME.i, which has `factor` rounds:
@@ -139,7 +140,7 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_tensorize(hone_kernel_t* kernel,
 HONE_API HONE_MUST_USE hone_status_t hone_schedule_apply(hone_kernel_t* kernel, const char* text);
 /* The lines of what was done so far; valid until the kernel changes. */
 HONE_API const char* hone_schedule_text(const hone_kernel_t* kernel);
-/* How primitive `index` is written, "split LOOP FACTOR [exact|guard|peel]"; NULL
+/* How primitive `index` is written, "split LOOP FACTOR [exact|guard|peel|long]"; NULL
  * behind the last. */
 HONE_API const char* hone_schedule_help(int index);
 

@@ -21,9 +21,8 @@ typedef struct haste {
 
 /* Along which axis the statement asks for what the loop's next round reads; -1: none. */
 static int axis_of(const haste_t* h, const hone_stmt_t* ask) {
-  hone_dim_t next = hone_dim_add(h->kernel->dims, h->loop->var, hone_dim_int(1));
   for (int i = 0; i < h->buffer->rank - 1; i++)
-    if (hone_dim_same(ask->index[i], next)) return i;
+    if (hone_asks_along(h->kernel, ask->index[i], h->loop)) return i;
   return -1;
 }
 

@@ -26,10 +26,10 @@ static bool any_uses(const hone_access_t* a, int first, hone_dim_t var) {
   return false;
 }
 
-/* Axis that goes along the loop alone; -1: none. */
+/* Axis along which the loop goes step by step; -1: none. */
 static int find_axis(const asking_t* a, const hone_dim_t* index) {
   for (int i = 0; i < a->buffer->rank - 1; i++)
-    if (hone_dim_same(index[i], a->loop->var)) return i;
+    if (hone_asks_along(a->kernel, index[i], a->loop)) return i;
   return -1;
 }
 
@@ -81,7 +81,7 @@ static hone_status_t check(asking_t* a) {
 static bool ask(const asking_t* a) {
   hone_dim_t index[HONE_MAX_BUFFER_RANK];
   for (int i = 0; i < a->buffer->rank; i++) index[i] = i < a->axis ? a->index[i] : hone_dim_int(0);
-  index[a->axis] = hone_dim_add(a->kernel->dims, a->loop->var, hone_dim_int(1));
+  index[a->axis] = hone_dim_add(a->kernel->dims, a->index[a->axis], hone_dim_int(1));
   hone_stmt_t* stmt = hone_stmt_prefetch(a->kernel, a->inner, a->buffer, index);
   if (!stmt) return false;
   hone_stmt_remove(stmt);

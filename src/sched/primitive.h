@@ -11,7 +11,7 @@
 
 typedef struct hone_primitive {
   const char* name;
-  const char* usage;      /* "split LOOP FACTOR [exact|guard|peel]" */
+  const char* usage;      /* "split LOOP FACTOR [exact|guard|peel|long]" */
   int min_args, max_args; /* -1: any number */
   /* Arguments without the name. */
   hone_status_t (*apply)(hone_kernel_t* kernel, int n, const char* const* args);

@@ -33,7 +33,7 @@ static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, s
   static const int factors[] = {1, 2, 3, 4, 5, 8, 16};
   static const char* const stages[] = {"stage %s %s local", "stage %s %s local 2",
                                        "prefetch %s %s %s", "hasten %s %s 4"};
-  static const char* const tails[] = {"exact", "guard", "peel", "peel"};
+  static const char* const tails[] = {"exact", "guard", "peel", "peel", "long"};
   static const char* const ones[] = {"distribute", "distribute", "vectorize", "vectorize",
                                      "unroll",     "parallel",   "parallel",  "rfactor",
                                      "rfactor",    "partition",  "subtotal",  "hoist"};
@@ -46,7 +46,7 @@ static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, s
   switch (test_draw_below(d, 13)) {
     case 0:
     case 1:
-      snprintf(line, size, "split %s %d %s", a, f, tails[test_draw_below(d, 4)]);
+      snprintf(line, size, "split %s %d %s", a, f, tails[test_draw_below(d, 5)]);
       break;
     case 2:
       snprintf(line, size, "fuse %s %s", a, b);
@@ -55,7 +55,7 @@ static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, s
       snprintf(line, size, test_draw_below(d, 2) ? "reorder %s %s" : "reorder %s %s %s", b, a, c);
       break;
     case 4:
-      snprintf(line, size, "tile %s %s %d %d %s", a, b, f, g, tails[test_draw_below(d, 4)]);
+      snprintf(line, size, "tile %s %s %d %d %s", a, b, f, g, tails[test_draw_below(d, 5)]);
       break;
     case 5:
       snprintf(line, size, "merge %s %s", a, b);
@@ -64,7 +64,7 @@ static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, s
       snprintf(line, size, test_draw_below(d, 2) ? "balance %s %d" : "overlap %s %d", a, f);
       break;
     case 7:
-      snprintf(line, size, stages[test_draw_below(d, 4)], buffer, a, b);
+      snprintf(line, size, stages[test_draw_below(d, 5)], buffer, a, b);
       break;
     default: {
       const char* name = ones[test_draw_below(d, 12)];

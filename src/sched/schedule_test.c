@@ -89,6 +89,10 @@ static void split_cuts_loops(void** state) {
   assert_same("matmul", "split i 5 guard\nsplit j 7 guard\nsplit k 3 guard");
   assert_same("matmul_sizes", "split i 4 peel\nsplit j 3 peel");
   assert_same("matmul_sizes", "split i 4 guard\nsplit j 3 guard");
+  assert_same("matmul", "split i 5 long");
+  assert_body(scheduled("matmul", "split i 3 long"), "for i.o in 3 {");
+  assert_body(scheduled("matmul", "split i 3 long"), "for i.t in 3 {");
+  assert_same("matmul_sizes", "split i 4 long\nsplit j 3 long");
   assert_same("sum_all", "split i 5 peel\nsplit j 3 guard");
   assert_same("softmax", "split i 2 peel\nsplit k 7 peel");
   assert_refused("matmul", "", "split k 8", "may not divide");
@@ -96,6 +100,7 @@ static void split_cuts_loops(void** state) {
   assert_refused("matmul", "", "split k 0", "factor");
   assert_refused("matmul", "", "split q 4", "no loop q");
   assert_refused("matmul_sizes", "", "split i 2 exact", "may not divide");
+  assert_refused("matmul", "", "split i 7 long", "leaves room for");
 }
 
 static void balance_evens_out_runs(void** state) {
@@ -338,6 +343,10 @@ static void prefetch_asks_ahead(void** state) {
                         "prefetch b j.o i.p0\nprefetch b j.o i.p1"),
               "    for i.p1 in 7 {\n"
               "      prefetch b[(j.o + 1), 0, (16*min((i.p1 + 5), 9))]\n");
+  assert_body(scheduled("matmul",
+                        "split j 8\npack b 1/8 0 1%8\nsplit j.o 2\nreorder j.o.o i j.o.i j.i\n"
+                        "prefetch b j.o.i k"),
+              "          prefetch b[(j.o.i + 2*j.o.o + 1), 0, (16*min((k + 20*j.i), 9))]\n");
   assert_same("attention", "prefetch k h j");
   assert_refused("matmul_sizes", "", "prefetch a i j", "no line");
   assert_body(scheduled("conv", "split o 2\npack w 0/2 1 2 3 0%2\nprefetch w c kx"),

@@ -77,6 +77,15 @@ static hone_status_t check(const hone_stmt_t* loop, int64_t factor) {
   return check_threads(loop);
 }
 
+/* Of the outer loop. */
+static hone_dim_t count_rounds(hone_dims_t* dims, hone_dim_t extent, hone_dim_t by,
+                               hone_tail_t tail) {
+  hone_dim_t one = hone_dim_int(1), zero = hone_dim_int(0);
+  if (tail == HONE_TAIL_GUARD) return hone_dim_ceildiv(dims, extent, by);
+  hone_dim_t whole = hone_dim_floordiv(dims, extent, by);
+  return tail == HONE_TAIL_LONG ? hone_dim_max(dims, hone_dim_sub(dims, whole, one), zero) : whole;
+}
+
 hone_status_t hone_sched_split(hone_kernel_t* kernel, const char* name, int64_t factor,
                                hone_tail_t tail) {
   size_t begin = hone_sched_begin(kernel);
@@ -88,14 +97,15 @@ hone_status_t hone_sched_split(hone_kernel_t* kernel, const char* name, int64_t 
   bool divides = hone_dim_is(rest, 0);
   if (tail == HONE_TAIL_EXACT && !divides)
     return hone_sched_refuse("split %s: %lld may not divide the extent", name, (long long)factor);
-  hone_dim_t rounds = tail == HONE_TAIL_GUARD ? hone_dim_ceildiv(kernel->dims, extent, by)
-                                              : hone_dim_floordiv(kernel->dims, extent, by);
-  if (tail == HONE_TAIL_PEEL && hone_dim_max_value(rounds) < 1)
-    return hone_sched_refuse("split %s: %lld is more than the extent", name, (long long)factor);
-  if (tail == HONE_TAIL_PEEL && !divides && loop->loop != HONE_LOOP_PARALLEL)
-    HONE_TRY(hone_sched_want_order(kernel, loop));
+  hone_dim_t rounds = count_rounds(kernel->dims, extent, by, tail);
+  bool peels = tail == HONE_TAIL_LONG || (tail == HONE_TAIL_PEEL && !divides);
+  if (tail >= HONE_TAIL_PEEL && hone_dim_max_value(rounds) < 1)
+    return hone_sched_refuse("split %s: %lld is more than the extent%s", name, (long long)factor,
+                             tail == HONE_TAIL_LONG ? " leaves room for" : "");
+  if (peels && loop->loop != HONE_LOOP_PARALLEL) HONE_TRY(hone_sched_want_order(kernel, loop));
   hone_dim_t start = hone_dim_mul(kernel->dims, rounds, by);
-  bool ok = tail != HONE_TAIL_PEEL || divides || peel_tail(kernel, loop, start, rest);
+  if (tail == HONE_TAIL_LONG) rest = hone_dim_sub(kernel->dims, extent, start);
+  bool ok = !peels || peel_tail(kernel, loop, start, rest);
   bool guarded = tail == HONE_TAIL_GUARD && !divides;
   const char* noted = loop->name;
   if (!ok || !cut(kernel, loop, factor, rounds, guarded ? &extent : NULL)) return hone_oom();
@@ -113,7 +123,7 @@ static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args
 
 const hone_primitive_t hone_primitive_split = {
     .name = "split",
-    .usage = "split LOOP FACTOR [exact|guard|peel]",
+    .usage = "split LOOP FACTOR [exact|guard|peel|long]",
     .min_args = 2,
     .max_args = 3,
     .apply = apply,

@@ -18,7 +18,9 @@ static hone_status_t check(hone_kernel_t* kernel, const tiling_t* t) {
                              t->outer, t->inner);
   if (t->inner_factor < 1) return hone_sched_refuse("tile: factors are from 1 on");
   hone_dim_t rest = hone_dim_mod(kernel->dims, inner->extent, hone_dim_int(t->inner_factor));
-  if (t->tail == HONE_TAIL_PEEL && !hone_dim_is(rest, 0))
+  bool leaves_tail =
+      t->tail == HONE_TAIL_LONG || (t->tail == HONE_TAIL_PEEL && !hone_dim_is(rest, 0));
+  if (leaves_tail)
     return hone_sched_refuse(
         "tile %s %s: %lld may not divide the second extent, and its tail "
         "would stand between the loops",
@@ -67,7 +69,7 @@ static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args
 
 const hone_primitive_t hone_primitive_tile = {
     .name = "tile",
-    .usage = "tile OUTER INNER FACTOR FACTOR [exact|guard|peel]",
+    .usage = "tile OUTER INNER FACTOR FACTOR [exact|guard|peel|long]",
     .min_args = 4,
     .max_args = 5,
     .apply = apply,

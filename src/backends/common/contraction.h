@@ -126,6 +126,13 @@ bool hone_contraction_shares_rows(const hone_recipe_t* r, const hone_contraction
 bool hone_contraction_shares_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
                                    int64_t tile_rows);
 
+/* ---- schedule_asks.c ---- */
+
+/* Has the tiles of each block of lanes ask for the weights of the next one. The loops around blocks
+ * of lanes and of rows by name; "": there is none. */
+void hone_schedule_asks(hone_recipe_t* r, const hone_contraction_t* c, const char* lanes_outer,
+                        const char* rows_outer);
+
 /* ---- contraction_tile.c ---- */
 
 /* Of the output, in registers. */

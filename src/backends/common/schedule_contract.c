@@ -337,143 +337,6 @@ static bool arrange(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t*
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
 }
 
-/* Whether what a statement reads of a buffer changes along a loop. */
-static bool changes_along(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_buffer_t* buffer,
-                          hone_dim_t var) {
-  hone_access_list_t list;
-  bool changes = false;
-  hone_status_t status = hone_access_collect(kernel, stmt, &list);
-  if (status) {
-    hone_status_free(status);
-    return false;
-  }
-  for (int i = 0; i < list.count && !changes; i++)
-    for (int axis = 0; axis < buffer->rank && list.items[i].buffer == buffer && !changes; axis++)
-      changes = hone_dim_uses(list.items[i].index[axis], var);
-  hone_access_free(&list);
-  return changes;
-}
-
-/* Tiles that the weights of one block of lanes serve: along loops of the block for which there are
- * others, each of them has its own. */
-static int64_t count_tiles(hone_kernel_t* kernel, hone_stmt_t* sum, const hone_stmt_t* block,
-                           const hone_buffer_t* weights) {
-  int64_t count = 1;
-  for (const hone_stmt_t* s = sum->parent; s && s != block && count < HONE_MANY_ROUNDS;
-       s = s->parent)
-    if (hone_stmt_is_loop(s) && !s->is_reduction && !changes_along(kernel, sum, weights, s->var))
-      count *= hone_likely_extent(kernel, s->extent);
-  return count;
-}
-
-/* The innermost loops around the tiles in the statement that add up, in their order; gives how
- * many, at most `room`. */
-static int list_sums(hone_stmt_t* stmt, int room, hone_stmt_t** out) {
-  int n = 0;
-  if (hone_stmt_is_loop(stmt) && stmt->is_reduction) {
-    hone_stmt_t* inner = hone_only_loop(stmt);
-    if (inner && inner->is_reduction) return list_sums(inner, room, out);
-    if (room > 0) out[n++] = stmt;
-    return n;
-  }
-  for (int i = 0; i < stmt->n_body; i++) n += list_sums(stmt->body[i], room - n, out + n);
-  return n;
-}
-
-/* Has each step of a sum go on in several places of the block of weights at once: memory gives
- * several streams more in the same time than one. */
-static void read_in_streams(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* sum) {
-  enum { MOST_STREAMS = 4, LEAST_STEPS = 64 };
-  char outer[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
-  int64_t steps = hone_known_extent(sum->extent), streams = MOST_STREAMS;
-  while (streams > 1 && (steps % streams || steps / streams < LEAST_STEPS)) streams--;
-  if (streams < 2 || hone_cost_bytes(c->b->buffer) <= (double)hone_contraction_second_cache(r) ||
-      !hone_loop_name(outer, sum->name, ".o") || !hone_loop_name(inner, sum->name, ".i") ||
-      !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, steps / streams, HONE_TAIL_EXACT)))
-    return;
-  const char* order[] = {inner, outer};
-  if (hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order)))
-    hone_recipe_did(r, hone_sched_unroll(r->kernel, outer));
-}
-
-/* The weights as the kernel has them now: packing has put another buffer in the place of the one
- * that was recognised. */
-static const hone_buffer_t* weights_of(const hone_recipe_t* r, const hone_contraction_t* c) {
-  const hone_buffer_t* b = c->b->buffer;
-  return b->role == HONE_ROLE_INPUT ? r->kernel->buffers[b->id] : b;
-}
-
-/* Lines of the cache that the packed weights of a block have for each step of the sum. */
-static int64_t lines_of_step(const hone_recipe_t* r, const hone_contraction_t* c) {
-  enum { LINE = 64 };
-  const hone_buffer_t* b = weights_of(r, c);
-  int64_t bytes = (int64_t)hone_dtype_size(b->dtype);
-  for (int i = b->rank - (c->group > 1 ? 2 : 1); i < b->rank; i++)
-    bytes *= hone_known_extent(b->dims[i]);
-  return bytes > LINE ? bytes / LINE : 1;
-}
-
-/* Has the tiles of one sum ask for the weights of the next block, some of them each step. */
-static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
-                   hone_stmt_t* sum, bool is_only) {
-  enum { MOST_STEPS = 64, STEPS_OF_FEW = 4, UNASKED = 8 /* one line of so many comes unasked */ };
-  char steps[HONE_LOOP_NAME];
-  const char* weights = c->b->buffer->name;
-  if (!hone_dim_is_int(sum->extent) || !hone_loop_name(steps, sum->name, ".o")) return;
-  int64_t tiles =
-      is_only ? count_tiles(r->kernel, sum, block, weights_of(r, c)) : (int64_t)HONE_MANY_ROUNDS;
-  int64_t each = is_only ? MOST_STEPS : STEPS_OF_FEW;
-  tiles += tiles / (UNASKED - 1);
-  while (each > 1 && (each * lines_of_step(r, c) > tiles || sum->extent.k % each)) each /= 2;
-  bool asks_each = each == 1;
-  if (!asks_each &&
-      !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, each, HONE_TAIL_EXACT)))
-    return;
-  hone_recipe_did(
-      r, hone_sched_prefetch(r->kernel, weights, block->name, asks_each ? sum->name : steps));
-}
-
-/* The rows of the tiles of a sum, or 1. */
-static int64_t tile_rows(const hone_contraction_t* c, const hone_stmt_t* sum) {
-  const hone_stmt_t* rows = c->rows ? hone_only_loop(sum) : NULL;
-  return rows ? hone_known_extent(rows->extent) : 1;
-}
-
-/* Whether the sum's tiles are so low that there are hardly others for its block, and that they
- * ask too late for the next: of rows that only a run knows, which tiles share evenly, or the only
- * ones. */
-static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
-                     hone_stmt_t* sum, bool is_only) {
-  enum { LOW = 3, HIGH = 8 };
-  if (is_only)
-    return count_tiles(r->kernel, sum, block, weights_of(r, c)) == 1 && tile_rows(c, sum) < HIGH;
-  return c->rows && tile_rows(c, sum) <= LOW;
-}
-
-/* Weights come from far, and those of a block of lanes are read in little time when the
- * first tile needs them. So the tiles of the block before ask for them, line by line: all of
- * them where only a run knows how many there are of which height, and a few may have to ask
- * for everything. Where hardly a tile but one reads a block, it could not ask early enough. */
-static void ask_ahead(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t* cuts) {
-  enum { MOST_LINES = 8 };
-  hone_stmt_t* sums[HONE_FEW_HEIGHTS + 1];
-  hone_stmt_t* block = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
-  const hone_stmt_t* rows =
-      *cuts->rows_outer ? hone_kernel_find_loop(r->kernel, cuts->rows_outer) : NULL;
-  bool is_near = rows && hone_dim_min_value(rows->extent) > 1; /* read again for each block */
-  if (!block || is_near || !c->b->buffer->is_constant) return;
-  int n = list_sums(block, HONE_FEW_HEIGHTS + 1, sums);
-  bool is_open = n > 1 && !hone_dim_is_int(sums[0]->parent->extent);
-  for (int i = 0; i < n && (i == 0 || is_open); i++) {
-    if (is_alone(r, c, block, sums[i], !is_open))
-      read_in_streams(r, c, sums[i]);
-    else
-      ask_in(r, c, block, sums[i], !is_open);
-  }
-  if (is_open)
-    hone_recipe_did(r, hone_sched_hasten(r->kernel, c->b->buffer->name, block->name, MOST_LINES));
-}
-
 /* Cuts the lanes, which are the outermost loop, into blocks. */
 static bool cut_lanes(hone_recipe_t* r, const hone_contraction_t* c, int64_t block, cuts_t* cuts) {
   return hone_loop_name(cuts->lanes, c->lanes->name, ".i") &&
@@ -481,11 +344,11 @@ static bool cut_lanes(hone_recipe_t* r, const hone_contraction_t* c, int64_t blo
          hone_recipe_did(r, hone_sched_split(r->kernel, c->lanes->name, block, HONE_TAIL_PEEL));
 }
 
-/* Schedules some rows of all lanes: outer { rows { lanes_outer { lanes } } }. */
-static void schedule_share(hone_recipe_t* r, const hone_contraction_t* c, hone_stmt_t* share,
-                           int64_t tile_rows) {
+/* Schedules some rows: rows { lanes_outer { lanes } } */
+static void schedule_some_rows(hone_recipe_t* r, const hone_contraction_t* c, hone_stmt_t* rows,
+                               int64_t tile_rows) {
   cuts_t cuts = {.lanes_outer = ""};
-  hone_stmt_t *rows = hone_only_loop(share), *blocks = rows ? hone_only_loop(rows) : NULL,
+  hone_stmt_t *blocks = rows ? hone_only_loop(rows) : NULL,
               *lanes = blocks ? hone_only_loop(blocks) : NULL;
   if (!lanes || !hone_loop_name(cuts.lanes_outer, blocks->name, "") ||
       !hone_loop_name(cuts.lanes, lanes->name, "") || !hone_loop_name(cuts.rows, rows->name, ""))
@@ -497,9 +360,18 @@ static void schedule_share(hone_recipe_t* r, const hone_contraction_t* c, hone_s
   *axis = (hone_axis_t){.name = cuts.rows, .var = rows->var, .extent = rows->extent};
   part.rows = axis;
   part.lanes = &part.outs[c->lanes - c->outs];
-  int64_t height = hone_known_extent(rows->extent), tiles = (height + tile_rows - 1) / tile_rows;
-  schedule_block(r, lanes, cuts.rows, (height + tiles - 1) / tiles);
-  ask_ahead(r, &part, &cuts);
+  schedule_block(r, lanes, cuts.rows, tile_rows);
+  hone_schedule_asks(r, &part, cuts.lanes_outer, "");
+}
+
+/* Schedules the rows of one thread, outer { rows { lanes_outer { lanes } } }, in tiles of nearly
+ * equal height. */
+static void schedule_share(hone_recipe_t* r, const hone_contraction_t* c, hone_stmt_t* share,
+                           int64_t tile_rows) {
+  hone_stmt_t* rows = hone_only_loop(share);
+  int64_t height = rows ? hone_known_extent(rows->extent) : 0,
+          tiles = (height + tile_rows - 1) / tile_rows;
+  if (tiles) schedule_some_rows(r, c, rows, (height + tiles - 1) / tiles);
 }
 
 /* Cuts the rows into as many nests of nearly equal height as there are threads. */
@@ -518,6 +390,60 @@ static void share_rows(hone_recipe_t* r, const hone_contraction_t* c, int64_t ti
     return;
   for (int i = root->n_body - before; i >= 0; i--)
     schedule_share(r, c, root->body[first + i], tile_rows);
+}
+
+/* Whether nothing but lanes and rows, and of these only a run knows how many, is in the output. */
+static bool has_open_rows_alone(const hone_contraction_t* c) {
+  return c->rows && c->n_outs == 2 && !hone_dim_is_int(c->rows->extent);
+}
+
+enum { GROUP_TILES = 12 /* of a block of rows */ };
+
+/* Blocks of lanes that go through rows together, where threads can share groups of them evenly;
+ * 0: each goes through all rows. */
+static int64_t choose_group(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows,
+                            const cuts_t* cuts) {
+  enum { GROUP = 4, MANY = 8 /* groups of a thread: one more or less shows little */ };
+  const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
+  int64_t blocks = loop ? hone_known_extent(loop->extent) : 0, groups = blocks / GROUP,
+          threads = r->shape->threads;
+  bool is_even = threads < 2 || groups % threads == 0 || groups >= MANY * threads;
+  bool has_open_rows = has_open_rows_alone(c) && tile_rows <= HONE_FEW_HEIGHTS &&
+                       hone_dim_max_value(c->rows->extent) >= 2 * GROUP_TILES * tile_rows;
+  bool is_plain = c->group == 1 && !c->apart && !c->matrix && c->b->buffer->is_constant;
+  return is_plain && has_open_rows && is_even && groups && blocks % GROUP == 0 &&
+                 hone_contraction_shares_lanes(r, c, tile_rows)
+             ? GROUP
+             : 0;
+}
+
+/* Many rows of which only a run knows how many there are come from far for each block of lanes:
+ * they go block by block through a group of those, whose weights stay near.
+ *
+ *   groups { row_blocks { blocks { rows { lanes } } } blocks { rest of the rows { lanes } } }
+ *
+ * The rest is no short one, as a few rows would take as long as a tile. Gives whether it is done.
+ */
+static bool schedule_groups(hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows,
+                            const cuts_t* cuts) {
+  int64_t group = choose_group(r, c, tile_rows, cuts);
+  char groups[HONE_LOOP_NAME], blocks[HONE_LOOP_NAME], rows[HONE_LOOP_NAME];
+  if (!group || !hone_loop_name(groups, cuts->lanes_outer, ".o") ||
+      !hone_loop_name(blocks, cuts->lanes_outer, ".i") ||
+      !hone_loop_name(rows, c->rows->name, ".i") ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, cuts->lanes_outer, group, HONE_TAIL_EXACT)))
+    return false;
+  const char* order[] = {c->rows->name, blocks, cuts->lanes};
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, 3, order))) return true;
+  hone_share_around(r, hone_kernel_find_loop(r->kernel, c->rows->name));
+  if (!hone_recipe_did(
+          r, hone_sched_split(r->kernel, c->rows->name, GROUP_TILES * tile_rows, HONE_TAIL_LONG)))
+    return true;
+  hone_stmt_t *main = hone_kernel_find_loop(r->kernel, rows),
+              *rest = main ? main->parent->parent->body[1] : NULL;
+  schedule_some_rows(r, c, main, tile_rows);
+  schedule_some_rows(r, c, rest, tile_rows);
+  return true;
 }
 
 /* Whether the instruction is for as many lanes as there are, or for a part of them. */
@@ -565,11 +491,6 @@ static bool is_short(const hone_recipe_t* r, const hone_contraction_t* c) {
          (c->apart || !shares_steps(r, c));
 }
 
-/* Whether nothing but lanes and rows, and of these only a run knows how many, is in the output. */
-static bool has_open_rows_alone(const hone_contraction_t* c) {
-  return c->rows && c->n_outs == 2 && !hone_dim_is_int(c->rows->extent);
-}
-
 static void schedule_rest(hone_recipe_t* r, hone_stmt_t* rest, const hone_contraction_t* front,
                           const cuts_t* front_cuts);
 
@@ -601,11 +522,15 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
     share_rows(r, c, tile.rows, cuts);
     return;
   }
+  if (*cuts->lanes_outer && !is_round && extent % (lanes * tile.vectors) == 0 &&
+      schedule_groups(r, c, tile.rows, cuts))
+    return;
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
   if (!arrange(r, c, cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
-  if (r->choice->sum_unroll < 2 && !is_round && !r->matrix) ask_ahead(r, c, cuts);
+  if (r->choice->sum_unroll < 2 && !is_round && !r->matrix)
+    hone_schedule_asks(r, c, cuts->lanes_outer, cuts->rows_outer);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
   if (rest) schedule_rest(r, rest, c, cuts);
 }

@@ -593,6 +593,24 @@ static void weights_of_few_rows_come_in_streams(void** state) {
   free(near);
 }
 
+/* Blocks of 72 rows go through four blocks of lanes each; of 150 rows the last 78 are the rest. */
+static void many_open_rows_go_through_groups_of_lanes(void** state) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines, "  %0 \"x\" <0 dim 0> = input : f32[n, 4]\n  %1 = constant {");
+  append_numbers(&lines, 1280 * 4, 7);
+  hone_str_append(&lines,
+                  "} : f32[1280, 4]\n"
+                  "  %2 = contract %0 %1 dtype=f32 axes=[1, 1] batch=0 : f32[n, 1280]\n"
+                  "  return %2 \"y\"\n");
+  char* text = scheduled("symbol \"n\" input 150 1300\n", hone_str_text(&lines));
+  hone_str_free(&lines);
+  expect_lines(text, 4,
+               (const char* const[]){"split i1.o 4 exact", " long", "balance i.t",
+                                     "prefetch in1[(i1.o.i + 4*i1.o.o + 1)"});
+  free(text);
+}
+
 /* Rows that only a run knows, cut evenly, beside the border of a pad. */
 static void threads_share_open_rows_with_a_border(void** state) {
   char* text = scheduled_rows("12, n",
@@ -921,6 +939,7 @@ int main(void) {
       cmocka_unit_test(they_are_so_where_tiles_could_be_high),
       cmocka_unit_test(so_are_those_of_the_lanes_left_over),
       cmocka_unit_test(weights_of_few_rows_come_in_streams),
+      cmocka_unit_test(many_open_rows_go_through_groups_of_lanes),
       cmocka_unit_test(threads_share_open_rows_with_a_border),
       cmocka_unit_test(open_rows_of_a_known_factor_go_in_blocks),
       cmocka_unit_test(a_row_is_summed_in_lanes),

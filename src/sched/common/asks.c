@@ -14,6 +14,11 @@ int64_t hone_asks_lines(const hone_kernel_t* kernel, const hone_buffer_t* buffer
   return hone_dim_is_int(count) ? count.k / line_of(buffer) : 0;
 }
 
+bool hone_asks_along(const hone_kernel_t* kernel, hone_dim_t index, const hone_stmt_t* loop) {
+  return hone_dim_uses(index, loop->var) &&
+         !hone_dim_uses(hone_dim_sub(kernel->dims, index, loop->var), loop->var);
+}
+
 hone_dim_t hone_asks_in(const hone_kernel_t* kernel, const hone_stmt_t* stmt,
                         const hone_buffer_t* buffer) {
   hone_dims_t* dims = kernel->dims;

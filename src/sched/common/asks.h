@@ -8,6 +8,9 @@
  * less than one. */
 int64_t hone_asks_lines(const hone_kernel_t* kernel, const hone_buffer_t* buffer, int axis);
 
+/* Whether an index is one more with each round of the loop. */
+bool hone_asks_along(const hone_kernel_t* kernel, hone_dim_t index, const hone_stmt_t* loop);
+
 /* Lines of the buffer that are asked for in the statement. */
 hone_dim_t hone_asks_in(const hone_kernel_t* kernel, const hone_stmt_t* stmt,
                         const hone_buffer_t* buffer);

@@ -222,16 +222,16 @@ hone_status_t hone_sched_parse_int(const char* text, int64_t* out) {
   return hone_sched_refuse("'%s' is not a whole number", text);
 }
 
-static const char* const tail_names[] = {"exact", "guard", "peel"};
+static const char* const tail_names[] = {"exact", "guard", "peel", "long"};
 
 const char* hone_sched_tail_name(hone_tail_t tail) { return tail_names[tail]; }
 
 hone_status_t hone_sched_parse_tail(const char* text, hone_tail_t* out) {
   *out = HONE_TAIL_EXACT;
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < (int)(sizeof tail_names / sizeof *tail_names); i++)
     if (!text || strcmp(text, tail_names[i]) == 0) {
       *out = text ? (hone_tail_t)i : HONE_TAIL_EXACT;
       return NULL;
     }
-  return hone_sched_refuse("'%s' is none of exact, guard, peel", text);
+  return hone_sched_refuse("'%s' is none of exact, guard, peel, long", text);
 }

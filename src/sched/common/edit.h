@@ -54,7 +54,7 @@ bool hone_sched_prune(hone_kernel_t* kernel, hone_stmt_t* stmt);
 const char* hone_sched_name(hone_kernel_t* kernel, const char* name, const char* suffix);
 /* A number of an argument. */
 HONE_MUST_USE hone_status_t hone_sched_parse_int(const char* text, int64_t* out);
-/* "exact", "guard", "peel"; `text` NULL: exact. */
+/* "exact", "guard", "peel", "long"; `text` NULL: exact. */
 HONE_MUST_USE hone_status_t hone_sched_parse_tail(const char* text, hone_tail_t* out);
 const char* hone_sched_tail_name(hone_tail_t tail);
 
