@@ -10,37 +10,13 @@
  * the sum go around all other loops for the same reason. */
 #include <inttypes.h>
 
-#include "passes/common/match.h"
+#include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
-
-typedef struct product {
-  int64_t rows; /* of the data; 0: only a run knows */
-  int64_t sums, columns;
-  int x_sum, w_sum; /* axes along the sum */
-} product_t;
-
-/* [rows, sums] by weights, of f32. */
-static bool recognise(const hone_node_t* node, product_t* p) {
-  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32 || node->n_batch ||
-      node->n_axes != 2)
-    return false;
-  const hone_type_t* x = &node->inputs[0]->type;
-  const hone_tensor_t* w = hone_match_constant(node->inputs[1]);
-  if (!w || hone_tensor_dtype(w) != HONE_F32 || hone_tensor_rank(w) != 2 || x->dtype != HONE_F32 ||
-      node->axes[0] != x->rank - 1)
-    return false;
-  *p = (product_t){.x_sum = (int)node->axes[0], .w_sum = (int)node->axes[1]};
-  int64_t numbers = hone_match_count(x);
-  p->sums = hone_tensor_dims(w)[p->w_sum];
-  p->columns = hone_tensor_dims(w)[1 - p->w_sum];
-  p->rows = numbers > 0 && p->sums > 0 ? numbers / p->sums : 0;
-  return numbers != 0;
-}
 
 /* Whether the data, the weights of a block of columns and those of the next fill so much of a
  * core's own cache that they drive one another out, and weights come from far away. A tile or two
  * of rows read each weight once in any case. */
-static bool is_crowded(const product_t* p, const hone_pass_options_t* options) {
+static bool is_crowded(const hone_operand_product_t* p, const hone_pass_options_t* options) {
   enum { BLOCK = 48, LEAST_ROWS = 16, MANY_ROWS = 128 };
   static const double part = 0.7; /* of the cache, as measured with 16 to 64 rows */
   double row = (double)p->sums * (double)sizeof(float), cache = (double)options->near_cache;
@@ -52,7 +28,7 @@ static bool is_crowded(const product_t* p, const hone_pass_options_t* options) {
 /* Parts that a sum is added up in; 1: it stays as it is. Parts of half of 768 numbers gain less,
  * as measured on Emerald Rapids with 24 to 376 rows. Narrow products of half the time, beside which
  * sums in between weigh twice, were not measured. */
-static int64_t count_parts(const product_t* p, const hone_pass_options_t* options) {
+static int64_t count_parts(const hone_operand_product_t* p, const hone_pass_options_t* options) {
   enum { EACH = 768, MOST = 8 };
   if (hone_pass_narrows(options) || !is_crowded(p, options)) return 1;
   int64_t parts = p->sums / EACH;
@@ -60,22 +36,22 @@ static int64_t count_parts(const product_t* p, const hone_pass_options_t* option
 }
 
 /* Where a part begins: at whole lines of the cache. */
-static int64_t begin_of(const product_t* p, int64_t part, int64_t parts) {
+static int64_t begin_of(const hone_operand_product_t* p, int64_t part, int64_t parts) {
   enum { LINE = 16 /* numbers */ };
   return part == parts ? p->sums : p->sums * part / parts / LINE * LINE;
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
-  product_t p;
-  if (!recognise(node, &p)) return NULL;
+  hone_operand_product_t p;
+  if (!hone_operand_is_product(node, &p)) return NULL;
   int64_t parts = count_parts(&p, r->context->options);
   if (parts < 2) return NULL;
-  const int64_t pairs[][2] = {{p.x_sum, p.w_sum}};
+  const int64_t x_sum = node->axes[0], pairs[][2] = {{x_sum, p.w_sum}};
   hone_value_t* sum = NULL;
   for (int64_t i = 0; i < parts; i++) {
     hone_dim_t lo = hone_d(begin_of(&p, i, parts)), hi = hone_d(begin_of(&p, i + 1, parts));
     hone_value_t* part = hone_contract(
-        r->b, hone_slice_axis(r->b, node->inputs[0], p.x_sum, lo, hi),
+        r->b, hone_slice_axis(r->b, node->inputs[0], (int)x_sum, lo, hi),
         hone_slice_axis(r->b, node->inputs[1], p.w_sum, lo, hi), 1, pairs, 0, HONE_F32);
     sum = sum ? hone_add(r->b, sum, part) : part;
   }

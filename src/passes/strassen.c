@@ -44,22 +44,17 @@ typedef struct product {
 
 /* ---- which ---- */
 
-/* Rows by [sums] or, turned, [columns, sums]: f32 whose sizes are known. */
+/* A product by weights whose sizes are known. */
 static bool recognise(const hone_node_t* node, product_t* p) {
-  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32 || node->n_batch ||
-      node->n_axes != 2)
-    return false;
-  const hone_type_t* x = &node->inputs[0]->type;
-  *p = (product_t){
-      .contract = node, .w = hone_match_constant(node->inputs[1]), .w_sum = (int)node->axes[1]};
-  if (!p->w || hone_tensor_dtype(p->w) != HONE_F32 || hone_tensor_rank(p->w) != 2 ||
-      x->dtype != HONE_F32 || node->axes[0] != x->rank - 1)
-    return false;
-  int64_t numbers = hone_match_count(x);
-  p->sums = hone_tensor_dims(p->w)[p->w_sum];
-  p->columns = hone_tensor_dims(p->w)[1 - p->w_sum];
-  p->given = numbers > 0 && p->sums > 0 ? numbers / p->sums : 0;
-  p->rows = p->given + p->given % 2;
+  hone_operand_product_t plain;
+  if (!hone_operand_is_product(node, &plain)) return false;
+  *p = (product_t){.contract = node,
+                   .w = plain.w,
+                   .w_sum = plain.w_sum,
+                   .rows = plain.rows + plain.rows % 2,
+                   .sums = plain.sums,
+                   .columns = plain.columns,
+                   .given = plain.rows};
   return p->rows > 0;
 }
 

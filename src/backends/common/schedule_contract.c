@@ -440,7 +440,8 @@ static bool schedule_groups(hone_recipe_t* r, const hone_contraction_t* c, int64
           r, hone_sched_split(r->kernel, c->rows->name, GROUP_TILES * tile_rows, HONE_TAIL_LONG)))
     return true;
   hone_stmt_t *main = hone_kernel_find_loop(r->kernel, rows),
-              *rest = main ? main->parent->parent->body[1] : NULL;
+              *group_loop = hone_kernel_find_loop(r->kernel, groups);
+  hone_stmt_t* rest = group_loop && group_loop->n_body > 1 ? group_loop->body[1] : NULL;
   schedule_some_rows(r, c, main, tile_rows);
   schedule_some_rows(r, c, rest, tile_rows);
   return true;

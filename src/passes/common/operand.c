@@ -45,6 +45,24 @@ bool hone_operand_waits_for_weights(const hone_node_t* contract) {
   return false;
 }
 
+bool hone_operand_is_product(const hone_node_t* node, hone_operand_product_t* out) {
+  if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32 || node->n_batch ||
+      node->n_axes != 2)
+    return false;
+  const hone_type_t* x = &node->inputs[0]->type;
+  const hone_tensor_t* w = hone_match_constant(node->inputs[1]);
+  if (!w || hone_tensor_dtype(w) != HONE_F32 || hone_tensor_rank(w) != 2 || x->dtype != HONE_F32 ||
+      node->axes[0] != x->rank - 1)
+    return false;
+  int64_t numbers = hone_match_count(x), sums = hone_tensor_dims(w)[node->axes[1]];
+  *out = (hone_operand_product_t){.w = w,
+                                  .w_sum = (int)node->axes[1],
+                                  .rows = numbers > 0 && sums > 0 ? numbers / sums : 0,
+                                  .sums = sums,
+                                  .columns = hone_tensor_dims(w)[1 - node->axes[1]]};
+  return numbers != 0;
+}
+
 /* ---- axes ---- */
 
 hone_operand_axes_t hone_operand_sort_axes(const hone_node_t* contract, int side) {

@@ -24,6 +24,18 @@ typedef struct hone_operand_axes {
   int64_t axes[HONE_MAX_RANK];
 } hone_operand_axes_t;
 
+/* A product of rows by weights: [rows, sums] or, with any axes in front, [..., sums] by
+ * [sums, columns] or [columns, sums], all of f32. */
+typedef struct hone_operand_product {
+  const hone_tensor_t* w;
+  int w_sum;    /* axis of the weights along the sum */
+  int64_t rows; /* 0: only a run knows */
+  int64_t sums, columns;
+} hone_operand_product_t;
+
+/* Whether the node is one, with a row at least. */
+bool hone_operand_is_product(const hone_node_t* node, hone_operand_product_t* out);
+
 hone_operand_axes_t hone_operand_sort_axes(const hone_node_t* contract, int side);
 /* `x`, of the operand's rank and of extent 1 along the axes summed over, laid out to
  * broadcast against the result. */
