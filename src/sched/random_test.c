@@ -64,7 +64,7 @@ static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, s
       snprintf(line, size, test_draw_below(d, 2) ? "balance %s %d" : "overlap %s %d", a, f);
       break;
     case 7:
-      snprintf(line, size, stages[test_draw_below(d, 5)], buffer, a, b);
+      snprintf(line, size, stages[test_draw_below(d, 4)], buffer, a, b);
       break;
     default: {
       const char* name = ones[test_draw_below(d, 12)];
