@@ -19,17 +19,10 @@ typedef struct haste {
   hone_stmt_t* asks[MOST_ASKS];
 } haste_t;
 
-/* Along which axis the statement asks for what the loop's next round reads; -1: none. */
-static int axis_of(const haste_t* h, const hone_stmt_t* ask) {
-  for (int i = 0; i < h->buffer->rank - 1; i++)
-    if (hone_asks_along(h->kernel, ask->index[i], h->loop)) return i;
-  return -1;
-}
-
 static bool add_ask(void* self, hone_stmt_t* stmt) {
   haste_t* h = self;
   if (stmt->kind != HONE_STMT_PREFETCH || stmt->buffer != h->buffer) return true;
-  int axis = axis_of(h, stmt);
+  int axis = hone_asks_axis(h->kernel, h->buffer, stmt->index, h->loop);
   bool fits = axis >= 0 && h->n < MOST_ASKS && (!h->n || axis == h->axis);
   h->axis = axis;
   if (fits)

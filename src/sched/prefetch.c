@@ -26,13 +26,6 @@ static bool any_uses(const hone_access_t* a, int first, hone_dim_t var) {
   return false;
 }
 
-/* Axis along which the loop goes step by step; -1: none. */
-static int find_axis(const asking_t* a, const hone_dim_t* index) {
-  for (int i = 0; i < a->buffer->rank - 1; i++)
-    if (hone_asks_along(a->kernel, index[i], a->loop)) return i;
-  return -1;
-}
-
 /* Whether the access is to one piece in each round of the loop: along loops outside of it
  * in front of the axis, and along those inside only behind it. */
 static bool fits(const asking_t* a, const hone_access_t* access) {
@@ -55,7 +48,7 @@ static hone_status_t check_accesses(asking_t* a) {
     if (list.items[i].buffer != a->buffer) continue;
     if (!a->index) {
       a->index = list.items[i].index;
-      a->axis = find_axis(a, a->index);
+      a->axis = hone_asks_axis(a->kernel, a->buffer, a->index, a->loop);
     }
     ok = a->axis >= 0 && fits(a, &list.items[i]);
   }

@@ -69,7 +69,7 @@ static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args
 
 const hone_primitive_t hone_primitive_tile = {
     .name = "tile",
-    .usage = "tile OUTER INNER FACTOR FACTOR [exact|guard|peel|long]",
+    .usage = "tile OUTER INNER FACTOR FACTOR [exact|guard|peel]",
     .min_args = 4,
     .max_args = 5,
     .apply = apply,

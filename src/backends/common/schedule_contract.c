@@ -397,13 +397,13 @@ static bool has_open_rows_alone(const hone_contraction_t* c) {
   return c->rows && c->n_outs == 2 && !hone_dim_is_int(c->rows->extent);
 }
 
-enum { GROUP_TILES = 12 /* of a block of rows */ };
+/* Blocks of lanes that go through a block of rows together, and tiles of such a block. */
+enum { GROUP = 4, GROUP_TILES = 12 };
 
-/* Blocks of lanes that go through rows together, where threads can share groups of them evenly;
- * 0: each goes through all rows. */
-static int64_t choose_group(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows,
-                            const cuts_t* cuts) {
-  enum { GROUP = 4, MANY = 8 /* groups of a thread: one more or less shows little */ };
+/* Whether blocks of lanes go through rows in groups, which threads can share evenly. */
+static bool has_groups(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows,
+                       const cuts_t* cuts) {
+  enum { MANY = 8 /* groups of a thread: one more or less shows little */ };
   const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes_outer);
   int64_t blocks = loop ? hone_known_extent(loop->extent) : 0, groups = blocks / GROUP,
           threads = r->shape->threads;
@@ -412,9 +412,7 @@ static int64_t choose_group(const hone_recipe_t* r, const hone_contraction_t* c,
                        hone_dim_max_value(c->rows->extent) >= 2 * GROUP_TILES * tile_rows;
   bool is_plain = c->group == 1 && !c->apart && !c->matrix && c->b->buffer->is_constant;
   return is_plain && has_open_rows && is_even && groups && blocks % GROUP == 0 &&
-                 hone_contraction_shares_lanes(r, c, tile_rows)
-             ? GROUP
-             : 0;
+         hone_contraction_shares_lanes(r, c, tile_rows);
 }
 
 /* Many rows of which only a run knows how many there are come from far for each block of lanes:
@@ -426,12 +424,11 @@ static int64_t choose_group(const hone_recipe_t* r, const hone_contraction_t* c,
  */
 static bool schedule_groups(hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows,
                             const cuts_t* cuts) {
-  int64_t group = choose_group(r, c, tile_rows, cuts);
   char groups[HONE_LOOP_NAME], blocks[HONE_LOOP_NAME], rows[HONE_LOOP_NAME];
-  if (!group || !hone_loop_name(groups, cuts->lanes_outer, ".o") ||
+  if (!has_groups(r, c, tile_rows, cuts) || !hone_loop_name(groups, cuts->lanes_outer, ".o") ||
       !hone_loop_name(blocks, cuts->lanes_outer, ".i") ||
       !hone_loop_name(rows, c->rows->name, ".i") ||
-      !hone_recipe_did(r, hone_sched_split(r->kernel, cuts->lanes_outer, group, HONE_TAIL_EXACT)))
+      !hone_recipe_did(r, hone_sched_split(r->kernel, cuts->lanes_outer, GROUP, HONE_TAIL_EXACT)))
     return false;
   const char* order[] = {c->rows->name, blocks, cuts->lanes};
   if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, 3, order))) return true;

@@ -528,20 +528,26 @@ static void loops_along_which_weights_repeat_are_cut(void** state) {
   hone_str_free(&lines);
 }
 
-/* A product with weights of rows of which only a run knows how many there are. */
-static char* scheduled_sums(const char* rows, int sums, const char* tail) {
+/* A product of rows by weights. */
+static char* scheduled_matrix(const char* symbols, const char* rows, int sums, int columns,
+                              const char* tail) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_appendf(&lines, "  %%0 \"x\" <0 dim %d> = input : f32[%s, %d]\n  %%1 = constant {",
                    rows[0] != 'n', rows, sums);
-  append_numbers(&lines, 40 * sums, 7);
+  append_numbers(&lines, columns * sums, 7);
   hone_str_appendf(&lines,
-                   "} : f32[40, %d]\n"
-                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[%d, 1] batch=0 : f32[%s, 40]\n%s",
-                   sums, strchr(rows, ',') ? 2 : 1, rows, tail);
-  char* text = scheduled("symbol \"n\" input 1 64\n", hone_str_text(&lines));
+                   "} : f32[%d, %d]\n"
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[%d, 1] batch=0 : f32[%s, %d]\n%s",
+                   columns, sums, strchr(rows, ',') ? 2 : 1, rows, columns, tail);
+  char* text = scheduled(symbols, hone_str_text(&lines));
   hone_str_free(&lines);
   return text;
+}
+
+/* Rows of which only a run knows how many there are. */
+static char* scheduled_sums(const char* rows, int sums, const char* tail) {
+  return scheduled_matrix("symbol \"n\" input 1 64\n", rows, sums, 40, tail);
 }
 
 static char* scheduled_rows(const char* rows, const char* tail) {
@@ -595,16 +601,8 @@ static void weights_of_few_rows_come_in_streams(void** state) {
 
 /* Blocks of 72 rows go through four blocks of lanes each; of 150 rows the last 78 are the rest. */
 static void many_open_rows_go_through_groups_of_lanes(void** state) {
-  hone_str_t lines;
-  hone_str_init(&lines, hone_allocator_system());
-  hone_str_append(&lines, "  %0 \"x\" <0 dim 0> = input : f32[n, 4]\n  %1 = constant {");
-  append_numbers(&lines, 1280 * 4, 7);
-  hone_str_append(&lines,
-                  "} : f32[1280, 4]\n"
-                  "  %2 = contract %0 %1 dtype=f32 axes=[1, 1] batch=0 : f32[n, 1280]\n"
-                  "  return %2 \"y\"\n");
-  char* text = scheduled("symbol \"n\" input 150 1300\n", hone_str_text(&lines));
-  hone_str_free(&lines);
+  char* text =
+      scheduled_matrix("symbol \"n\" input 150 1300\n", "n", 4, 1280, "  return %2 \"y\"\n");
   expect_lines(text, 4,
                (const char* const[]){"split i1.o 4 exact", " long", "balance i.t",
                                      "prefetch in1[(i1.o.i + 4*i1.o.o + 1)"});

@@ -18,12 +18,6 @@ int64_t hone_operand_uses(const hone_node_t* contract, int side);
  * where each of them is widened for its products. */
 bool hone_operand_waits_for_weights(const hone_node_t* contract);
 
-/* Axes of operand `side`: batch axes, then free ones, then those summed over. */
-typedef struct hone_operand_axes {
-  int n_batch, n_free, n_summed;
-  int64_t axes[HONE_MAX_RANK];
-} hone_operand_axes_t;
-
 /* A product of rows by weights: [rows, sums] or, with any axes in front, [..., sums] by
  * [sums, columns] or [columns, sums], all of f32. */
 typedef struct hone_operand_product {
@@ -35,6 +29,12 @@ typedef struct hone_operand_product {
 
 /* Whether the node is one, with a row at least. */
 bool hone_operand_is_product(const hone_node_t* node, hone_operand_product_t* out);
+
+/* Axes of operand `side`: batch axes, then free ones, then those summed over. */
+typedef struct hone_operand_axes {
+  int n_batch, n_free, n_summed;
+  int64_t axes[HONE_MAX_RANK];
+} hone_operand_axes_t;
 
 hone_operand_axes_t hone_operand_sort_axes(const hone_node_t* contract, int side);
 /* `x`, of the operand's rank and of extent 1 along the axes summed over, laid out to

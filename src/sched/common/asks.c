@@ -14,9 +14,13 @@ int64_t hone_asks_lines(const hone_kernel_t* kernel, const hone_buffer_t* buffer
   return hone_dim_is_int(count) ? count.k / line_of(buffer) : 0;
 }
 
-bool hone_asks_along(const hone_kernel_t* kernel, hone_dim_t index, const hone_stmt_t* loop) {
-  return hone_dim_uses(index, loop->var) &&
-         !hone_dim_uses(hone_dim_sub(kernel->dims, index, loop->var), loop->var);
+int hone_asks_axis(const hone_kernel_t* kernel, const hone_buffer_t* buffer,
+                   const hone_dim_t* index, const hone_stmt_t* loop) {
+  for (int i = 0; i < buffer->rank - 1; i++)
+    if (hone_dim_uses(index[i], loop->var) &&
+        !hone_dim_uses(hone_dim_sub(kernel->dims, index[i], loop->var), loop->var))
+      return i;
+  return -1;
 }
 
 hone_dim_t hone_asks_in(const hone_kernel_t* kernel, const hone_stmt_t* stmt,

@@ -8,8 +8,9 @@
  * less than one. */
 int64_t hone_asks_lines(const hone_kernel_t* kernel, const hone_buffer_t* buffer, int axis);
 
-/* Whether an index is one more with each round of the loop. */
-bool hone_asks_along(const hone_kernel_t* kernel, hone_dim_t index, const hone_stmt_t* loop);
+/* The axis in front of the last whose index is one more with each round of the loop; -1: none. */
+int hone_asks_axis(const hone_kernel_t* kernel, const hone_buffer_t* buffer,
+                   const hone_dim_t* index, const hone_stmt_t* loop);
 
 /* Lines of the buffer that are asked for in the statement. */
 hone_dim_t hone_asks_in(const hone_kernel_t* kernel, const hone_stmt_t* stmt,
