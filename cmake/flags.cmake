@@ -12,6 +12,7 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_DEBUG "-O0 -g")
 if(HONE_SANITIZE)
   set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+  set(CMAKE_C_VISIBILITY_PRESET default) # tests use what is internal through the shared library
 endif()
 
 add_compile_definitions(_GNU_SOURCE HONE_VERSION="${PROJECT_VERSION}")

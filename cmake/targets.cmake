@@ -16,6 +16,13 @@ if(NOT HONE_SANITIZE AND NOT HONE_FUZZ)
   target_link_options(hone_shared PRIVATE -Wl,-z,defs)
 endif()
 
+# What the command and the tests are linked with. Instrumented code is large, with its debug
+# information larger: a hundred tests share one library then, instead of holding it each.
+set(hone_linked hone_static)
+if(HONE_SANITIZE AND NOT HONE_FUZZ)
+  set(hone_linked hone_shared)
+endif()
+
 # The command's files but main.c are a library of their own, for its tests.
 file(GLOB hone_main CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/hone/main.c)
 if(hone_main)
@@ -26,7 +33,7 @@ if(hone_main)
   add_library(hone_cli STATIC ${hone_command_sources})
   target_include_directories(hone_cli PUBLIC ${CMAKE_SOURCE_DIR}/tools/hone
                              ${CMAKE_SOURCE_DIR}/tools/look ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(hone_cli PUBLIC hone_static ${hone_command_dependencies})
+  target_link_libraries(hone_cli PUBLIC ${hone_linked} ${hone_command_dependencies})
   add_executable(hone_command ${hone_main})
   set_target_properties(hone_command PROPERTIES OUTPUT_NAME hone)
   target_link_libraries(hone_command PRIVATE hone_cli)

@@ -28,10 +28,27 @@ typedef struct kernels {
   hone_kernel_t* list[MOST_KERNELS];
 } kernels_t;
 
-/* Whatever this machine has: passes widen what the device of the test's shape would not. */
+/* What passes ask is what the test's shape has, whatever this machine has. */
 static void properties(const hone_device_t* device, hone_device_properties_t* out) {
+  const hone_cpu_shape_t* shape = &test_schedule_shape;
   hone_backend_find("cpu")->properties(device, out);
-  out->fast_bf16 = out->has_dot2_bf16 = test_schedule_shape.has_dot2_bf16;
+  out->vector_bytes = 4 * shape->lanes;
+  out->vector_registers = shape->registers;
+  out->has_dot4 = shape->has_dot4;
+  out->fast_int8 = shape->fast_int8;
+  out->mixed_int8 = shape->mixed_int8;
+  out->fast_bf16 = out->has_dot2_bf16 = shape->has_dot2_bf16;
+  out->has_dot2_i16 = shape->has_dot2_i16;
+  out->has_dot_apart = shape->has_dot_apart;
+  out->has_dot8 = shape->has_dot8;
+  out->has_sparse_int8 = false;
+  out->has_block_int8 = shape->has_block_int8;
+  out->has_block_bf16 = shape->has_block_bf16;
+  out->fast_blocks = shape->has_block_int8;
+  out->flops_per_cycle = 4 * shape->lanes;
+  out->cache_bytes[0] = 32 << 10;
+  out->cache_bytes[1] = 1 << 20;
+  out->cache_bytes[2] = 32 << 20;
 }
 
 static hone_status_t schedule(const hone_device_t* device, hone_kernel_t* kernel) {
