@@ -357,6 +357,24 @@ def test_control_flow_is_looked_into(tmp_path):
     assert inner and any(s["runs"] == 7 for s in inner)
 
 
+def test_memory_of_bodies_is_in_use(tmp_path):
+    """Where all the work is in a loop, so is what it works in."""
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [node("Identity", "go", "again"), node("MatMul", "state w", "h"), node("Softmax", "h", "s"),
+         node("MatMul", "s w", "next")], "body",
+        [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []),
+         info("state", FLOAT, [256, 256])],
+        [info("again", TensorProto.BOOL, []), info("next", FLOAT, [256, 256])])
+    model = save(tmp_path / "loop.onnx", [node("Loop", "trips yes x", "y", body=body)],
+                 [("x", [256, 256])], [("y", [256, 256])],
+                 [("trips", np.array(7)), ("yes", np.array(True)), ("w", floats(256, 256))])
+    values = [v for v in document("plan", model)["values"] if v["offset"] is not None]
+    assert values and all(v["routine"] > 0 for v in values)
+    usage = document("profile", model, "--runs", 1)["memory_usage"]
+    assert 0.1 < usage["memory_efficiency"] <= 1
+
+
 class Page(html.parser.HTMLParser):
     """Counts elements, and whatever would be fetched from elsewhere."""
 

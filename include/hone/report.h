@@ -43,9 +43,13 @@ typedef struct hone_report_memory {
 typedef struct hone_report_value {
   const char* name;
   uint64_t bytes;
-  uint64_t offset; /* in the routine's block */
+  uint64_t offset;             /* in the routine's block */
+  uint64_t block, block_bytes; /* that block, in all that is planned, and its size */
+  int blocks; /* of that size, one after the other: threads that share the rounds of a loop have one
+                 each */
   int first, last; /* steps of the routine */
   int routine;
+  int begin, end; /* the same steps by their places in the whole; steps inside the last are in it */
   bool is_planned;      /* false: on the heap */
   const char* in_place; /* the value whose place it took; NULL: none */
 } hone_report_value_t;
@@ -70,6 +74,7 @@ typedef struct hone_report_step {
   int turns;          /* steps of the same number are run part by part, in turns, where nobody
                          measures them one by one; 0: it is run by itself */
   int routine, index; /* where it stands; bodies of ifs and loops are routines of their own */
+  int place; /* in the whole, 0 …: steps in their order, bodies after the step that runs them */
   /* Its work, once, for the report's sizes; 0 where that is not known. */
   double arithmetic, transcendental; /* operations */
   double read, written;              /* bytes, each counted once */

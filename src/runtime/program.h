@@ -266,6 +266,8 @@ HONE_MUST_USE hone_status_t hone_program_visit_unknown(
 typedef struct hone_program_placed {
   int routine, value;
   size_t bytes, offset; /* the offset in the routine's block */
+  size_t block;         /* bytes of that block */
+  size_t contexts;      /* that have such a block each */
   int first, last;      /* steps */
   bool is_planned;      /* else it is on the heap */
   int in_place_of;      /* the value whose place it took; -1: none */

@@ -395,6 +395,7 @@ hone_status_t hone_program_visit_unknown(const hone_program_t* program, const in
 typedef struct visiting {
   const hone_program_t* program;
   const hone_routine_t* routine;
+  size_t contexts;
   void (*visit)(void* self, const hone_program_placed_t* placed);
   void* self;
 } visiting_t;
@@ -408,6 +409,8 @@ static void visit_plan(void* self, hone_plan_t* plan, const int* which) {
         .value = which[i],
         .bytes = value->bytes,
         .offset = value->offset,
+        .block = plan->bytes,
+        .contexts = v->contexts,
         .first = value->first,
         .last = value->last,
         .is_planned = true,
@@ -423,6 +426,7 @@ static hone_status_t visit_heap(const visiting_t* v, const int64_t* symbols) {
     if (!counts_as_heap(v->routine, stacked, i)) continue;
     hone_program_placed_t placed = {.routine = v->routine->index,
                                     .value = i,
+                                    .contexts = v->contexts,
                                     .first = value->first,
                                     .last = value->last,
                                     .in_place_of = -1};
@@ -438,7 +442,8 @@ hone_status_t hone_program_visit_values(const hone_program_t* program, const int
                                         void* self) {
   for (int i = 0; i < program->n_routines; i++) {
     const hone_routine_t* routine = program->routines[i];
-    visiting_t v = {program, routine, visit, self};
+    size_t contexts = contexts_of(program, routine, symbols);
+    visiting_t v = {program, routine, contexts, visit, self};
     HONE_TRY(with_plan(program, v.routine, symbols, visit_plan, &v));
     HONE_TRY(visit_heap(&v, symbols));
   }

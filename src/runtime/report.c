@@ -126,6 +126,8 @@ static void add_value(void* self, const hone_program_placed_t* placed) {
       .name = value_name(program, placed->routine, placed->value),
       .bytes = placed->bytes,
       .offset = placed->offset,
+      .block_bytes = placed->block,
+      .blocks = (int)placed->contexts,
       .first = placed->first,
       .last = placed->last,
       .routine = placed->routine,
@@ -308,6 +310,7 @@ static hone_status_t fill(hone_report_t* report, const hone_session_parts_t* par
     HONE_TRY(fill_values(report));
     HONE_TRY(fill_unknown(report));
     HONE_TRY(fill_steps(report));
+    HONE_TRY(hone_report_put_in_order(report));
     HONE_TRY(hone_report_fill_nodes(report, parts));
   }
   fill_device(report, parts);

@@ -39,6 +39,8 @@ struct hone_report {
 
 /* An empty row; NULL when memory is out. */
 hone_report_row_t* hone_report_add_row(hone_report_t* report);
+/* Where steps and values stand in the whole: in time, and in planned memory (report_order.c). */
+HONE_MUST_USE hone_status_t hone_report_put_in_order(hone_report_t* report);
 /* What became of the model's nodes (report_nodes.c). */
 HONE_MUST_USE hone_status_t hone_report_fill_nodes(hone_report_t* report,
                                                    const hone_session_parts_t* parts);

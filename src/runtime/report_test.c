@@ -80,16 +80,17 @@ static void bytes_add_up(void** state) {
 }
 
 static bool overlap(const hone_report_value_t* a, const hone_report_value_t* b) {
-  bool alive = a->first <= b->last && b->first <= a->last;
-  bool bytes = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
-  return alive && bytes && a->routine == b->routine;
+  bool alive = a->begin <= b->end && b->begin <= a->end;
+  uint64_t at_a = a->block + a->offset, at_b = b->block + b->offset;
+  return alive && at_a < at_b + b->bytes && at_b < at_a + a->bytes;
 }
 
 static void values_alive_together_share_no_bytes(void** state) {
   hone_report_t* report = report_of(*state);
   for (int i = 0; i < hone_report_value_count(report); i++) {
     const hone_report_value_t* a = hone_report_value(report, i);
-    assert_true(a->name[0] && a->first <= a->last);
+    assert_true(a->name[0] && a->first <= a->last && a->begin <= a->end);
+    if (a->is_planned) assert_true(a->offset + a->bytes <= a->block_bytes);
     for (int k = 0; k < i; k++) {
       const hone_report_value_t* b = hone_report_value(report, k);
       if (!a->is_planned || !b->is_planned || a->in_place || b->in_place) continue;
@@ -97,6 +98,55 @@ static void values_alive_together_share_no_bytes(void** state) {
     }
   }
   assert_null(hone_report_value(report, hone_report_value_count(report)));
+  hone_report_destroy(report);
+}
+
+static void blocks_fill_what_is_planned(void** state) {
+  hone_report_t* report = report_of(*state);
+  uint64_t end = 0;
+  int routines = 0, last = -1;
+  for (int i = 0; i < hone_report_value_count(report); i++) {
+    const hone_report_value_t* value = hone_report_value(report, i);
+    if (!value->is_planned || value->routine == last) continue;
+    assert_int_equal(value->block, end);
+    assert_true(value->blocks >= 1);
+    end += value->block_bytes * (uint64_t)value->blocks;
+    last = value->routine;
+    routines++;
+  }
+  assert_true(routines > 0);
+  assert_int_equal(end, hone_report_memory(report)->planned);
+  hone_report_destroy(report);
+}
+
+static const hone_report_step_t* step_at(const hone_report_t* report, int place) {
+  const hone_report_step_t* found = NULL;
+  for (int i = 0; i < hone_report_step_count(report); i++) {
+    const hone_report_step_t* step = hone_report_step(report, i);
+    if (step->place != place) continue;
+    assert_null(found);
+    found = step;
+  }
+  return found;
+}
+
+/* A step of another routine follows the step that runs it, or comes back from it. */
+static void steps_have_a_place_each(void** state) {
+  hone_report_t* report = report_of(*state);
+  const hone_report_step_t* before = NULL;
+  int bodies = 0;
+  for (int p = 0; p < hone_report_step_count(report); p++) {
+    const hone_report_step_t* step = step_at(report, p);
+    assert_non_null(step);
+    bool begins = step->index == 0 && p > 0;
+    bodies += begins;
+    if (begins)
+      assert_int_not_equal(step->routine, before->routine);
+    else if (p > 0 && step->routine == before->routine)
+      assert_int_equal(step->index, before->index + 1);
+    before = step;
+  }
+  assert_true(bodies > 0);
   hone_report_destroy(report);
 }
 
@@ -327,6 +377,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes_add_up),
       cmocka_unit_test(values_alive_together_share_no_bytes),
+      cmocka_unit_test(blocks_fill_what_is_planned),
+      cmocka_unit_test(steps_have_a_place_each),
       cmocka_unit_test(every_node_is_accounted_for),
       cmocka_unit_test(sizes_can_be_chosen),
       cmocka_unit_test(times_of_steps_sum_to_the_whole),

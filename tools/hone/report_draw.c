@@ -212,23 +212,6 @@ void hone_draw_roofline(FILE* file, const hone_report_t* report) {
 
 /* ---- memory ---- */
 
-static int count_steps(const hone_report_t* report) {
-  int steps = 0;
-  for (int i = 0; i < hone_report_step_count(report); i++)
-    steps += hone_report_step(report, i)->routine == 0;
-  return steps;
-}
-
-static double block_bytes(const hone_report_t* report) {
-  double most = 0;
-  for (int i = 0; i < hone_report_value_count(report); i++) {
-    const hone_report_value_t* value = hone_report_value(report, i);
-    double end = (double)(value->offset + value->bytes);
-    if (value->routine == 0 && value->is_planned && end > most) most = end;
-  }
-  return most;
-}
-
 static void put_scales(FILE* file, const axis_t* x, const axis_t* y, int steps, double bytes) {
   for (int i = 0; i <= 4; i++) {
     char text[HONE_AMOUNT_SIZE];
@@ -246,44 +229,48 @@ static void put_scales(FILE* file, const axis_t* x, const axis_t* y, int steps, 
   put_label(file, (x->start + x->end) / 2, HEIGHT - 8, "middle", "", "step");
 }
 
-static void put_value(FILE* file, const hone_report_value_t* value, const axis_t* x,
+static void put_value(FILE* file, const hone_report_value_t* value, double offset, const axis_t* x,
                       const axis_t* y) {
   char amount[HONE_AMOUNT_SIZE];
-  double left = place(x, value->first), right = place(x, value->last + 1);
-  double top = place(y, (double)(value->offset + value->bytes));
-  double bottom = place(y, (double)value->offset);
-  int hue = (value->first * 47) % 360;
+  double left = place(x, value->begin), right = place(x, value->end + 1);
+  double top = place(y, offset + (double)value->bytes), bottom = place(y, offset);
+  int hue = (value->begin * 47) % 360;
   hone_print_bytes((double)value->bytes, amount);
   fprintf(file,
           "<rect class=\"value\" style=\"--hue:%d\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
           "height=\"%.2f\"><title>",
           hue, left, top, right - left, bottom - top);
   hone_look_text(file, value->name);
-  fprintf(file, "\n%s, steps %d to %d", amount, value->first, value->last);
+  fprintf(file, "\n%s, steps %d to %d", amount, value->begin, value->end);
   if (value->in_place) fputs(", in place", file);
   fputs("</title></rect>\n", file);
 }
 
 void hone_draw_block(FILE* file, const hone_report_t* report) {
-  double bytes = block_bytes(report);
-  int steps = count_steps(report);
+  double bytes = (double)hone_report_memory(report)->planned;
+  int steps = hone_report_step_count(report);
   if (!(bytes > 0)) return;
   axis_t x = across(0, steps, false), y = upward(0, bytes, false);
   open_plot(file, "the planned block");
   put_scales(file, &x, &y, steps, bytes);
   for (int i = 0; i < hone_report_value_count(report); i++) {
     const hone_report_value_t* value = hone_report_value(report, i);
-    if (value->routine == 0 && value->is_planned) put_value(file, value, &x, &y);
+    for (int b = 0; b < value->blocks && value->is_planned; b++) {
+      uint64_t offset = value->block + (uint64_t)b * value->block_bytes + value->offset;
+      put_value(file, value, (double)offset, &x, &y);
+    }
   }
   close_plot(file,
              "The planned block from bottom to top, steps from left to right. Each box is a value "
              "from the step that makes it to the last that reads it; no two share a place at the "
-             "same time, but where one is written in place of another.");
+             "same time, but where one is written in place of another. Steps of a loop follow it "
+             "once; threads that share its rounds have a block each.");
 }
 
 void hone_draw_memory(FILE* file, const hone_report_t* report) {
-  double bytes = block_bytes(report), unshared = (double)hone_report_memory(report)->unshared;
-  int steps = count_steps(report);
+  const hone_report_memory_t* memory = hone_report_memory(report);
+  double bytes = (double)memory->planned, unshared = (double)memory->unshared;
+  int steps = hone_report_step_count(report);
   if (!(bytes > 0)) return;
   axis_t x = across(0, steps, false), y = upward(0, bytes * 1.05, false);
   char caption[256], planned[HONE_AMOUNT_SIZE], without[HONE_AMOUNT_SIZE];

@@ -213,9 +213,10 @@ static void put_value(FILE* file, const hone_report_value_t* value) {
   hone_look_text(file, value->name);
   fputs("</td>", file);
   put_number_cell(file, (double)value->bytes, amount);
-  fprintf(file, "<td class=\"n\">%d</td><td class=\"n\">%d</td>", value->first, value->last);
+  fprintf(file, "<td class=\"n\">%d</td><td class=\"n\">%d</td>", value->begin, value->end);
   if (value->is_planned)
-    fprintf(file, "<td class=\"n\">%llu</td><td>", (unsigned long long)value->offset);
+    fprintf(file, "<td class=\"n\">%llu</td><td>",
+            (unsigned long long)(value->block + value->offset));
   else
     fputs("<td class=\"n\"></td><td>on the heap", file);
   if (value->in_place) fputs("in place of ", file);

@@ -140,13 +140,13 @@ hone_status_t hone_print_guess(const hone_reporting_t* r, hone_str_t* line) {
 
 /* ---- sums ---- */
 
-double hone_report_alive(const hone_report_t* report, int index) {
+double hone_report_alive(const hone_report_t* report, int place) {
   double bytes = 0;
   for (int i = 0; i < hone_report_value_count(report); i++) {
     const hone_report_value_t* value = hone_report_value(report, i);
-    bool alive = value->routine == 0 && value->first <= index && index <= value->last;
-    if (alive && value->is_planned && !(value->in_place && value->first == index))
-      bytes += (double)value->bytes;
+    bool alive = value->begin <= place && place <= value->end;
+    if (alive && value->is_planned && !(value->in_place && value->begin == place))
+      bytes += (double)value->bytes * value->blocks;
   }
   return bytes;
 }
@@ -180,10 +180,10 @@ hone_usage_t hone_report_usage(const hone_report_t* report) {
       add_kernel(step, &sums);
       usage.launches += step->runs;
     }
-    if (step->routine != 0 || !hone_report_is_compiled(report)) continue;
+    if (!hone_report_is_compiled(report)) continue;
     /* As long as nothing is measured every step counts alike. */
     double weight = times->runs ? step->seconds : 1;
-    sums.alive += weight * hone_report_alive(report, step->index);
+    sums.alive += weight * hone_report_alive(report, step->place);
     sums.alive_seconds += weight;
   }
   double gbytes = device->n_levels ? device->level_gbytes[device->n_levels - 1] : 0;

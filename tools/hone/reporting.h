@@ -58,8 +58,8 @@ typedef struct hone_usage {
   int n_kernels, n_interpreted; /* steps */
 } hone_usage_t;
 hone_usage_t hone_report_usage(const hone_report_t* report);
-/* Bytes of values of the whole that are alive while step `index` of it runs. */
-double hone_report_alive(const hone_report_t* report, int index);
+/* Planned bytes of values that are alive while the step at that place of the whole runs. */
+double hone_report_alive(const hone_report_t* report, int place);
 
 /* ---- documents for machines (report_json.c) ---- */
 

@@ -527,8 +527,7 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   if (!arrange(r, c, cuts)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
-  if (r->choice->sum_unroll < 2 && !is_round && !r->matrix)
-    hone_schedule_asks(r, c, cuts->lanes_outer, cuts->rows_outer);
+  if (!is_round) hone_schedule_asks(r, c, cuts->lanes_outer, cuts->rows_outer);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
   if (rest) schedule_rest(r, rest, c, cuts);
 }
