@@ -26,6 +26,12 @@ struct hone_tensor {
   hone_tensor_t* next_dead; /* links what a release has still to free */
 };
 
+/* Elements of weights: these lie where a file has them, whatever their alignment. */
+typedef double hone_loose_f64_t __attribute__((aligned(1)));
+typedef float hone_loose_f32_t __attribute__((aligned(1)));
+typedef int32_t hone_loose_i32_t __attribute__((aligned(1)));
+typedef int16_t hone_loose_i16_t __attribute__((aligned(1)));
+
 /* As hone_tensor_create, but the elements are not set, for who writes all of them (strings are
  * empty), with sizes that only a run knows. Errors: OUT_OF_RANGE, OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator,

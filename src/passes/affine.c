@@ -156,7 +156,7 @@ static bool find_exact(const hone_value_t* x, exact_t* out) {
 
 /* Whether all elements of a constant of f64 are within the bounds. */
 static bool are_between(const hone_tensor_t* constant, double least, double greatest) {
-  const double* numbers = hone_tensor_data(constant);
+  const hone_loose_f64_t* numbers = hone_tensor_data(constant);
   for (int64_t i = 0; i < hone_tensor_count(constant); i++)
     if (!(fabs(numbers[i]) >= least && fabs(numbers[i]) <= greatest)) return false;
   return true;

@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/tensor_impl.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
@@ -34,7 +35,7 @@ static bool has_room(hone_value_t* counts, int64_t block) {
   if (hone_dtype_of(counts) == HONE_I8) return most >= -INT8_MIN;
   const hone_tensor_t* tensor = hone_match_constant(hone_operand_origin(counts));
   if (hone_dtype_of(counts) != HONE_I16 || !tensor) return false;
-  const int16_t* numbers = hone_tensor_data(tensor);
+  const hone_loose_i16_t* numbers = hone_tensor_data(tensor);
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++)
     if (abs(numbers[i]) > most) return false;
   return true;

@@ -57,7 +57,8 @@ static int constant_side(const hone_node_t* contract) {
 }
 
 /* In blocks, which the compiler makes vectors of. */
-static void multiply(const float* restrict w, float factor, int64_t n, float* restrict out) {
+static void multiply(const hone_loose_f32_t* restrict w, float factor, int64_t n,
+                     float* restrict out) {
   enum { BLOCK = 8 };
   int64_t i = 0;
   for (; i + BLOCK <= n; i += BLOCK)
@@ -66,8 +67,8 @@ static void multiply(const float* restrict w, float factor, int64_t n, float* re
 }
 
 /* Rows of `length` elements, each with its factor, or (steps) with one an element. */
-static void scale_row(const float* w, const float* c, int64_t length, bool steps, bool divides,
-                      float* out) {
+static void scale_row(const hone_loose_f32_t* w, const hone_loose_f32_t* c, int64_t length,
+                      bool steps, bool divides, float* out) {
   if (!steps && !divides) {
     multiply(w, *c, length, out);
     return;
@@ -81,7 +82,7 @@ static void scale_row(const float* w, const float* c, int64_t length, bool steps
 /* out = w * c, c having w's rank and extents of 1 where it repeats; row by row of a length that
  * has one factor, or factors that follow one another. */
 typedef struct scaling {
-  const float *w, *c;
+  const hone_loose_f32_t *w, *c;
   float* out;
   bool divides, steps; /* steps: c varies along the last axis */
   int64_t length;

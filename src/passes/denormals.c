@@ -10,7 +10,6 @@
  * also where they are moved first. It runs before what makes other weights of them. */
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
@@ -26,15 +25,9 @@ enum { NEXT_TO_NOTHING = -100, USUAL = -60, GRAIN = 1 << 16 /* elements */ };
 /* ---- numbers ---- */
 
 typedef struct look {
-  const char* numbers;       /* not always aligned: weights lie where a file has them */
+  const hone_loose_i32_t* numbers;
   atomic_int largest, found; /* found: some are next to nothing, but not zero */
 } look_t;
-
-static inline int32_t bits_of(const char* numbers, int64_t i) {
-  int32_t bits;
-  memcpy(&bits, numbers + i * (int64_t)sizeof bits, sizeof bits);
-  return bits;
-}
 
 static inline int32_t magnitude(int32_t bits) { return bits & 0x7fffffff; }
 
@@ -46,7 +39,7 @@ static void look_at(void* context, int64_t begin, int64_t end) {
   look_t* look = context;
   int32_t largest = 0, found = 0;
   for (int64_t i = begin; i < end; i++) {
-    int32_t size = magnitude(bits_of(look->numbers, i));
+    int32_t size = magnitude(look->numbers[i]);
     largest = size > largest ? size : largest;
     found |= is_next_to_nothing(size);
   }
@@ -68,10 +61,10 @@ static hone_value_t* without(hone_rewriter_t* r, const hone_tensor_t* tensor) {
   hone_status_t status = hone_tensor_create_raw(
       r->graph->allocator, HONE_F32, hone_tensor_rank(tensor), hone_tensor_dims(tensor), &out);
   if (status) return hone_fail_status(r->b, status);
-  const char* from = hone_tensor_data(tensor);
+  const hone_loose_i32_t* from = hone_tensor_data(tensor);
   int32_t* to = hone_tensor_data(out);
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++)
-    to[i] = is_next_to_nothing(magnitude(bits_of(from, i))) ? 0 : bits_of(from, i);
+    to[i] = is_next_to_nothing(magnitude(from[i])) ? 0 : from[i];
   return hone_constant(r->b, out);
 }
 

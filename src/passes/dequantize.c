@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/tensor_impl.h"
 #include "passes/common/evaluate.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
@@ -94,7 +95,7 @@ static hone_value_t* move_like(hone_rewriter_t* r, hone_value_t* value, hone_val
 
 /* The smallest dtype that holds all the numbers, which are to be whole; UNKNOWN: none does. */
 static hone_dtype_t find_dtype(const hone_tensor_t* counts) {
-  const float* numbers = hone_tensor_data(counts);
+  const hone_loose_f32_t* numbers = hone_tensor_data(counts);
   float least = 0, most = 0;
   for (int64_t i = 0; i < hone_tensor_count(counts); i++) {
     if (numbers[i] != truncf(numbers[i])) return HONE_UNKNOWN;
@@ -107,7 +108,7 @@ static hone_dtype_t find_dtype(const hone_tensor_t* counts) {
 
 /* The length of the parts of an axis along which the tensor's elements stay the same. */
 static int64_t find_block(const hone_tensor_t* tensor, int axis) {
-  const float* numbers = hone_tensor_data(tensor);
+  const hone_loose_f32_t* numbers = hone_tensor_data(tensor);
   const int64_t* dims = hone_tensor_dims(tensor);
   int64_t step = 1, block = dims[axis] > 1 ? dims[axis] : 1;
   for (int i = axis + 1; i < hone_tensor_rank(tensor); i++) step *= dims[i];
@@ -126,7 +127,7 @@ static int summed_axis(const hone_node_t* node, int side, int i) {
 }
 
 static bool are_finite(const hone_tensor_t* tensor) {
-  const float* numbers = hone_tensor_data(tensor);
+  const hone_loose_f32_t* numbers = hone_tensor_data(tensor);
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++)
     if (!isfinite(numbers[i])) return false;
   return true;
@@ -185,7 +186,7 @@ static hone_value_t* make_counts(hone_rewriter_t* r, const weights_t* w, hone_dt
 /* One scale of each block. */
 static hone_value_t* make_scales(hone_rewriter_t* r, const weights_t* w) {
   const int64_t* dims = hone_tensor_dims(w->scales);
-  const float* from = hone_tensor_data(w->scales);
+  const hone_loose_f32_t* from = hone_tensor_data(w->scales);
   int rank = hone_tensor_rank(w->scales);
   int64_t at[HONE_MAX_RANK] = {0};
   hone_tensor_t* tensor;

@@ -92,7 +92,7 @@ static int64_t reach_of_constant(const hone_value_t* value) {
     value = value->node->inputs[0];
   const hone_tensor_t* constant = hone_match_constant(value);
   if (!constant || hone_tensor_dtype(constant) != HONE_I32) return INT64_MAX;
-  const int32_t* numbers = hone_tensor_data(constant);
+  const hone_loose_i32_t* numbers = hone_tensor_data(constant);
   for (int64_t i = 0; i < hone_tensor_count(constant); i++) {
     int64_t size = numbers[i] < 0 ? -(int64_t)numbers[i] : numbers[i];
     if (size > most) most = size;

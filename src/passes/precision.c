@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tensor_impl.h"
 #include "passes/common/columns.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
@@ -31,7 +32,7 @@ typedef struct narrowing {
 
 /* ---- weights ---- */
 
-static bool fits(hone_dtype_t dtype, const float* numbers, int64_t count) {
+static bool fits(hone_dtype_t dtype, const hone_loose_f32_t* numbers, int64_t count) {
   const float most = 65504;
   if (dtype != HONE_F16) return true;
   for (int64_t i = 0; i < count; i++)

@@ -121,14 +121,14 @@ typedef struct weights {
 /* Row k of a product's weights: of one or two quarters. */
 static void sum_row(const weights_t* w, int64_t product, int64_t k) {
   const product_t* p = w->product;
-  const float* from = hone_tensor_data(p->w);
+  const hone_loose_f32_t* from = hone_tensor_data(p->w);
   int64_t sums = p->sums / 2, columns = p->columns / 2;
   int64_t row = p->w_sum == 0 ? p->columns : 1, column = p->w_sum == 0 ? 1 : p->sums;
   float* out = w->to + (product * sums + k) * columns;
   memset(out, 0, (size_t)columns * sizeof *out);
   for (int q = 0; q < QUARTERS; q++) {
     float factor = of_weights[product][q];
-    const float* quarter = from + (q / 2 * sums + k) * row + q % 2 * columns * column;
+    const hone_loose_f32_t* quarter = from + (q / 2 * sums + k) * row + q % 2 * columns * column;
     if (factor != 0 && column == 1)
       for (int64_t i = 0; i < columns; i++) out[i] += factor * quarter[i];
     else if (factor != 0)

@@ -152,13 +152,14 @@ static inline float weight_at(const conv_t* c, int64_t index) {
   const void* data = c->w->data;
   switch (c->w->dtype) {
     case HONE_F32:
-      return ((const float*)data)[index];
+      return ((const hone_loose_f32_t*)data)[index];
     case HONE_I8:
       return ((const int8_t*)data)[index];
     case HONE_U8:
       return ((const uint8_t*)data)[index];
     default:
-      return (float)hone_to_double(c->w->dtype, (const uint16_t*)data + index);
+      return (float)hone_to_double(c->w->dtype,
+                                   (const char*)data + index * (int64_t)sizeof(uint16_t));
   }
 }
 

@@ -22,7 +22,7 @@ const hone_node_t* hone_sums_find(const hone_value_t* value) {
 /* The largest size of whole numbers that are bytes; 0: not all of them are. */
 static int64_t reach_of_floats(const hone_tensor_t* weights) {
   float most = 0;
-  const float* numbers = hone_tensor_data(weights);
+  const hone_loose_f32_t* numbers = hone_tensor_data(weights);
   for (int64_t i = 0; i < hone_tensor_count(weights); i++) {
     float size = fabsf(numbers[i]);
     if (!(size <= UINT8_MAX && rintf(size) == size)) return 0;
