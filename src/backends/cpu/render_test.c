@@ -163,11 +163,48 @@ static void pairs_of_vectors_are_in_order(void** state) {
   for (int i = 0; i < 2; i++) hone_tensor_release(tensors[i]);
 }
 
+/* Zeros and ones of one type, of which another one has as many bytes. */
+static void check_bits(hone_dtype_t from, hone_dtype_t to) {
+  char text[512];
+  hone_kernel_t* kernel;
+  hone_function_t* function;
+  hone_tensor_t* tensors[2];
+  const int64_t size = PAIR;
+  snprintf(text, sizeof text,
+           "kernel k {\n  input x: %s[%d] = 0\n  output y: %s[%d] = 0\n  for o in 2 {\n"
+           "    for i in 16 vector { y[16*o + i] = bitcast.%s(x[16*o + i]) }\n  }\n}\n",
+           hone_dtype_name(from), PAIR, hone_dtype_name(to), PAIR, hone_dtype_name(to));
+  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  for (int i = 0; i < 2; i++)
+    assert_ok(hone_tensor_create(NULL, i ? to : from, 1, &size, &tensors[i]));
+  char* x = hone_tensor_data(tensors[0]);
+  size_t bytes = hone_dtype_size(from);
+  for (int i = 0; i < PAIR; i++) hone_from_double(from, i % 3 == 0, false, x + bytes * (size_t)i);
+  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
+  assert_ok(hone_function_run(function, 0, NULL, 2, tensors));
+  assert_memory_equal(hone_tensor_data(tensors[1]), x, bytes * PAIR);
+  hone_function_destroy(function);
+  hone_kernel_destroy(kernel);
+  for (int i = 0; i < 2; i++) hone_tensor_release(tensors[i]);
+}
+
+static void bits_stay_what_they_are(void** state) {
+  static const hone_dtype_t pairs[][2] = {{HONE_BOOL, HONE_U8},  {HONE_F16, HONE_I16},
+                                          {HONE_BF16, HONE_U16}, {HONE_I8, HONE_U8},
+                                          {HONE_F32, HONE_U32},  {HONE_F64, HONE_I64}};
+  (void)state;
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    check_bits(pairs[i][0], pairs[i][1]);
+    check_bits(pairs[i][1], pairs[i][0]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sources_are_as_wanted_and_right),
       cmocka_unit_test(small_numbers_survive_unless_they_need_not),
       cmocka_unit_test(pairs_of_vectors_are_in_order),
+      cmocka_unit_test(bits_stay_what_they_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
