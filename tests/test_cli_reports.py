@@ -223,6 +223,22 @@ def test_a_plan_adds_up(network):
                 assert a["offset"] >= b["offset"] + b["bytes"] or b["offset"] >= a["offset"] + a["bytes"]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_that_share_rounds_have_a_block_each(tmp_path, threads):
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [node("MatMul", "x w", "h"), node("Softmax", "h", "s"), node("MatMul", "s w", "y")], "body",
+        [info("x", FLOAT, [128, 128])], [info("y", FLOAT, [128, 128])])
+    model = save(tmp_path / "scan.onnx",
+                 [node("Scan", "xs", "ys", body=body, num_scan_inputs=1)],
+                 [("xs", [64, 128, 128])], [("ys", [64, 128, 128])], [("w", floats(128, 128))])
+    report = document("plan", model, "--threads", threads)
+    values = [v for v in report["values"] if v["offset"] is not None]
+    assert values and all(v["blocks"] == threads for v in values if v["routine"] > 0)
+    ends = {v["block"] + v["blocks"] * v["block_bytes"] for v in values}
+    assert max(ends) == report["memory"]["planned"]
+
+
 def test_sizes_are_chosen_by_name(small, tmp_path):
     assert document("plan", small)["sizes"] == {"batch": 1}
     one, many = document("plan", small), document("plan", small, "--dim", "batch=2..64")

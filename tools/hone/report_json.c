@@ -99,6 +99,11 @@ json_t* hone_json_values(const hone_report_t* report) {
     json_object_set_new(object, "routine", json_integer(value->routine));
     json_object_set_new(object, "first", json_integer(value->first));
     json_object_set_new(object, "last", json_integer(value->last));
+    json_object_set_new(object, "begin", json_integer(value->begin));
+    json_object_set_new(object, "end", json_integer(value->end));
+    set_bytes(object, "block", value->block);
+    set_bytes(object, "block_bytes", value->block_bytes);
+    json_object_set_new(object, "blocks", json_integer(value->blocks));
     json_object_set_new(object, "offset",
                         value->is_planned ? json_integer((json_int_t)value->offset) : json_null());
     set_text(object, "in_place_of", value->in_place);
