@@ -1,14 +1,15 @@
 /* Kernels as OpenCL C: what codegen/c_render.h leaves to the language.
  *
  * Groups and the work-items of one are counted along dimension 0, as module.c
- * launches them. PARALLEL loops take their turn by the group's number: the
- * first has the first ones. A GROUP axis is a digit of that number and an ITEM
+ * launches them. PARALLEL loops take their turn by the group's number, one after the other or
+ * together (loop/span.h). A GROUP axis is a digit of that number and an ITEM
  * axis one of the work-item's, the innermost axis the last digit. */
 #include <stdio.h>
 
 #include "backends/opencl/opencl.h"
 #include "base/memory.h"
 #include "codegen/c_render.h"
+#include "loop/span.h"
 
 static bool has_dtype(const void* self, hone_dtype_t dtype) {
   const hone_device_t* device = self;
@@ -47,22 +48,48 @@ static void put_digit(hone_c_render_t* render, const hone_stmt_t* loop, const ch
   hone_str_append(&render->text, ";\n");
 }
 
-/* The group's number among the rounds of a loop at the top: those before it take
- * the groups before. */
+/* The group's number among the rounds of a loop at the top (hone_kernel_rounds): those before it
+ * that go by themselves take the groups before, and all of them do if it goes along with others. */
 static void put_turn(hone_c_render_t* render, const hone_stmt_t* loop) {
+  const hone_stmt_t* root = render->kernel->root;
+  bool goes_along = hone_loop_goes_along(render->kernel, loop);
   hone_str_append(&render->text, "(hone_i64)get_group_id(0)");
-  for (int i = 0; loop->parent->body[i] != loop; i++) {
-    const hone_stmt_t* before = loop->parent->body[i];
-    if (before->kind != HONE_STMT_LOOP || before->loop != HONE_LOOP_PARALLEL) continue;
+  for (int i = 0; i < root->n_body && (goes_along || root->body[i] != loop); i++) {
+    const hone_stmt_t* before = root->body[i];
+    if (before->kind != HONE_STMT_LOOP || before->loop != HONE_LOOP_PARALLEL ||
+        hone_loop_goes_along(render->kernel, before))
+      continue;
     hone_str_append(&render->text, " - ");
     hone_c_put_dim(render, before->extent);
   }
+  hone_str_append(&render->text, ";\n");
+}
+
+/* With each group as large a part of the rounds as it is of those of the longest loop. */
+static void bind_part(hone_c_render_t* render, const hone_stmt_t* loop, int64_t rounds) {
+  long long own = loop->extent.k, all = rounds;
+  hone_c_indent(&render->text, render->depth);
+  hone_str_append(&render->text, "const hone_i64 turn = ");
+  put_turn(render, loop);
+  hone_c_open(render, "if (turn >= 0) ");
+  hone_c_indent(&render->text, render->depth++);
+  hone_str_append(&render->text, "for (hone_i64 ");
+  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
+  hone_str_appendf(&render->text, " = turn * %lld / %lld; ", own, all);
+  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
+  hone_str_appendf(&render->text, " < (turn + 1) * %lld / %lld; ", own, all);
+  hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));
+  hone_str_append(&render->text, "++) {\n");
 }
 
 static void bind_parallel(hone_c_render_t* render, const hone_stmt_t* loop) {
+  int64_t rounds = hone_kernel_common_rounds(render->kernel);
+  if (hone_loop_goes_along(render->kernel, loop) && loop->extent.k != rounds) {
+    bind_part(render, loop, rounds);
+    return;
+  }
   declare_index(render, loop, "");
   put_turn(render, loop);
-  hone_str_append(&render->text, ";\n");
   hone_c_indent(&render->text, render->depth++);
   hone_str_append(&render->text, "if ((hone_u64)");
   hone_c_symbol(&render->text, hone_dim_as_symbol(loop->var));

@@ -12,6 +12,7 @@
 #include "base/float_convert.h"
 #include "loop/interpret.h"
 #include "loop/text.h"
+#include "runtime/routine.h"
 
 enum { SIZE = 5, MAX_BUFFERS = 8, MAX_ELEMENTS = 4096 };
 
@@ -80,14 +81,15 @@ static void fill(const hone_kernel_t* kernel, memory_t* m) {
   }
 }
 
-/* The groups and work-items of the cases: by their names. */
 static void set_grid(const hone_kernel_t* kernel, hone_launch_t* launch) {
-  bool is_groups = strcmp(kernel->name, "groups") == 0;
-  for (int i = 0; i < 3; i++) launch->groups[i] = launch->locals[i] = 1;
-  launch->groups[0] = strcmp(kernel->name, "lookup") == 0 ? SIZE + 3
-                      : strcmp(kernel->name, "tile") == 0 ? 4
-                                                          : SIZE;
-  if (is_groups) launch->locals[0] = 4;
+  hone_dim_t groups[3], locals[3];
+  int64_t sizes[256];
+  for (int i = 0; i < 256; i++) sizes[i] = SIZE;
+  hone_kernel_grid(kernel, groups, locals);
+  for (int i = 0; i < 3; i++) {
+    launch->groups[i] = hone_dim_eval(groups[i], sizes);
+    launch->locals[i] = hone_dim_eval(locals[i], sizes);
+  }
 }
 
 static void run_device(const hone_kernel_t* kernel, const char* source, memory_t* m) {
