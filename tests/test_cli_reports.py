@@ -358,16 +358,20 @@ def test_other_devices_are_profiled(device, network):
         assert " to start kernels: " in hone("explain", network, "--device", device).stdout
 
 
-def test_control_flow_is_looked_into(tmp_path):
-    many = 1 << 18  # for threads to share: less of it would be one kernel for all rounds
+def loop(path, shape, nodes, weights=()):
+    """Seven rounds of nodes that make `next` of `state`."""
     info = helper.make_tensor_value_info
     body = helper.make_graph(
-        [node("Identity", "go", "again"), node("Exp", "state", "e"), node("Tanh", "e", "next")], "body",
-        [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []), info("state", FLOAT, [many])],
-        [info("again", TensorProto.BOOL, []), info("next", FLOAT, [many])])
-    model = save(tmp_path / "loop.onnx", [node("Loop", "trips yes x", "y", body=body)],
-                 [("x", [many])], [("y", [many])],
-                 [("trips", np.array(7)), ("yes", np.array(True))])
+        [node("Identity", "go", "again"), *nodes], "body",
+        [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []), info("state", FLOAT, shape)],
+        [info("again", TensorProto.BOOL, []), info("next", FLOAT, shape)])
+    return save(path, [node("Loop", "trips yes x", "y", body=body)], [("x", shape)], [("y", shape)],
+                [("trips", np.array(7)), ("yes", np.array(True)), *weights])
+
+
+def test_control_flow_is_looked_into(tmp_path):
+    many = 1 << 18  # for threads to share: less of it would be one kernel for all rounds
+    model = loop(tmp_path / "loop.onnx", [many], [node("Exp", "state", "e"), node("Tanh", "e", "next")])
     layers = document("profile", model, "--runs", 3)["layer_timings"]
     inner = [s for s in layers if s["routine"] > 0 and s["kind"] == "kernel"]
     assert inner and any(s["runs"] == 7 for s in inner)
@@ -375,16 +379,9 @@ def test_control_flow_is_looked_into(tmp_path):
 
 def test_memory_of_bodies_is_in_use(tmp_path):
     """Where all the work is in a loop, so is what it works in."""
-    info = helper.make_tensor_value_info
-    body = helper.make_graph(
-        [node("Identity", "go", "again"), node("MatMul", "state w", "h"), node("Softmax", "h", "s"),
-         node("MatMul", "s w", "next")], "body",
-        [info("i", TensorProto.INT64, []), info("go", TensorProto.BOOL, []),
-         info("state", FLOAT, [256, 256])],
-        [info("again", TensorProto.BOOL, []), info("next", FLOAT, [256, 256])])
-    model = save(tmp_path / "loop.onnx", [node("Loop", "trips yes x", "y", body=body)],
-                 [("x", [256, 256])], [("y", [256, 256])],
-                 [("trips", np.array(7)), ("yes", np.array(True)), ("w", floats(256, 256))])
+    model = loop(tmp_path / "loop.onnx", [256, 256],
+                 [node("MatMul", "state w", "h"), node("Softmax", "h", "s"), node("MatMul", "s w", "next")],
+                 [("w", floats(256, 256))])
     values = [v for v in document("plan", model)["values"] if v["offset"] is not None]
     assert values and all(v["routine"] > 0 for v in values)
     usage = document("profile", model, "--runs", 1)["memory_usage"]

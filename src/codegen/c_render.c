@@ -397,19 +397,15 @@ static void check_buffers(hone_c_render_t* render) {
   }
 }
 
-static bool is_parallel(const hone_stmt_t* stmt) {
-  return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
-}
-
 /* What stands beside a parallel loop is done once, not by every thread. */
 static void put_top(hone_c_render_t* render) {
   const hone_stmt_t* root = render->kernel->root;
   bool has_parallel = false;
-  for (int i = 0; i < root->n_body; i++) has_parallel |= is_parallel(root->body[i]);
+  for (int i = 0; i < root->n_body; i++) has_parallel |= hone_stmt_is_parallel(root->body[i]);
   declare_in(render, root);
   for (int i = 0; i < root->n_body; i++) {
     const hone_stmt_t* stmt = root->body[i];
-    bool is_single = has_parallel && !is_parallel(stmt) && stmt->kind != HONE_STMT_LET;
+    bool is_single = has_parallel && !hone_stmt_is_parallel(stmt) && stmt->kind != HONE_STMT_LET;
     int depth = render->depth;
     if (is_single && render->dialect->bind) render->dialect->bind(render, stmt);
     put_stmt(render, stmt);

@@ -273,8 +273,7 @@ static bool import(chaining_t* c, const hone_node_t* call) {
 /* One thread runs all of it. */
 static bool make_serial(void* self, hone_stmt_t* stmt) {
   (void)self;
-  if (stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL)
-    stmt->loop = HONE_LOOP_SERIAL;
+  if (hone_stmt_is_parallel(stmt)) stmt->loop = HONE_LOOP_SERIAL;
   return true;
 }
 

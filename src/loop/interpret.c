@@ -333,8 +333,7 @@ static hone_status_t run_body(machine_t* m, int n, const thread_t* threads,
 
 static bool has_parallel(const hone_stmt_t* root) {
   for (int i = 0; i < root->n_body; i++)
-    if (root->body[i]->kind == HONE_STMT_LOOP && root->body[i]->loop == HONE_LOOP_PARALLEL)
-      return true;
+    if (hone_stmt_is_parallel(root->body[i])) return true;
   return false;
 }
 

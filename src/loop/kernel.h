@@ -323,6 +323,9 @@ bool hone_stmt_replace(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_subs
 bool hone_stmt_replace_var(hone_kernel_t* kernel, hone_stmt_t* stmt, hone_dim_t var, hone_dim_t to);
 /* Pre-order walk: calls visit for the statement and all inside; stops when it gives false. */
 bool hone_stmt_walk(hone_stmt_t* stmt, bool (*visit)(void* self, hone_stmt_t* stmt), void* self);
+static inline bool hone_stmt_is_parallel(const hone_stmt_t* stmt) {
+  return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
+}
 /* Whether it does nothing but store constants to parameters, so that it may be done in any order
  * and by several threads. */
 bool hone_stmt_is_fill(const hone_stmt_t* stmt);

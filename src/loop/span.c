@@ -16,15 +16,11 @@ enum { MOST = 1 << 28 }; /* so that products of two do not overflow */
 
 static bool is_small(int64_t k) { return k > -MOST && k < MOST; }
 
-static bool is_parallel(const hone_stmt_t* stmt) {
-  return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
-}
-
 hone_stmt_t* hone_kernel_parallel_loop(const hone_kernel_t* kernel) {
   hone_stmt_t* found = NULL;
   for (int i = 0; i < kernel->root->n_body; i++) {
     hone_stmt_t* stmt = kernel->root->body[i];
-    if (!is_parallel(stmt)) continue;
+    if (!hone_stmt_is_parallel(stmt)) continue;
     if (found) return NULL;
     found = stmt;
   }
@@ -34,7 +30,7 @@ hone_stmt_t* hone_kernel_parallel_loop(const hone_kernel_t* kernel) {
 /* Of few rounds, parts would often be none. */
 static bool has_many_rounds(const hone_stmt_t* loop) {
   enum { MANY = 8 };
-  return is_parallel(loop) && hone_dim_is_int(loop->extent) && loop->extent.k >= MANY &&
+  return hone_stmt_is_parallel(loop) && hone_dim_is_int(loop->extent) && loop->extent.k >= MANY &&
          loop->extent.k <= INT32_MAX;
 }
 
@@ -58,9 +54,9 @@ hone_dim_t hone_kernel_rounds(const hone_kernel_t* kernel) {
   bool has_single = false;
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* stmt = kernel->root->body[i];
-    if (is_parallel(stmt) && !hone_loop_goes_along(kernel, stmt))
+    if (hone_stmt_is_parallel(stmt) && !hone_loop_goes_along(kernel, stmt))
       rounds = hone_dim_add(kernel->dims, rounds, stmt->extent);
-    has_single |= !is_parallel(stmt) && stmt->kind != HONE_STMT_LET;
+    has_single |= !hone_stmt_is_parallel(stmt) && stmt->kind != HONE_STMT_LET;
   }
   return has_single ? hone_dim_max(kernel->dims, rounds, hone_dim_int(1)) : rounds;
 }

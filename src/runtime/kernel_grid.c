@@ -18,8 +18,7 @@ static const hone_stmt_t* collect(const hone_kernel_t* kernel, const hone_stmt_t
 
 static bool has_parallel(const hone_kernel_t* kernel) {
   for (int i = 0; i < kernel->root->n_body; i++) {
-    const hone_stmt_t* loop = kernel->root->body[i];
-    if (loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_PARALLEL) return true;
+    if (hone_stmt_is_parallel(kernel->root->body[i])) return true;
   }
   return false;
 }

@@ -195,6 +195,10 @@ hone_report_row_t* hone_report_add_row(hone_report_t* report) {
   return row;
 }
 
+hone_report_row_t* hone_report_row_of(const hone_report_t* report, const hone_step_t* step) {
+  return hone_map_get_u64(&report->by_step, (uint64_t)(uintptr_t)step);
+}
+
 typedef struct knowing {
   const hone_program_t* program;
   bool late;
@@ -310,7 +314,7 @@ static hone_status_t fill(hone_report_t* report, const hone_session_parts_t* par
     HONE_TRY(fill_values(report));
     HONE_TRY(fill_unknown(report));
     HONE_TRY(fill_steps(report));
-    HONE_TRY(hone_report_put_in_order(report));
+    hone_report_put_in_order(report);
     HONE_TRY(hone_report_fill_nodes(report, parts));
   }
   fill_device(report, parts);

@@ -13,6 +13,7 @@ typedef struct hone_report_row {
   double *seconds, *device_seconds, *launch_seconds; /* by run */
   double current, current_device, current_launch;    /* of the run at hand */
   int64_t count;                                     /* of its times in it */
+  int end; /* the last place of the step and what runs inside of it */
 } hone_report_row_t;
 
 struct hone_report {
@@ -39,8 +40,10 @@ struct hone_report {
 
 /* An empty row; NULL when memory is out. */
 hone_report_row_t* hone_report_add_row(hone_report_t* report);
+/* The row of a program's step. */
+hone_report_row_t* hone_report_row_of(const hone_report_t* report, const hone_step_t* step);
 /* Where steps and values stand in the whole: in time, and in planned memory (report_order.c). */
-HONE_MUST_USE hone_status_t hone_report_put_in_order(hone_report_t* report);
+void hone_report_put_in_order(hone_report_t* report);
 /* What became of the model's nodes (report_nodes.c). */
 HONE_MUST_USE hone_status_t hone_report_fill_nodes(hone_report_t* report,
                                                    const hone_session_parts_t* parts);

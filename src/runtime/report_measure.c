@@ -75,7 +75,7 @@ static hone_report_row_t* add_node(const measuring_t* m, const hone_profile_even
 
 static hone_report_row_t* find_row(const measuring_t* m, const hone_profile_event_t* event) {
   hone_report_t* report = m->report;
-  if (event->step) return hone_map_get_u64(&report->by_step, (uint64_t)(uintptr_t)event->step);
+  if (event->step) return hone_report_row_of(report, event->step);
   char small[256];
   int length = snprintf(small, sizeof small, "%s\n%s", event->origin, event->primitive);
   hone_report_row_t* row = NULL;

@@ -17,8 +17,8 @@ static bool was_checked(const hone_kernel_t* kernel) {
   size_t size = strcspn(name, "\n");
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* loop = kernel->root->body[i];
-    if (loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_PARALLEL &&
-        strlen(loop->name) == size && memcmp(loop->name, name, size) == 0)
+    if (hone_stmt_is_parallel(loop) && strlen(loop->name) == size &&
+        memcmp(loop->name, name, size) == 0)
       return true;
   }
   return false;
@@ -41,7 +41,7 @@ static hone_status_t check_beside(hone_kernel_t* kernel, const hone_stmt_t* loop
 
 static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
   for (const hone_stmt_t* s = loop->parent; s != kernel->root; s = s->parent)
-    if (s->kind != HONE_STMT_LOOP || s->loop != HONE_LOOP_PARALLEL || s->n_body != 1)
+    if (!hone_stmt_is_parallel(s) || s->n_body != 1)
       return hone_sched_refuse("parallel %s: the loop is not outermost", loop->name);
   HONE_TRY(hone_sched_want_own_scratch(kernel, loop, false));
   const hone_buffer_t* buffer;

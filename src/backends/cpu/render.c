@@ -196,10 +196,6 @@ static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt) {
 
 /* ---- the function ---- */
 
-static bool is_parallel(const hone_stmt_t* stmt) {
-  return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_PARALLEL;
-}
-
 /* The rounds of a loop that goes along with others: those of the longest are the launch's from
  * `hone_base` on. */
 static void render_along(hone_renderer_t* r, const hone_stmt_t* loop) {
@@ -294,12 +290,12 @@ static void render_root(hone_renderer_t* r) {
   hone_render_declarations(r, r->kernel->root);
   const hone_stmt_t* root = r->kernel->root;
   bool grid = false;
-  for (int i = 0; i < root->n_body; i++) grid |= is_parallel(root->body[i]);
+  for (int i = 0; i < root->n_body; i++) grid |= hone_stmt_is_parallel(root->body[i]);
   if (grid) hone_str_append(r->out, "  long hone_base = 0;\n");
   for (int i = 0; i < root->n_body; i++) {
     const hone_stmt_t* stmt = root->body[i];
     if (hone_loop_goes_along(r->kernel, stmt)) continue;
-    if (is_parallel(stmt))
+    if (hone_stmt_is_parallel(stmt))
       render_parallel(r, stmt);
     else if (!grid || stmt->kind == HONE_STMT_LET)
       render_stmt(r, stmt);

@@ -165,18 +165,12 @@ static hone_operand_t render_bitcast(hone_renderer_t* r, const hone_term_t* term
   }
   hone_str_append(r->out, ";\n");
   hone_c_indent(r->out, r->depth);
-  if (from.is_vector) hone_str_appendf(r->out, "for (int lane = 0; lane < %d; lane++) ", r->lanes);
-  /* Lanes of bool are masks. */
-  const char* lane = from.is_vector ? "[lane]" : "";
-  const char* as_one = from.is_vector && x->dtype == HONE_BOOL ? " != 0" : "";
-  const char* as_mask = from.is_vector && term->dtype == HONE_BOOL ? "-" : "";
-  hone_str_appendf(r->out, "{ %s from; hone_store_%s(&from, t%d%s%s); ",
-                   hone_cpu_storage_type(x->dtype), hone_dtype_name(x->dtype), from.temporary, lane,
-                   as_one);
-  hone_str_appendf(r->out, "%s bits; __builtin_memcpy(&bits, &from, sizeof bits); ",
-                   hone_cpu_storage_type(term->dtype));
-  hone_str_appendf(r->out, "t%d%s = %shone_load_%s(&bits); }\n", to.temporary, lane, as_mask,
-                   hone_dtype_name(term->dtype));
+  const char* v = from.is_vector ? "v" : "";
+  hone_str_appendf(r->out, "{ %s bits[%d]; hone_store_%s%s(bits, t%d); ",
+                   hone_cpu_storage_type(x->dtype), from.is_vector ? r->lanes : 1,
+                   hone_dtype_name(x->dtype), v, from.temporary);
+  hone_str_appendf(r->out, "t%d = hone_load_%s%s(bits); }\n", to.temporary,
+                   hone_dtype_name(term->dtype), v);
   return to;
 }
 

@@ -76,18 +76,24 @@ static int make_tensors(const hone_kernel_t* kernel, hone_tensor_t** out) {
   return n;
 }
 
+/* On the cpu. */
+static void run(hone_kernel_t* kernel, const int64_t* sizes, int n, hone_tensor_t** tensors) {
+  hone_function_t* function;
+  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
+  assert_ok(hone_function_run(function, kernel->n_sizes, sizes, n, tensors));
+  hone_function_destroy(function);
+}
+
 static void check_run(hone_kernel_t* kernel) {
   hone_tensor_t *got[MOST_BUFFERS], *want[MOST_BUFFERS];
   void* data[MOST_BUFFERS];
   const int64_t sizes[MOST_SIZES] = {SIZE, SIZE, SIZE, SIZE};
-  hone_function_t* function;
   assert_true(kernel->n_sizes <= MOST_SIZES);
   int n = make_tensors(kernel, got);
   assert_int_equal(make_tensors(kernel, want), n);
   for (int i = 0; i < n; i++) data[i] = hone_tensor_data(want[i]);
   assert_ok(hone_kernel_interpret(kernel, sizes, data));
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, kernel->n_sizes, sizes, n, got));
+  run(kernel, sizes, n, got);
   for (int i = 0; i < n; i++) {
     const float *x = hone_tensor_data(got[i]), *y = data[i];
     for (int64_t k = 0; k < hone_tensor_count(got[i]); k++)
@@ -97,7 +103,6 @@ static void check_run(hone_kernel_t* kernel) {
     hone_tensor_release(got[i]);
     hone_tensor_release(want[i]);
   }
-  hone_function_destroy(function);
 }
 
 static void sources_are_as_wanted_and_right(void** state) {
@@ -147,18 +152,15 @@ static void small_numbers_survive_unless_they_need_not(void** state) {
 static void pairs_of_vectors_are_in_order(void** state) {
   (void)state;
   hone_kernel_t* kernel = make_casts(".flushes");
-  hone_function_t* function;
   hone_tensor_t* tensors[2];
   const int64_t size = PAIR;
   for (int i = 0; i < 2; i++)
     assert_ok(hone_tensor_create(NULL, i ? HONE_BF16 : HONE_F32, 1, &size, &tensors[i]));
   float* x = hone_tensor_data(tensors[0]);
   for (int i = 0; i < PAIR; i++) x[i] = 1.001f + (float)i;
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, 2, tensors));
+  run(kernel, NULL, 2, tensors);
   const char* y = hone_tensor_data(tensors[1]);
   for (int i = 0; i < PAIR; i++) assert_true(hone_to_double(HONE_BF16, y + 2 * (size_t)i) == 1 + i);
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
   for (int i = 0; i < 2; i++) hone_tensor_release(tensors[i]);
 }
@@ -167,7 +169,6 @@ static void pairs_of_vectors_are_in_order(void** state) {
 static void check_bits(hone_dtype_t from, hone_dtype_t to) {
   char text[512];
   hone_kernel_t* kernel;
-  hone_function_t* function;
   hone_tensor_t* tensors[2];
   const int64_t size = PAIR;
   snprintf(text, sizeof text,
@@ -180,10 +181,8 @@ static void check_bits(hone_dtype_t from, hone_dtype_t to) {
   char* x = hone_tensor_data(tensors[0]);
   size_t bytes = hone_dtype_size(from);
   for (int i = 0; i < PAIR; i++) hone_from_double(from, i % 3 == 0, false, x + bytes * (size_t)i);
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, 2, tensors));
+  run(kernel, NULL, 2, tensors);
   assert_memory_equal(hone_tensor_data(tensors[1]), x, bytes * PAIR);
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
   for (int i = 0; i < 2; i++) hone_tensor_release(tensors[i]);
 }

@@ -56,9 +56,7 @@ static void put_turn(hone_c_render_t* render, const hone_stmt_t* loop) {
   hone_str_append(&render->text, "(hone_i64)get_group_id(0)");
   for (int i = 0; i < root->n_body && (goes_along || root->body[i] != loop); i++) {
     const hone_stmt_t* before = root->body[i];
-    if (before->kind != HONE_STMT_LOOP || before->loop != HONE_LOOP_PARALLEL ||
-        hone_loop_goes_along(render->kernel, before))
-      continue;
+    if (!hone_stmt_is_parallel(before) || hone_loop_goes_along(render->kernel, before)) continue;
     hone_str_append(&render->text, " - ");
     hone_c_put_dim(render, before->extent);
   }

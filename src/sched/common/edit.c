@@ -109,7 +109,7 @@ hone_status_t hone_sched_want_order(const hone_kernel_t* kernel, const hone_stmt
   if (stmt->parent != kernel->root) return NULL;
   for (int i = 0; i < kernel->root->n_body; i++) {
     const hone_stmt_t* other = kernel->root->body[i];
-    if (other->kind == HONE_STMT_LOOP && other->loop == HONE_LOOP_PARALLEL)
+    if (hone_stmt_is_parallel(other))
       return hone_sched_refuse(
           "loop %s: what comes of it would run at the same time as parallel "
           "loop %s; parallel comes last",
