@@ -7,7 +7,7 @@ usage: models.py [MODEL ...]                  resnet50, mobilenet_v2, bert_base:
     --precision WORD,...    fp32, bf16, int8 (quantized by ONNX Runtime's quantizer)
     --batch N,...  --threads N,...
     --rounds N --seconds S  turns of each, and how long each turn takes
-    --opencl                hone's own OpenCL device too
+    --also DEVICE           hone on another device too: opencl
     --user-cache            with the tuning and kernels that you have, not from an empty cache
     --json                  a line of JSON for each instead of a table
     --save                  append to the history of this kind of machine in bench/results
@@ -99,7 +99,7 @@ def measure(work, threads, args, folder, cache):
     cold = call("bench", work.path, *inputs, *options, *CHEAP, cache=cache)
     if "error" in cold:
         return {**row, "error": cold["error"]["message"]}
-    how = ["--device", "cpu", *(["--device", "opencl"] if args.opencl else []),
+    how = ["--device", "cpu", *(["--device", args.also] if args.also else []),
            "--rounds", args.rounds, "--seconds", args.rounds * args.seconds, "--vs", args.vs,
            "--peer-limit", args.peer_limit, "--peers", peer_program(folder)]
     words = ["bench", work.path, *inputs, *options, *how]
@@ -136,7 +136,9 @@ def digest(got):
     kept = {"hone": {key: value for key, value in hone.items() if key != "name"},
             "peers": {peer.pop("name"): peer for peer in got["peers"]}}
     if rest:
-        kept["opencl"] = {key: value for key, value in rest[0].items() if key != "name"}
+        run = got["results"][1]
+        kept["also"] = {"device": run["device"], "target": run["target"],
+                        **{key: value for key, value in rest[0].items() if key != "name"}}
     return {**kept, **got["comparison"]}
 
 
@@ -182,8 +184,8 @@ def line(row):
 
 
 def notes(row):
-    """What there is beside the ratio: from file to answer, and peers that are out."""
-    return start_note(row) + [
+    """What there is beside the ratio: from file to answer, another device, and peers that are out."""
+    return start_note(row) + device_note(row) + [
         line for name, peer in row.get("peers", {}).items() if peer["state"] != "ok"
         for line in textwrap.wrap(f"{name} {peer['state']}: {peer['why']}", 100,
                                   initial_indent=" " * 4, subsequent_indent=" " * 8)]
@@ -197,6 +199,19 @@ def start_note(row):
     ours, theirs = (each["load_ms"] + each["first_ms"] for each in (engine, peer))
     return [f"    from engine file to first answer {ours:.4g} ms, ONNX Runtime {theirs:.4g} ms: "
             f"{ours / theirs:.2f}; compiled in {row['cold_ms'] / 1e3:.3g} s"]
+
+
+def device_note(row):
+    """Another device of hone's, beside the best peer on the CPU."""
+    also = row.get("also")
+    if not also:
+        return []
+    name = f"    on {also['device']} ({also['target']}) "
+    if also["state"] != "ok":
+        return [f"{name}{also['state']}: {also['why']}"]
+    times = f"{also['median_ms']:.4g} ms"
+    return [f"{name}{times}" + (f": {row['peers'][row['best']]['median_ms'] / also['median_ms']:.3g} times "
+                                f"as fast as {row['best']} on the CPU" if "ratio" in row else "")]
 
 
 def summary(rows):
@@ -230,7 +245,8 @@ def parse():
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--peer-limit", type=float, default=300)
     parser.add_argument("--only", default="")
-    for flag in ("--downloaded", "--opencl", "--user-cache", "--json", "--save"):
+    parser.add_argument("--also", metavar="DEVICE", default="")
+    for flag in ("--downloaded", "--user-cache", "--json", "--save"):
         parser.add_argument(flag, action="store_true")
     args = parser.parse_args()
     if unknown := set(args.models) - set(workloads.NETWORKS):

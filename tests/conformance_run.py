@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the onnx package's backend tests on a device, several at once, and keeps what failed and
 why in tests/conformance/onnx_DEVICE.json, which docs/support.md is made from; a run on `ref` also
-writes onnx_cases.json, the cases of each operator.
+writes onnx_cases.json, the cases of each operator. HONE_CONFORMANCE names another folder.
 
 Each process takes cases from the list until it is empty. One that dies, or that sits on a case for
 longer than LIMIT seconds, costs that case alone.
@@ -19,7 +19,7 @@ import time
 import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDER = os.path.join(HERE, "conformance")
+FOLDER = os.environ.get("HONE_CONFORMANCE", os.path.join(HERE, "conformance"))
 LIMIT = 600
 SPELLED = {  # operators of which the tests' models have another node in front or behind
     "training_dropout": "Dropout", "dropout_default": "Dropout", "sequence_map": "SequenceMap",
@@ -148,7 +148,7 @@ def run(device, names, jobs, show=print):
 
 
 def path_of(name):
-    return os.path.join(FOLDER, f"onnx_{name}.json")
+    return os.path.join(FOLDER, f"onnx_{name.replace(':', '-')}.json")
 
 
 def load(name):

@@ -228,12 +228,14 @@ def test_a_row_of_results(folder, program, tmp_path, monkeypatch):
     monkeypatch.setattr(models, "peer_program", lambda folder: str(program))
     feeds = {"x": np.ones((5, 3), np.float32)}
     work = workloads.Workload("m", 5, "fp32", str(folder / "model.onnx"), lambda: feeds)
-    args = argparse.Namespace(opencl=False, rounds=2, seconds=0.01, vs="onnxruntime", peer_limit=60)
+    args = argparse.Namespace(also="ref", rounds=2, seconds=0.01, vs="onnxruntime", peer_limit=60)
     row = models.measure(work, 1, args, tmp_path, str(tmp_path / "cache"))
     assert (row["model"], row["batch"], row["precision"], row["threads"]) == ("m", 5, "fp32", 1)
     assert row["hone"]["state"] == row["peers"]["onnxruntime"]["state"] == "ok"
     assert row["ratio"] > 0 and row["cold_ms"] > 0 and row["engine"]["first_ms"] > 0
-    assert "from engine file to first answer" in models.notes(row)[0]
+    assert (row["also"]["device"], row["also"]["state"]) == ("ref", "ok")
+    start, also = models.notes(row)
+    assert "from engine file to first answer" in start and "times as fast as onnxruntime" in also
 
 
 def test_answers_that_rounding_moves_far(monkeypatch, tmp_path):
@@ -248,7 +250,7 @@ def test_answers_that_rounding_moves_far(monkeypatch, tmp_path):
 
     monkeypatch.setattr(models, "call", call)
     monkeypatch.setattr(models, "peer_program", lambda folder: "none")
-    args = argparse.Namespace(opencl=False, rounds=2, seconds=0.01, vs="x", peer_limit=60)
+    args = argparse.Namespace(also="", rounds=2, seconds=0.01, vs="x", peer_limit=60)
     for rounding, state in [(0.2, "ok"), (1e-4, "wrong")]:
         work = workloads.Workload("m", 1, "fp32", "m.onnx", dict, lambda feeds, by=rounding: by)
         assert models.measure(work, 1, args, tmp_path, None)["hone"]["state"] == state

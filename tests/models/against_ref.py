@@ -6,8 +6,9 @@ the difference may be no more than twice what moving weights and inputs by one u
 place changes (compare.py has the reasons): "to its rounding". A model that ONNX Runtime cannot load
 must be refused here too. What `ref` gave is kept in
 build/models/.ref, so that the next device has it. The results go to
-tests/conformance/models_DEVICE.json, for docs/support.md; a run of some of the models changes
-only theirs; --missing runs those that have none, so that a run that was ended goes on.
+tests/conformance/models_DEVICE.json, for docs/support.md, or to the folder that HONE_CONFORMANCE
+names; a run of some of the models changes only theirs; --missing runs those that have none, so that
+a run that was ended goes on.
 
 usage: against_ref.py [ci] [more] --device cpu [--only REGEX] [--missing]
 """
@@ -30,7 +31,7 @@ import hone_ctypes
 import inputs
 
 LIMIT = 1e-3
-RESULTS = os.path.join(os.path.dirname(fetch.HERE), "conformance")
+RESULTS = os.environ.get("HONE_CONFORMANCE", os.path.join(os.path.dirname(fetch.HERE), "conformance"))
 KEPT = os.path.join(fetch.CACHE, ".ref")
 COMMAND = os.environ.get("HONE_COMMAND", os.path.join(fetch.ROOT, "build", "release", "hone"))
 # Nodes of a compiled graph that are no interpreted step.
@@ -127,9 +128,13 @@ def entry_of(row, device):
         return {"set": row.set, "state": "failed", "error": text}, 0
 
 
+def path_of(device, kind):
+    return os.path.join(RESULTS, f"{kind}_{device.replace(':', '-')}.json")
+
+
 def load(device, kind="models"):
     """The results that are kept of a device."""
-    path = os.path.join(RESULTS, f"{kind}_{device}.json")
+    path = path_of(device, kind)
     if not os.path.exists(path):
         return {"device": device, "models": {}}
     with open(path, encoding="utf-8") as file:
@@ -138,7 +143,7 @@ def load(device, kind="models"):
 
 def save(results, kind="models"):
     results["models"] = dict(sorted(results["models"].items()))
-    path = os.path.join(RESULTS, f"{kind}_{results['device']}.json")
+    path = path_of(results["device"], kind)
     with open(path + ".part", "w", encoding="utf-8") as file:
         json.dump(results, file, indent=1)
         file.write("\n")
