@@ -171,6 +171,7 @@ static hone_status_t start(hone_device_t* device, const hone_open_options_t* opt
   device->is_cpu = (number(device->cl, device->id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   HONE_TRY(limit_threads(device, options->threads));
   read_properties(device);
+  device->memory_bytes = number(device->cl, device->id, CL_DEVICE_GLOBAL_MEM_SIZE);
   device->properties.guard = options->guard;
   device->has_f64 = has_extension(device->cl, device->id, "cl_khr_fp64");
   if (options->target && strcmp(options->target, device->properties.target) != 0)

@@ -17,6 +17,7 @@ struct hone_device {
   cl_device_id part; /* made of `id` for fewer threads, to be released; NULL mostly */
   cl_context context;
   hone_device_properties_t properties;
+  uint64_t memory_bytes; /* all that it has; 0: its driver does not say */
   bool is_cpu;
   bool has_f64; /* arithmetic; f16 is only stored */
 };
