@@ -76,6 +76,38 @@ def test_large_weights_are_split(tmp_path):
     assert " as dot8_u8_i8_x8" not in dumped and " as sparse_u8_i8" not in dumped
 
 
+def heads_put_together(path, weights, heads, dtype=np.uint8, rows=ROWS):
+    """Of [heads, rows, columns each], as attention gives them, rows of all heads' columns."""
+    nodes, constants = quantized(dtype=dtype)
+    nodes += [helper.make_node("Transpose", ["q"], ["turned"], perm=[0, 2, 1, 3]),
+              helper.make_node("Reshape", ["turned", "wide"], ["rows"]),
+              helper.make_node("MatMulInteger", ["rows", "w"], ["y"])]
+    constants += [numpy_helper.from_array(weights, "w"),
+                  numpy_helper.from_array(np.array([0, 0, -1], np.int64), "wide")]
+    shape = [1, heads, rows, len(weights) // heads]
+    save(path, helper.make_graph(nodes, "g", [value("x", T.FLOAT, shape)],
+                                 [value("y", T.INT32, [1, rows, weights.shape[1]])], constants))
+    return shape
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("heads", [12, 96])
+def test_heads_that_are_put_together(heads, dtype, tmp_path):
+    """Whose columns stay side by side in eights."""
+    path = str(tmp_path / "net.onnx")
+    shape = heads_put_together(path, normal(768, 256), heads, dtype)
+    expect_same(path, {"x": RNG.uniform(-1, 1, shape).astype(np.float32)})
+    dumped = hone("compile", path, "-o", tmp_path / "net.hone", "--target", "x86-64-v3", "--dump",
+                  "kernels", code=0).stdout
+    assert " as dot8_u8_i8_x8" in dumped and " as sparse_u8_i8" in dumped
+
+
+def test_heads_without_eights(tmp_path):
+    path = str(tmp_path / "net.onnx")
+    shape = heads_put_together(path, normal(768, 64), 192)
+    expect_same(path, {"x": RNG.uniform(-1, 1, shape).astype(np.float32)})
+
+
 def test_weights_without_columns(tmp_path):
     path = str(tmp_path / "net.onnx")
     product(path, np.zeros([64, 0], np.int8))

@@ -38,6 +38,14 @@ static bool is_for_products(const hone_node_t* reader, const hone_value_t* narro
   return reader->prim == HONE_PRIM_CONTRACT && hone_dtype_is_float(narrow->type.dtype);
 }
 
+/* Whether bytes are to be stored in the shape that products sum along, as slight weights want them
+ * (passes/slight.c). */
+static bool is_summed_along(const hone_node_t* reader, const hone_value_t* value) {
+  hone_dtype_t dtype = value->type.dtype;
+  return reader->prim == HONE_PRIM_CONTRACT && value->node->prim == HONE_PRIM_RESHAPE &&
+         (dtype == HONE_U8 || dtype == HONE_I8);
+}
+
 /* Repeats the operand's movement node for this reader, when it has others; and what makes
  * wide numbers of narrow ones, so that the narrow ones are stored. */
 static hone_value_t* private_copy(hone_rewriter_t* r, hone_value_t* value,
@@ -46,7 +54,7 @@ static hone_value_t* private_copy(hone_rewriter_t* r, hone_value_t* value,
   if (!node || value->binds || hone_rewrite_used_once(value)) return value;
   const hone_value_t* narrow = hone_fusion_narrow(value);
   if (narrow) return is_for_products(reader, narrow) ? value : widen_again(r, value, narrow);
-  if (!hone_fusion_is_view(node)) return value;
+  if (!hone_fusion_is_view(node) || is_summed_along(reader, value)) return value;
   hone_value_t* inputs[1] = {private_copy(r, node->inputs[0], reader)};
   hone_value_t* copy = hone_rewrite_copy(r, node, inputs);
   return copy ? copy : value;

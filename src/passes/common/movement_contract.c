@@ -222,11 +222,12 @@ static hone_value_t* cut_axis(hone_rewriter_t* r, hone_value_t* x, int64_t axis,
 
 /* A sum over heads and what each of them has, which bytes of attention were put together for: a
  * pair of axes for each, so that the permute that brought them together can go. Sums of floats
- * keep their one loop. */
+ * keep their one loop, and so do sums that may be by slight weights. */
 static hone_value_t* split_sum(hone_rewriter_t* r, hone_node_t* node, int side) {
   hone_node_t* reshape = hone_match_prim(node->inputs[side], HONE_PRIM_RESHAPE);
   int first[HONE_MAX_RANK + 1], pair;
-  if (node->dtype != HONE_I32 || !reshape || !hone_move_permute_of(reshape->inputs[0]) ||
+  if (node->dtype != HONE_I32 || r->context->options->sums_slight || !reshape ||
+      !hone_move_permute_of(reshape->inputs[0]) ||
       !hone_match_constant(node->inputs[1 - side]) || !find_parts(reshape, first) ||
       (pair = find_split_pair(node, side, first)) < 0)
     return NULL;
