@@ -227,9 +227,8 @@ static hone_value_t* split_sum(hone_rewriter_t* r, hone_node_t* node, int side) 
   hone_node_t* reshape = hone_match_prim(node->inputs[side], HONE_PRIM_RESHAPE);
   int first[HONE_MAX_RANK + 1], pair;
   if (node->dtype != HONE_I32 || r->context->options->sums_slight || !reshape ||
-      !hone_move_permute_of(reshape->inputs[0]) ||
-      !hone_match_constant(node->inputs[1 - side]) || !find_parts(reshape, first) ||
-      (pair = find_split_pair(node, side, first)) < 0)
+      !hone_move_permute_of(reshape->inputs[0]) || !hone_match_constant(node->inputs[1 - side]) ||
+      !find_parts(reshape, first) || (pair = find_split_pair(node, side, first)) < 0)
     return NULL;
   contraction_t old = take_apart(node), now = old;
   int64_t axis = old.axes[2 * pair + side], other = old.axes[2 * pair + 1 - side];

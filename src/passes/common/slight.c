@@ -26,7 +26,8 @@ static bool keeps_last(const hone_node_t* node) {
   if (node->prim == HONE_PRIM_PAD) return true;
   if (node->prim == HONE_PRIM_SLICE) return hone_dim_is(node->step[last], 1);
   if (node->prim == HONE_PRIM_PERMUTE) return node->axes[last] == last;
-  bool has_eights = hone_dim_is_int(from->dims[last]) && from->dims[last].k % HONE_SLIGHT_GROUP == 0;
+  bool has_eights =
+      hone_dim_is_int(from->dims[last]) && from->dims[last].k % HONE_SLIGHT_GROUP == 0;
   if (node->prim == HONE_PRIM_RESHAPE && has_eights) return true;
   return (node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_EXPAND) &&
          hone_dim_same(to->dims[to->rank - 1], from->dims[last]);
