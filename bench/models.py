@@ -187,8 +187,11 @@ def notes(row):
     """What there is beside the ratio: from file to answer, another device, and peers that are out."""
     return start_note(row) + device_note(row) + [
         line for name, peer in row.get("peers", {}).items() if peer["state"] != "ok"
-        for line in textwrap.wrap(f"{name} {peer['state']}: {peer['why']}", 100,
-                                  initial_indent=" " * 4, subsequent_indent=" " * 8)]
+        for line in wrapped(f"{name} {peer['state']}: {peer['why']}")]
+
+
+def wrapped(text):
+    return textwrap.wrap(text, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
 
 
 def start_note(row):
@@ -206,12 +209,14 @@ def device_note(row):
     also = row.get("also")
     if not also:
         return []
-    name = f"    on {also['device']} ({also['target']}) "
+    name = f"on {also['device']} ({also['target']})"
     if also["state"] != "ok":
-        return [f"{name}{also['state']}: {also['why']}"]
-    times = f"{also['median_ms']:.4g} ms"
-    return [f"{name}{times}" + (f": {row['peers'][row['best']]['median_ms'] / also['median_ms']:.3g} times "
-                                f"as fast as {row['best']} on the CPU" if "ratio" in row else "")]
+        return wrapped(f"{name} {also['state']}: {also['why']}")
+    text = f"{name} {also['median_ms']:.4g} ms"
+    if "ratio" in row:
+        ratio = row["peers"][row["best"]]["median_ms"] / also["median_ms"]
+        text += f": {ratio:.3g} times as fast as {row['best']} on the CPU"
+    return wrapped(text)
 
 
 def summary(rows):

@@ -76,7 +76,7 @@ def test_large_weights_are_split(tmp_path):
     assert " as dot8_u8_i8_x8" not in dumped and " as sparse_u8_i8" not in dumped
 
 
-def heads_put_together(path, weights, heads, dtype=np.uint8, rows=ROWS):
+def heads_put_together(path, weights, heads, dtype=np.uint8, columns=None):
     """Of [heads, rows, columns each], as attention gives them, rows of all heads' columns."""
     nodes, constants = quantized(dtype=dtype)
     nodes += [helper.make_node("Transpose", ["q"], ["turned"], perm=[0, 2, 1, 3]),
@@ -84,9 +84,9 @@ def heads_put_together(path, weights, heads, dtype=np.uint8, rows=ROWS):
               helper.make_node("MatMulInteger", ["rows", "w"], ["y"])]
     constants += [numpy_helper.from_array(weights, "w"),
                   numpy_helper.from_array(np.array([0, 0, -1], np.int64), "wide")]
-    shape = [1, heads, rows, len(weights) // heads]
+    shape = [1, heads, ROWS, columns or len(weights) // heads]
     save(path, helper.make_graph(nodes, "g", [value("x", T.FLOAT, shape)],
-                                 [value("y", T.INT32, [1, rows, weights.shape[1]])], constants))
+                                 [value("y", T.INT32, [1, ROWS, weights.shape[1]])], constants))
     return shape
 
 
@@ -106,6 +106,24 @@ def test_heads_without_eights(tmp_path):
     path = str(tmp_path / "net.onnx")
     shape = heads_put_together(path, normal(768, 64), 192)
     expect_same(path, {"x": RNG.uniform(-1, 1, shape).astype(np.float32)})
+
+
+def test_heads_that_are_cut_within_eights(tmp_path):
+    """Groups of eight would then lie in two heads."""
+    path = str(tmp_path / "net.onnx")
+    shape = heads_put_together(path, normal(768, 256), 13, columns=64)
+    model = onnx.load(path)
+    ends = [numpy_helper.from_array(np.array([n], np.int64), name)
+            for n, name in ((28, "from"), (796, "to"), (2, "axis"))]
+    model.graph.initializer.extend(ends)
+    cut = helper.make_node("Slice", ["rows", "from", "to", "axis"], ["cut"])
+    model.graph.node.insert(len(model.graph.node) - 1, cut)
+    model.graph.node[-1].input[0] = "cut"
+    onnx.save(model, path)
+    expect_same(path, {"x": RNG.uniform(-1, 1, shape).astype(np.float32)})
+    dumped = hone("compile", path, "-o", tmp_path / "net.hone", "--target", "x86-64-v3", "--dump",
+                  "kernels", code=0).stdout
+    assert " as dot8_u8_i8_x8" not in dumped and " as sparse_u8_i8" not in dumped
 
 
 def test_weights_without_columns(tmp_path):

@@ -32,7 +32,6 @@ import inputs
 
 LIMIT = 1e-3
 RESULTS = os.environ.get("HONE_CONFORMANCE", os.path.join(os.path.dirname(fetch.HERE), "conformance"))
-KEPT = os.path.join(fetch.CACHE, ".ref")
 COMMAND = os.environ.get("HONE_COMMAND", os.path.join(fetch.ROOT, "build", "release", "hone"))
 # Nodes of a compiled graph that are no interpreted step.
 RUN_OTHERWISE = {"input", "constant", "call", "reshape", "bitcast", "if", "loop", "dims"}
@@ -40,16 +39,15 @@ RUN_OTHERWISE = {"input", "constant", "call", "reshape", "bitcast", "if", "loop"
 
 def of_ref(row, feeds):
     """What `ref` gives, from the last time if the model is the same."""
-    path = os.path.join(KEPT, f"{row.sha256[:16]}.pickle")
-    if os.path.exists(path):
-        with open(path, "rb") as file:
+    if os.path.exists(row.ref):
+        with open(row.ref, "rb") as file:
             return pickle.load(file)
     session = hone_ctypes.Session(row.file, "ref")
     want = dict(zip(session.outputs, session.run(feeds)))
-    os.makedirs(KEPT, exist_ok=True)
-    with open(path + ".part", "wb") as file:
+    os.makedirs(os.path.dirname(row.ref), exist_ok=True)
+    with open(row.ref + ".part", "wb") as file:
         pickle.dump(want, file)
-    os.replace(path + ".part", path)
+    os.replace(row.ref + ".part", row.ref)
     return want
 
 

@@ -28,6 +28,7 @@ class Row:
         self.bytes = int(size)
         self.file = os.path.join(CACHE, self.package, self.path)
         self.name = f"{self.package}/{os.path.basename(self.path)}"
+        self.ref = os.path.join(CACHE, ".ref", f"{self.sha256[:16]}.pickle")  # what `ref` gave
 
 
 def rows(sets):

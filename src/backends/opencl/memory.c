@@ -1,21 +1,12 @@
 /* Memory: blocks are OpenCL buffers, copies are commands of the stream's queue. */
 #include "base/memory.h"
 
-#include "backends/opencl/opencl.h"
+#include <inttypes.h>
 
-/* Drivers for GPUs find room for a buffer when it is first used, and promise more than there is. */
-static hone_status_t check_size(const hone_device_t* device, size_t size) {
-  if (!device->memory_bytes || size <= device->memory_bytes) return NULL;
-  return hone_status_make(HONE_OUT_OF_MEMORY,
-                          "opencl: a block of %zu bytes; '%s' has %llu: take a smaller batch or "
-                          "model, or another device",
-                          size, device->properties.target,
-                          (unsigned long long)device->memory_bytes);
-}
+#include "backends/opencl/opencl.h"
 
 static hone_status_t create(hone_device_t* device, cl_mem_flags flags, void* data, size_t size,
                             hone_memory_t** out_memory) {
-  HONE_TRY(check_size(device, size));
   hone_memory_t* memory = hone_alloc(device->allocator, sizeof *memory);
   if (!memory) return hone_oom();
   cl_int code;
@@ -32,8 +23,18 @@ static hone_status_t create(hone_device_t* device, cl_mem_flags flags, void* dat
   return NULL;
 }
 
+/* Drivers for GPUs find room for a buffer when it is first used, and promise more than there is. */
+static hone_status_t check_size(const hone_device_t* device, size_t size) {
+  if (!device->memory_bytes || size <= device->memory_bytes) return NULL;
+  return hone_status_make(HONE_OUT_OF_MEMORY,
+                          "opencl: a block of %zu bytes; '%s' has %" PRIu64
+                          ": take a smaller batch or model, or another device",
+                          size, device->properties.target, device->memory_bytes);
+}
+
 hone_status_t hone_opencl_alloc(hone_device_t* device, hone_memory_kind_t kind, size_t size,
                                 hone_memory_t** out_memory) {
+  HONE_TRY(check_size(device, size));
   return create(device, kind == HONE_MEMORY_HOST ? CL_MEM_ALLOC_HOST_PTR : 0, NULL, size,
                 out_memory);
 }

@@ -17,8 +17,7 @@ static int64_t count(const hone_tensor_t* tensor, int from, int to) {
   return n;
 }
 
-/* Whether the node leaves the last axis as it lies, or part of it, or puts together such whose
- * eights stay side by side. */
+/* Whether the node leaves the last axis as it lies, or part of it. */
 static bool keeps_last(const hone_node_t* node) {
   const hone_type_t *to = &node->outputs[0]->type, *from = &node->inputs[0]->type;
   int last = from->rank - 1;
@@ -26,17 +25,25 @@ static bool keeps_last(const hone_node_t* node) {
   if (node->prim == HONE_PRIM_PAD) return true;
   if (node->prim == HONE_PRIM_SLICE) return hone_dim_is(node->step[last], 1);
   if (node->prim == HONE_PRIM_PERMUTE) return node->axes[last] == last;
-  bool has_eights =
-      hone_dim_is_int(from->dims[last]) && from->dims[last].k % HONE_SLIGHT_GROUP == 0;
-  if (node->prim == HONE_PRIM_RESHAPE && has_eights) return true;
   return (node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_EXPAND) &&
          hone_dim_same(to->dims[to->rank - 1], from->dims[last]);
 }
 
-/* Whether steps along the last axis are steps in memory, as far as movement goes. */
+/* Whether the last axis is put together of ones that lie in whole eights. */
+static bool joins_eights(const hone_node_t* node) {
+  const hone_type_t* from = &node->inputs[0]->type;
+  return node->prim == HONE_PRIM_RESHAPE && from->rank > 0 &&
+         hone_dim_is_int(from->dims[from->rank - 1]) &&
+         from->dims[from->rank - 1].k % HONE_SLIGHT_GROUP == 0;
+}
+
+/* Whether eights along the last axis lie side by side in memory, as far as movement goes. What is
+ * cut or padded need not begin with a whole one. */
 static bool is_contiguous(const hone_value_t* value) {
+  bool is_cut = false;
   while (hone_operand_only_moves(value->node)) {
-    if (!keeps_last(value->node)) return false;
+    if (!keeps_last(value->node) && (is_cut || !joins_eights(value->node))) return false;
+    is_cut |= value->node->prim == HONE_PRIM_SLICE || value->node->prim == HONE_PRIM_PAD;
     value = value->node->inputs[0];
   }
   return true;

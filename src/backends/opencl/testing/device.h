@@ -11,8 +11,8 @@ typedef struct test_device {
   hone_stream_t* stream;
 } test_device_t;
 
-/* Opens the first OpenCL device; says why where there is none, and leaves
- * `device` and `stream` NULL. Fails the test when a usable one does not open. */
+/* Opens the OpenCL device that HONE_TEST_DEVICE names, or the first; says why where there is none,
+ * and leaves `device` and `stream` NULL. Fails the test when a usable one does not open. */
 test_device_t test_device_open(void);
 void test_device_close(const test_device_t* opened);
 
