@@ -12,7 +12,7 @@ enum {
   HONE_SPARSE_FEWEST_ROWS = 6, /* that are multiplied at once, as lanes */
   HONE_SPARSE_ROWS = 32,       /* the most of these */
   HONE_SPARSE_COLUMNS = 16,    /* in a group */
-  HONE_SPARSE_SUMS = 8192      /* the most products in a sum, an even number */
+  HONE_SPARSE_SUMS = 8192      /* the most products in a sum */
 };
 
 /* Whether so few of the numbers are not zero. */

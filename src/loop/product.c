@@ -131,8 +131,7 @@ static bool are_groups(hone_kernel_t* kernel, const hone_product_t* p) {
 /* Whether it is what the function takes at a time. */
 static bool is_block(hone_kernel_t* kernel, const hone_product_t* p) {
   return p->a.at.buffer->role == HONE_ROLE_INPUT && !p->a.is_turned &&
-         p->rows <= HONE_SPARSE_ROWS && p->sums % 2 == 0 && p->sums <= HONE_SPARSE_SUMS &&
-         are_groups(kernel, p);
+         p->rows <= HONE_SPARSE_ROWS && p->sums <= HONE_SPARSE_SUMS && are_groups(kernel, p);
 }
 
 bool hone_product_look(hone_kernel_t* kernel, const hone_stmt_t* loop, bool is_sparse,

@@ -26,7 +26,7 @@ typedef struct hone_product {
 
 /* Whether the loop with all that is in it is one, its loops in any order. Extents are 2
  * at least, and c is a scratch buffer and not turned. A sparse one has 32 rows at most of an
- * input, whole groups of 16 columns, or all, and an even number of sums, all that there are. */
+ * input, whole groups of 16 columns, or all, and all sums that there are. */
 bool hone_product_look(hone_kernel_t* kernel, const hone_stmt_t* loop, bool is_sparse,
                        hone_product_t* out_product);
 /* The factors of a store c[…] += a[…] * b[…], loads of these types; false: it is none such. */

@@ -68,9 +68,10 @@ static double rows_in_run(const member_t* m, double rows) {
 }
 
 /* Products a cycle: of numbers of 16 bits in twos, and of bytes in eights, as measured on x86 with
- * AVX2. Pairs of the rest are multiplied for 16 rows at once; its results are written and read. */
+ * AVX2. Numbers of the rest are multiplied for 16 rows at once; its results are written and read.
+ */
 static void add_costs(const member_t* m, source_t* s) {
-  static const double shorts = 24, eights = 36, entry = 0.9, result = 1.2;
+  static const double shorts = 24, eights = 37, number = 0.85, result = 1;
   enum { ROWS = 16 };
   double rows = (double)hone_operand_uses(m->node, m->weights.side);
   double products = (double)hone_tensor_count(m->weights.tensor) * rows;
@@ -78,8 +79,8 @@ static void add_costs(const member_t* m, source_t* s) {
   double run = rows_in_run(m, rows), vectors = rows / run * ceil(run / ROWS);
   s->now += products / shorts;
   s->then += products / eights;
-  if (m->split.entries)
-    s->then += (double)m->split.entries * entry * vectors + rows * columns * result;
+  if (m->split.numbers)
+    s->then += (double)m->split.numbers * number * vectors + rows * columns * result;
 }
 
 /* Whether a rest can be multiplied by without its zeros: rows whose number is known, and sums and
@@ -88,7 +89,7 @@ static bool has_use(const member_t* m) {
   enum { FEW_ROWS = 16 /* a vector, of which less is not worth it */ };
   const hone_slight_weights_t* w = &m->weights;
   int64_t rows = hone_operand_uses(m->node, w->side), count = hone_tensor_count(w->tensor);
-  return !m->split.entries ||
+  return !m->split.numbers ||
          (rows >= FEW_ROWS && rows != INT64_MAX && w->extent <= HONE_SPARSE_SUMS &&
           m->split.numbers * HONE_SPARSE_SHARE <= count && count >= HONE_SPARSE_FEWEST &&
           m->node->outputs[0]->type.rank > 1 && w->side == 1);
@@ -149,7 +150,7 @@ static hone_status_t look_at(slight_t* self, const hone_graph_t* graph, const ho
 static bool is_chosen(const member_t* m) {
   static const double least_gain = 1.05;
   const source_t* s = m->source;
-  return (m->split.entries || m->weights.flips) && !s->stays && s->now > least_gain * s->then;
+  return (m->split.numbers || m->weights.flips) && !s->stays && s->now > least_gain * s->then;
 }
 
 /* The contraction of bytes without a sign by other weights, which the graph keeps from now on. */
@@ -188,7 +189,7 @@ static hone_value_t* split(hone_rewriter_t* r, member_t* m) {
   hone_value_t* offset = w->flips ? excess(r, m) : NULL;
   if (w->flips) data = hone_operand_convert(&self->flipped, r, data);
   if (!data) return NULL;
-  hone_value_t* rest = m->split.entries ? multiply(r, m, data, &m->split.rest) : NULL;
+  hone_value_t* rest = m->split.numbers ? multiply(r, m, data, &m->split.rest) : NULL;
   hone_value_t* sums = multiply(r, m, data, &m->split.slight);
   if (rest) sums = hone_add(r->b, sums, rest);
   return offset ? hone_add(r->b, sums, offset) : sums;

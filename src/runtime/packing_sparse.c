@@ -3,31 +3,34 @@
  *
  *   for each group of 16 columns, the last of which may have fewer, where it begins, in words
  *   for each group, for each of its columns: chunks | column in the group << 16; then the chunks
- *   a chunk: four entries
- *   an entry: pair | first << 16 | second << 24
+ *   a chunk: three couples
+ *   a couple: 4 * row of the first | 4 * row of the second << 16; then both, first | second << 8,
+ *   and once more, << 16
  *
- * An entry has the numbers that rows 2 * pair and 2 * pair + 1 have in the column. Those of a chunk
- * that are positive add up to 128 at most, and those that are negative to -128 at least: 255 times
- * that fits 16 bits, whatever is added first. Entries that are left over are zero. Within a group,
- * columns with as many chunks follow one another, which branches are foreseen by. */
+ * A couple are any two numbers of the column: where they stand is in eighths of the 32 bytes that
+ * the function has for a row. Those of a chunk that are positive add up to 128 at most, and those
+ * that are negative to -128 at least: 255 times that fits 16 bits, whatever is added first. Places
+ * that are left over have zeros. Within a group, columns with as many chunks follow one another,
+ * which branches are foreseen by. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/merge_sort.h"
 #include "base/tensor_impl.h"
+#include "ir/sparse.h"
 #include "runtime/packing_impl.h"
 
-enum { GROUP = 16, CHUNK = 4, MOST = 128 };
+enum { GROUP = 16, COUPLES = 3, CHUNK = 2 * COUPLES, CHUNK_WORDS = 2 * COUPLES, MOST = 128 };
 
 typedef struct entry {
-  uint32_t word;
-  int above, below; /* the positive numbers, and the negative ones, added up */
+  uint16_t row;
+  int16_t number;
 } entry_t;
 
 typedef struct chunk {
-  uint32_t words[CHUNK];
-  int count, above, below;
+  entry_t entries[CHUNK];
+  int count, above, below; /* the positive numbers, and the negative ones, added up */
 } chunk_t;
 
 typedef struct column {
@@ -38,7 +41,7 @@ typedef struct column {
 typedef struct table {
   const hone_allocator_t* allocator;
   const int8_t* numbers;
-  int64_t pairs, columns;
+  int64_t sums, columns;
   int64_t sum_step, column_step; /* in the matrix */
   entry_t *entries, *spare;      /* of a column */
   chunk_t* chunks;               /* of a group, `room` for each column */
@@ -49,54 +52,45 @@ typedef struct table {
 
 static void put_word(uint32_t** at, uint32_t word) { *(*at)++ = word; }
 
-static entry_t make_entry(int64_t pair, int8_t first, int8_t second) {
-  uint32_t numbers = (uint32_t)(uint8_t)first | (uint32_t)(uint8_t)second << 8;
-  return (entry_t){.word = (uint32_t)pair | numbers << 16,
-                   .above = (first > 0 ? first : 0) + (second > 0 ? second : 0),
-                   .below = (first < 0 ? -first : 0) + (second < 0 ? -second : 0)};
-}
-
-/* Two numbers of one sign that are too large together stand in two entries. */
 static int list_entries(const table_t* t, int64_t column) {
   const int8_t* at = t->numbers + column * t->column_step;
   int n = 0;
-  for (int64_t pair = 0; pair < t->pairs; pair++, at += 2 * t->sum_step) {
-    const int8_t first = at[0], second = at[t->sum_step];
-    if (!first && !second) continue;
-    entry_t both = make_entry(pair, first, second);
-    if (both.above <= MOST && both.below <= MOST) {
-      t->entries[n++] = both;
-      continue;
-    }
-    t->entries[n++] = make_entry(pair, first, 0);
-    t->entries[n++] = make_entry(pair, 0, second);
-  }
+  for (int64_t row = 0; row < t->sums; row++, at += t->sum_step)
+    if (*at) t->entries[n++] = (entry_t){(uint16_t)row, *at};
   return n;
 }
 
-static int larger(const entry_t* e) { return e->above > e->below ? e->above : e->below; }
-
-static int compare_entries(const void* a, const void* b) { return larger(b) - larger(a); }
-
-static bool fits(const chunk_t* c, const entry_t* e) {
-  return c->count < CHUNK && c->above + e->above <= MOST && c->below + e->below <= MOST;
+static int compare_entries(const void* a, const void* b) {
+  return abs(((const entry_t*)b)->number) - abs(((const entry_t*)a)->number);
 }
 
-/* Large entries first, each into the first chunk that has room for it. */
+static bool fits(const chunk_t* c, int number) {
+  return c->count < CHUNK && (number > 0 ? c->above + number : c->below - number) <= MOST;
+}
+
+/* Large numbers first, each into the first chunk that has room for it. */
 static int fill_chunks(const table_t* t, int n, chunk_t* chunks) {
   int count = 0, open = 0;
   hone_merge_sort(t->entries, t->spare, (size_t)n, sizeof *t->entries, compare_entries);
   for (int i = 0; i < n; i++) {
-    const entry_t* e = &t->entries[i];
-    int at = open;
-    while (at < count && !fits(&chunks[at], e)) at++;
+    int number = t->entries[i].number, at = open;
+    while (at < count && !fits(&chunks[at], number)) at++;
     if (at == count) chunks[count++] = (chunk_t){.count = 0};
-    chunks[at].words[chunks[at].count++] = e->word;
-    chunks[at].above += e->above;
-    chunks[at].below += e->below;
+    chunk_t* c = &chunks[at];
+    c->entries[c->count++] = t->entries[i];
+    *(number > 0 ? &c->above : &c->below) += abs(number);
     while (open < count && chunks[open].count == CHUNK) open++;
   }
   return count;
+}
+
+static void put_chunk(uint32_t** to, const chunk_t* chunk) {
+  enum { EIGHTHS = 4 /* of a row's 32 bytes */ };
+  for (const entry_t* e = chunk->entries; e < chunk->entries + CHUNK; e += 2) {
+    uint32_t both = (uint32_t)(uint8_t)e[0].number | (uint32_t)(uint8_t)e[1].number << 8;
+    put_word(to, EIGHTHS * ((uint32_t)e[0].row | (uint32_t)e[1].row << 16));
+    put_word(to, both | both << 16);
+  }
 }
 
 static int compare_columns(const void* a, const void* b) {
@@ -123,7 +117,7 @@ static bool put_group(table_t* t, int64_t first) {
   for (int i = 0; i < n; i++) {
     int entries = list_entries(t, first + i);
     columns[i] = (column_t){fill_chunks(t, entries, t->chunks + (size_t)i * t->room), i};
-    words += 1 + (size_t)columns[i].count * CHUNK;
+    words += 1 + (size_t)columns[i].count * CHUNK_WORDS;
   }
   hone_merge_sort(columns, spare, (size_t)n, sizeof *columns, compare_columns);
   if (!reserve(t, words)) return false;
@@ -132,8 +126,7 @@ static bool put_group(table_t* t, int64_t first) {
   for (int i = 0; i < n; i++) {
     const chunk_t* chunks = t->chunks + (size_t)columns[i].index * t->room;
     put_word(&to, (uint32_t)columns[i].count | (uint32_t)columns[i].index << 16);
-    for (int k = 0; k < columns[i].count * CHUNK; k++)
-      put_word(&to, chunks[k / CHUNK].words[k % CHUNK]);
+    for (int k = 0; k < columns[i].count; k++) put_chunk(&to, &chunks[k]);
   }
   t->n_words += words;
   return true;
@@ -149,7 +142,7 @@ static bool fill(table_t* t) {
 }
 
 static hone_status_t make(table_t* t, hone_tensor_t** out_tensor) {
-  t->room = 2 * (size_t)t->pairs + 1;
+  t->room = (size_t)t->sums + 1;
   t->entries = hone_alloc(t->allocator, t->room * sizeof *t->entries);
   t->spare = hone_alloc(t->allocator, t->room * sizeof *t->spare);
   t->chunks = hone_alloc(t->allocator, GROUP * t->room * sizeof *t->chunks);
@@ -176,12 +169,12 @@ hone_status_t hone_packing_apply_sparse(const hone_buffer_t* buffer, const hone_
     count *= from->dims[d];
   }
   int64_t sums = is_like ? packing->dims[packing->sums] : 0;
-  if (!is_like || sums % 2 || sums / 2 > UINT16_MAX / 2)
+  if (!is_like || sums > HONE_SPARSE_SUMS)
     return hone_status_make(HONE_INTERNAL, "the packing of '%s' does not fit its weight",
                             buffer->name);
   table_t table = {.allocator = allocator ? allocator : hone_allocator_system(),
                    .numbers = from->data,
-                   .pairs = sums / 2,
+                   .sums = sums,
                    .columns = packing->dims[packing->columns],
                    .sum_step = strides[packing->sums],
                    .column_step = strides[packing->columns]};

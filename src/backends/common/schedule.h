@@ -98,6 +98,10 @@ typedef struct hone_product_facts {
   bool has_weights; /* that can be turned */
 } hone_product_facts_t;
 bool hone_product_find(hone_kernel_t* kernel, bool is_sparse, hone_product_facts_t* out_facts);
+/* Rows of a block of a product by weights that are mostly zero: as many as lanes, or a part of all
+ * that is nearly as many, so that blocks do not overlap and threads can share them. Where they do,
+ * the last begins earlier, and each block of columns has all of them. */
+int64_t hone_product_sparse_rows(int64_t rows, bool* out_overlap);
 /* Whether the kernel is a chain: sums of products, and sums over rows of those. */
 bool hone_chain_any(hone_kernel_t* kernel);
 

@@ -35,9 +35,8 @@ static bool is_sparse_product(hone_kernel_t* k, const hone_contraction_t* c) {
   for (int i = 0; i < weights->rank; i++)
     is_matrix &= i == sum || i == column || hone_dim_is(weights->dims[i], 1);
   return is_matrix && hone_dim_is(weights->dims[sum], sums) &&
-         hone_dim_is(weights->dims[column], c->lanes->extent.k) && sums % 2 == 0 &&
-         sums <= HONE_SPARSE_SUMS && rows >= HONE_SPARSE_FEWEST_ROWS &&
-         c->a->buffer->role == HONE_ROLE_INPUT &&
+         hone_dim_is(weights->dims[column], c->lanes->extent.k) && sums <= HONE_SPARSE_SUMS &&
+         rows >= HONE_SPARSE_FEWEST_ROWS && c->a->buffer->role == HONE_ROLE_INPUT &&
          hone_contraction_factor(k, c->a->buffer, c->a->index, c->sums[0].var, &step) && step == 1;
 }
 
@@ -123,11 +122,12 @@ static bool cut(hone_recipe_t* r, const hone_axis_t* axis, int64_t block,
          hone_recipe_did(r, hone_sched_split(r->kernel, axis->name, block, HONE_TAIL_EXACT));
 }
 
-/* Rows of a block of a sparse product: as many as lanes, or a part of all that is nearly as many,
- * so that blocks do not overlap and threads can share them. */
-static int64_t choose_block(int64_t rows, int64_t most) {
+int64_t hone_product_sparse_rows(int64_t rows, bool* out_overlap) {
+  const int64_t most = HONE_SPARSE_ROWS;
+  *out_overlap = false;
   for (int64_t n = most; 3 * n >= 2 * most; n--)
     if (rows % n == 0) return n;
+  *out_overlap = rows > most;
   return most;
 }
 
@@ -138,9 +138,9 @@ static bool arrange(hone_recipe_t* r, const hone_contraction_t* c, char rows[HON
   char rows_outer[HONE_LOOP_NAME], lanes_outer[HONE_LOOP_NAME];
   const char* order[HONE_CONTRACTION_LOOPS + 2];
   int n = 0;
-  int64_t block = r->choice->product_rows, all = c->rows->extent.k;
-  if (is_sparse(r)) block = choose_block(all, block);
-  bool overlaps = is_sparse(r) && all > block && all % block;
+  int64_t block = r->choice->product_rows;
+  bool overlaps = false;
+  if (is_sparse(r)) block = hone_product_sparse_rows(c->rows->extent.k, &overlaps);
   if (!(overlaps ? overlap : cut)(r, c->rows, block, rows_outer, rows) ||
       !cut(r, c->lanes, r->choice->product_columns, lanes_outer, lanes))
     return false;

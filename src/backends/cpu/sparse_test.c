@@ -175,12 +175,12 @@ static void check_shape(const function_t* f, const shape_t* s, int64_t block) {
 static void products_are_exact(void** state) {
   enum { CASES = 80 };
   static const shape_t some[] = {
-      {1, 2, 1}, {130, 500, 49}, {32, 14, 16}, {33, 16, 17}, {17, 18, 64}};
+      {1, 1, 1}, {130, 500, 49}, {32, 15, 16}, {33, 16, 17}, {17, 17, 64}};
   function_t f = make_function();
   (void)state;
   if (!f.call) print_message("the function is not tried: this machine has no AVX2\n");
   for (uint64_t i = 0; f.call && i < CASES; i++) {
-    shape_t s = {1 + hone_random_u32(1, i) % 130, 2 + hone_random_u32(2, i) % 250 * 2,
+    shape_t s = {1 + hone_random_u32(1, i) % 130, 1 + hone_random_u32(2, i) % 500,
                  1 + hone_random_u32(3, i) % 70};
     if (i < TEST_COUNT(some)) s = some[i];
     s.seed = 100 + i;
@@ -252,12 +252,12 @@ static const hone_test_kernel_t kernels[] = {
             "n, y, x, k]), cast.i32(b[o, k, 0, 0]", "n, y, x, o] = acc[]\n  } } } }\n}"),
     PRODUCT("few", "16, 128", "128, 20", "16, 20", "  for i in 16 { for j in 20 {\n", "128",
             "i, k]), cast.i32(b[k, j]", "i, j] = acc[]\n  } }\n}"),
+    PRODUCT("odd", "64, 41", "41, 64", "64, 64", "  for i in 64 { for j in 64 {\n", "41",
+            "i, k]), cast.i32(b[k, j]", "i, j] = acc[]\n  } }\n}"),
 };
 
 static const hone_test_kernel_t others[] = {
     PRODUCT("few_rows", "5, 40", "40, 64", "5, 64", "  for i in 5 { for j in 64 {\n", "40",
-            "i, k]), cast.i32(b[k, j]", "i, j] = acc[]\n  } }\n}"),
-    PRODUCT("odd", "64, 41", "41, 64", "64, 64", "  for i in 64 { for j in 64 {\n", "41",
             "i, k]), cast.i32(b[k, j]", "i, j] = acc[]\n  } }\n}"),
     PRODUCT("columns_of_data", "40, 64", "40, 64", "64, 64", "  for i in 64 { for j in 64 {\n",
             "40", "k, i]), cast.i32(b[k, j]", "i, j] = acc[]\n  } }\n}"),

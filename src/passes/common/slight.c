@@ -93,12 +93,8 @@ bool hone_slight_fits(const hone_pass_options_t* options, const hone_node_t* con
 typedef struct splitter {
   const hone_slight_weights_t* w;
   int8_t *slight, *rest;
-  _Atomic int64_t entries, numbers;
+  _Atomic int64_t numbers;
 } splitter_t;
-
-typedef struct found {
-  int64_t entries, numbers;
-} found_t;
 
 /* The index of the number that is furthest from zero on the side of `sign`. */
 static int find_largest(const int* numbers, int half, int sign) {
@@ -126,41 +122,39 @@ static void lower(int* numbers, int half, int sign) {
   }
 }
 
-/* Splits eight numbers that lie `step` apart, and counts what is not zero in the rest. */
-static void split_group(const int8_t* from, int64_t step, int8_t* slight, int8_t* rest,
-                        found_t* found) {
-  int numbers[HONE_SLIGHT_GROUP];
+/* Splits eight numbers that lie `step` apart; gives how many of the rest are not zero. */
+static int split_group(const int8_t* from, int64_t step, int8_t* slight, int8_t* rest) {
+  int numbers[HONE_SLIGHT_GROUP], found = 0;
   for (int k = 0; k < HONE_SLIGHT_GROUP; k++) numbers[k] = (int)from[k * step];
   for (int half = 0; half < HONE_SLIGHT_HALVES; half++)
     for (int sign = -1; sign <= 1; sign += 2) lower(numbers, half, sign);
   for (int k = 0; k < HONE_SLIGHT_GROUP; k++) {
     slight[k * step] = (int8_t)numbers[k];
     rest[k * step] = (int8_t)(from[k * step] - numbers[k]);
-    found->numbers += rest[k * step] != 0;
-    found->entries += k % 2 && (rest[k * step] || rest[(k - 1) * step]);
+    found += rest[k * step] != 0;
   }
+  return found;
 }
 
 /* The same of `n` columns side by side, in weights that are copied to `slight` already. */
-static void split_columns(const splitter_t* s, int64_t at, int64_t n, found_t* found) {
+static int64_t split_columns(const splitter_t* s, int64_t at, int64_t n) {
   const int8_t* from = (const int8_t*)hone_tensor_data(s->w->tensor) + at;
   bool wrong[HONE_SLIGHT_LANES];
-  int64_t step = s->w->inner;
-  if (!hone_slight_look(from, step, 1, n, wrong)) return;
+  int64_t step = s->w->inner, found = 0;
+  if (!hone_slight_look(from, step, 1, n, wrong)) return 0;
   for (int64_t i = 0; i < n; i++)
-    if (wrong[i]) split_group(from + i, step, s->slight + at + i, s->rest + at + i, found);
+    if (wrong[i]) found += split_group(from + i, step, s->slight + at + i, s->rest + at + i);
+  return found;
 }
 
 static void split_groups(void* context, int64_t begin, int64_t end) {
   splitter_t* s = context;
-  int64_t inner = s->w->inner;
-  found_t found = {0};
+  int64_t inner = s->w->inner, found = 0;
   for (int64_t i = begin; i < end; i++)
     for (int64_t j = 0; j < inner; j += HONE_SLIGHT_LANES)
-      split_columns(s, i * HONE_SLIGHT_GROUP * inner + j,
-                    inner - j < HONE_SLIGHT_LANES ? inner - j : HONE_SLIGHT_LANES, &found);
-  atomic_fetch_add(&s->entries, found.entries);
-  atomic_fetch_add(&s->numbers, found.numbers);
+      found += split_columns(s, i * HONE_SLIGHT_GROUP * inner + j,
+                             inner - j < HONE_SLIGHT_LANES ? inner - j : HONE_SLIGHT_LANES);
+  atomic_fetch_add(&s->numbers, found);
 }
 
 hone_status_t hone_slight_split(const hone_allocator_t* allocator, const hone_slight_weights_t* w,
@@ -182,7 +176,6 @@ hone_status_t hone_slight_split(const hone_allocator_t* allocator, const hone_sl
   memset(s.rest, 0, hone_tensor_bytes(w->tensor));
   int64_t groups = w->outer * w->extent / HONE_SLIGHT_GROUP;
   hone_parallel_for(hone_thread_pool_shared(), groups, GRAIN / w->inner + 1, split_groups, &s);
-  out->entries = s.entries;
   out->numbers = s.numbers;
   return NULL;
 }

@@ -24,7 +24,6 @@ bool hone_slight_fits(const hone_pass_options_t* options, const hone_node_t* con
 /* Weights as the sum of slight ones and of a rest, few of whose numbers are not zero. */
 typedef struct hone_slight_split {
   hone_tensor_t *slight, *rest;
-  int64_t entries; /* pairs of numbers along the axis, the first even, that are not both zero */
   int64_t numbers; /* that are not zero, of the rest */
 } hone_slight_split_t;
 

@@ -9,6 +9,7 @@
 
 enum {
   USUAL_COLUMNS = 64,      /* in a block: the results stay in the first cache */
+  MANY_COLUMNS = 256,      /* where rows are turned for each block */
   MOST_ELEMENTS = 1 << 16, /* of a block, which lies on a thread's stack */
   MOST_BLOCKS = 5
 };
@@ -52,8 +53,18 @@ static bool supports(hone_kernel_t* kernel, const hone_device_properties_t* prop
 
 /* ---- the space ---- */
 
-static hone_status_t define_columns(hone_space_t* space, int64_t columns) {
-  static const int64_t most[MOST_BLOCKS] = {USUAL_COLUMNS, 256, 128, 32, 16};
+/* Where blocks of rows overlap, each block of columns turns all of them. */
+static int64_t usual_columns(const hone_product_facts_t* product,
+                             const hone_device_properties_t* properties) {
+  bool overlap;
+  int64_t share = product->columns / (properties->compute_units ? properties->compute_units : 1);
+  hone_product_sparse_rows(product->rows, &overlap);
+  if (!overlap || share < USUAL_COLUMNS) return USUAL_COLUMNS;
+  return share < MANY_COLUMNS ? share / HONE_SPARSE_COLUMNS * HONE_SPARSE_COLUMNS : MANY_COLUMNS;
+}
+
+static hone_status_t define_columns(hone_space_t* space, int64_t columns, int64_t usual) {
+  const int64_t most[MOST_BLOCKS] = {usual, MANY_COLUMNS, 128, 32, 16};
   int64_t numbers[MOST_BLOCKS];
   int count = 0;
   for (int i = 0; i < MOST_BLOCKS; i++) {
@@ -72,7 +83,8 @@ static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_propert
   if (!facts || !find(kernel, &facts->product)) return hone_oom();
   facts->whole = hone_cost_look(kernel);
   *out_facts = facts;
-  HONE_TRY(define_columns(space, facts->product.columns));
+  HONE_TRY(
+      define_columns(space, facts->product.columns, usual_columns(&facts->product, properties)));
   return hone_space_define_numbers(space, "parallel", 3, parallel);
 }
 
@@ -84,27 +96,31 @@ static hone_status_t build(hone_kernel_t* kernel, const hone_device_properties_t
   int parallel = (int)hone_candidate_number(space, candidate, "parallel", 0);
   const hone_cpu_choice_t choice = {
       .product = "sparse_u8_i8",
-      .product_rows = HONE_SPARSE_ROWS,
       .product_columns = (int)hone_candidate_number(space, candidate, "columns", 0),
       .parallel = parallel == 0 ? -1 : parallel,
   };
   return hone_cpu_schedule(kernel, &shape, &choice);
 }
 
-/* Of 32 rows a column takes a few cycles for each pair of weights of which one is not zero, of
- * which there are taken to be one in ten, and some for itself. */
+/* Of 32 rows a column takes a few cycles for each number that is not zero, of which there are taken
+ * to be one in ten, and some for itself. Rows are turned once, or, where blocks of them overlap,
+ * for each block of columns. */
 static double cost(const void* facts, const hone_device_properties_t* p, const hone_space_t* space,
                    const hone_candidate_t* candidate) {
   const facts_t* f = facts;
-  const double for_entry = 2.7, for_column = 24, share = 0.1;
-  double pairs = (double)f->product.sums / 2;
-  double blocks = ceil((double)f->product.rows / HONE_SPARSE_ROWS);
+  const double for_number = 1.6, for_column = 22, for_turned = 2.2, share = 0.1;
+  bool overlap;
+  double rows = (double)hone_product_sparse_rows(f->product.rows, &overlap);
+  double sums = (double)f->product.sums;
+  double blocks = ceil((double)f->product.rows / rows);
   double columns = (double)hone_candidate_number(space, candidate, "columns", 0);
+  double turns = overlap ? ceil((double)f->product.columns / columns) : 1;
   int64_t parallel = hone_candidate_number(space, candidate, "parallel", 0);
   double all = f->whole.operations /
                ((double)f->product.rows * (double)f->product.columns * (double)f->product.sums * 2);
-  double cycles =
-      fmax(all, 1) * blocks * (double)f->product.columns * (for_column + pairs * share * for_entry);
+  double cycles = fmax(all, 1) * blocks *
+                  ((double)f->product.columns * (for_column + sums * share * for_number) +
+                   turns * sums * for_turned);
   double seconds =
       cycles / hone_cost_clock(p) + hone_cost_traffic(p, f->whole.bytes, f->whole.bytes);
   return hone_cost_share(p, seconds, parallel ? blocks * f->product.columns / columns : 0);
