@@ -456,7 +456,8 @@ bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second) {
   const hone_buffer_t* buffer = first->buffer;
   return buffer && buffer == second->buffer && buffer->space == HONE_SPACE_GLOBAL &&
          first->combine == HONE_COMBINE_SET && second->combine == HONE_COMBINE_SET &&
-         (hone_dtype_size(buffer->dtype) == 1 || (is_flushed(first) && is_flushed(second)));
+         (hone_dtype_size(buffer->dtype) == 1 || buffer->dtype == HONE_I16 ||
+          (is_flushed(first) && is_flushed(second)));
 }
 
 /* Whether whole vectors of both stand side by side. */
@@ -481,8 +482,9 @@ static bool make_pair(hone_renderer_t* r, const hone_stmt_t* const stores[2], ho
     return true;
   }
   *out_dtype = HONE_I32;
-  return hone_render_is_quantized(r, stores[0]->value) &&
-         hone_render_is_quantized(r, stores[1]->value) &&
+  hone_dtype_t byte = stores[0]->buffer->dtype == HONE_I8 ? HONE_I8 : HONE_U8;
+  return hone_render_is_quantized(r, stores[0]->value, byte) &&
+         hone_render_is_quantized(r, stores[1]->value, byte) &&
          hone_render_quantized_whole(r, stores[0]->value, done, &out[0]) &&
          hone_render_quantized_whole(r, stores[1]->value, done, &out[1]);
 }

@@ -67,10 +67,10 @@ void hone_render_close_head(hone_renderer_t* r, const hone_renderer_t* head);
  * point; false: the term is not. */
 bool hone_render_quantized(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out);
-/* Whether it is; nothing is written. */
-bool hone_render_is_quantized(hone_renderer_t* r, const hone_term_t* term);
-/* The same of a byte as the i32 that byte_u8 or signed_i8 of prelude/cpu_quantize.inc makes it of.
- */
+/* Whether it is a byte of that type, or one as a wider number; nothing is written. */
+bool hone_render_is_quantized(hone_renderer_t* r, const hone_term_t* term, hone_dtype_t byte);
+/* The same as the i32 that byte_u8, byte_i16 or signed_i8 of prelude/cpu_quantize.inc makes a
+ * number of. */
 bool hone_render_quantized_whole(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                                  hone_operand_t* out);
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */

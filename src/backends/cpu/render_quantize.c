@@ -144,15 +144,16 @@ static void put_number(hone_renderer_t* r, number_t number, bool is_vector) {
   if (is_vector) hone_str_append(r->out, ")");
 }
 
-/* How x is held: between both numbers, below the greatest, or not at all. What makes bytes of i32s
- * takes those beyond for the least and the greatest; what makes i16s of u8s does so below 0. */
+/* How x is held: between both numbers, below the greatest, or not at all. What makes bytes of i32s,
+ * or i16s of u8s, takes those beyond for the least and the greatest. */
 static int find_hold(hone_renderer_t* r, const hone_quantized_t* q, hone_dtype_t to_dtype) {
   enum { BETWEEN, BELOW, BOUNDED };
   bool is_whole = q->high - q->low == UINT8_MAX;
-  if (to_dtype == q->dtype && is_whole && hone_quantized_is_bounded(r->kernel, r->sums, q))
+  bool is_packed = q->dtype == HONE_U8 && (to_dtype == HONE_U8 || to_dtype == HONE_I16);
+  if ((is_packed || to_dtype == q->dtype) && is_whole &&
+      hone_quantized_is_bounded(r->kernel, r->sums, q))
     return BOUNDED;
-  bool is_packed = to_dtype == HONE_U8 || to_dtype == HONE_I16;
-  return is_packed && q->dtype == HONE_U8 ? BELOW : BETWEEN;
+  return is_packed ? BELOW : BETWEEN;
 }
 
 /* The byte as an i32 that becomes a number of the type. */
@@ -208,10 +209,10 @@ static bool match(hone_renderer_t* r, const hone_term_t* term, hone_quantized_t*
          (q->dtype == HONE_U8 || hone_quantized_is_bounded(r->kernel, r->sums, q));
 }
 
-bool hone_render_is_quantized(hone_renderer_t* r, const hone_term_t* term) {
+bool hone_render_is_quantized(hone_renderer_t* r, const hone_term_t* term, hone_dtype_t byte) {
   hone_quantized_t q;
   bool less;
-  return match(r, term, &q, &less);
+  return match(r, term, &q, &less) && q.dtype == byte;
 }
 
 static hone_operand_t put_less(hone_renderer_t* r, const hone_quantized_t* q, bool less,

@@ -120,21 +120,25 @@ static void bytes_are_those_of_division(void** state) {
 
 enum { ROWS = 112, CHANNELS = 16, SUMS = ROWS * CHANNELS };
 
-/* Rows of four go to places that lie in sevens, the two vectors of one side by side; and the same
- * as wider numbers. */
+/* Rows of four go to places that lie in sevens, the two vectors of one side by side, as bytes and
+ * as shorts; and the same one by one, as wider numbers. */
 static const char SUMS_TEXT[] =
     "kernel sums {\n"
     "  input s: i32[112, 16] = 0\n  input a: f32[16] = 1 constant\n"
     "  input b: f32[16] = 2 constant\n  output bytes: TYPE[7, 16, 16] = 0\n"
     "  output shorts: i16[7, 16, 16] = 1\n  output wide: i32[7, 16, 16] = 2\n"
-    "  output floats: f32[7, 16, 16] = 3\n"
+    "  output floats: f32[7, 16, 16] = 3\n  output few: i16[7, 16, 16] = 4\n"
     "  for i.o in 28 {\n    for i.i in 4 unroll {\n      for j.o in 2 unroll {\n"
     "        for j.i in 8 vector {\n"
     "          bytes[((4*i.o + i.i)%7), ((4*i.o + i.i)/7), (8*j.o + j.i)] = VALUE\n"
     "        }\n      }\n    }\n  }\n"
+    "  for m.o in 28 {\n    for m.i in 4 unroll {\n      for n.o in 2 unroll {\n"
+    "        for n.i in 8 vector {\n"
+    "          shorts[((4*m.o + m.i)%7), ((4*m.o + m.i)/7), (8*n.o + n.i)] = cast.i16(THIRD)\n"
+    "        }\n      }\n    }\n  }\n"
     "  for k.o in 28 {\n    for k.i in 4 unroll {\n      for l.o in 2 unroll {\n"
     "        for l.i in 8 vector {\n"
-    "          shorts[((4*k.o + k.i)%7), ((4*k.o + k.i)/7), (8*l.o + l.i)] = cast.i16(OTHER)\n"
+    "          few[((4*k.o + k.i)%7), ((4*k.o + k.i)/7), (8*l.o + l.i)] = cast.i16(OTHER)\n"
     "          wide[((4*k.o + k.i)%7), ((4*k.o + k.i)/7), (8*l.o + l.i)] = cast.i32(OTHER)\n"
     "          floats[((4*k.o + k.i)%7), ((4*k.o + k.i)/7), (8*l.o + l.i)] = cast.f32(OTHER)\n"
     "        }\n      }\n    }\n  }\n}\n";
@@ -163,8 +167,14 @@ static hone_kernel_t* make_sums(float scale, int zero, bool is_signed) {
     if (is_at(at, "TYPE")) {
       hone_str_append(&all, is_signed ? "i8" : "u8");
       at += 3;
-    } else if (is_at(at, "VALUE") || is_at(at, "OTHER")) {
-      put_value(&all, scale, zero, is_signed, *at == 'V' ? 'i' : 'k', *at == 'V' ? 'j' : 'l');
+    } else if (is_at(at, "VALUE") || is_at(at, "THIRD") || is_at(at, "OTHER")) {
+      put_value(&all, scale, zero, is_signed,
+                *at == 'V'   ? 'i'
+                : *at == 'T' ? 'm'
+                             : 'k',
+                *at == 'V'   ? 'j'
+                : *at == 'T' ? 'n'
+                             : 'l');
       at += 4;
     } else {
       hone_str_append_char(&all, *at);
@@ -196,9 +206,9 @@ static void fill_sums(const factors_t* by, float scale, int zero, int32_t* sums)
 }
 
 static void check_sums(float factor, float scale, int zero, bool is_signed, bool is_bounded) {
-  enum { N = 7 };
+  enum { N = 8 };
   const hone_dtype_t dtypes[N] = {HONE_I32, HONE_F32, HONE_F32, is_signed ? HONE_I8 : HONE_U8,
-                                  HONE_I16, HONE_I32, HONE_F32};
+                                  HONE_I16, HONE_I32, HONE_F32, HONE_I16};
   hone_tensor_t *got[N], *want[N];
   void* data[N];
   hone_function_t* function;
