@@ -299,6 +299,15 @@ static void reset_notes(hone_lowering_t* l) {
         .n_uses = l->notes[i].n_uses, .has_sums = l->notes[i].has_sums, .rows = l->notes[i].rows};
 }
 
+static void mark_constants(const hone_lowering_t* l) {
+  const hone_kernel_options_t* o = &l->options;
+  for (int i = 0; i < l->kernel->n_buffers && o->constant_of; i++) {
+    hone_buffer_t* buffer = l->kernel->buffers[i];
+    buffer->is_constant =
+        buffer->role == HONE_ROLE_INPUT && o->constant_of(o->constants, buffer->value);
+  }
+}
+
 hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
                                 const hone_kernel_options_t* options,
                                 const hone_allocator_t* allocator, hone_kernel_t** out_kernel) {
@@ -321,7 +330,8 @@ hone_status_t hone_kernel_lower(const hone_graph_t* graph, const char* name,
   if (status) return status;
   hone_stmt_walk(l.kernel->root, drop_empty_loops, NULL);
   drop_idle_lookups(l.kernel->root);
-  if (!hone_lower_starts(l.kernel)) {
+  mark_constants(&l);
+  if (!hone_lower_starts(l.kernel, &l.options)) {
     hone_kernel_destroy(l.kernel);
     return hone_oom();
   }

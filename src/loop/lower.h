@@ -15,7 +15,7 @@
 typedef struct hone_kernel_options {
   size_t struct_size;
   size_t max_local_bytes; /* of a row kept between loops; 0: 64 KiB */
-  /* What input i is, if that is known; NULL: it is not. Or NULL. */
+  /* What input i is, if that is known, a constant then; NULL: it is not. Or NULL. */
   const hone_tensor_t* (*constant_of)(const void* constants, int input);
   const void* constants;
 } hone_kernel_options_t;

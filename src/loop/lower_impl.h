@@ -150,8 +150,8 @@ bool hone_lower_pieces(hone_lowering_t* l, hone_buffer_t* const* buffers);
 /* A nest over the value's elements that stores them at the start of `out`. */
 bool hone_lower_copy(hone_lowering_t* l, const hone_value_t* value, const hone_buffer_t* out);
 
-/* lower_start.c: sums start from what is subtracted from them; false: memory ran out. */
-bool hone_lower_starts(hone_kernel_t* kernel);
+/* lower_start.c: sums start from what is added to them; false: memory ran out. */
+bool hone_lower_starts(hone_kernel_t* kernel, const hone_kernel_options_t* options);
 
 /* lower_once.c: marks the outputs no element of which is stored twice. */
 void hone_lower_once(hone_kernel_t* kernel);

@@ -162,7 +162,7 @@ static void lookups_of_one_number_are_dropped(void** state) {
       "}\n");
 }
 
-/* Only what all readers subtract, and from integers alone. */
+/* Only what all readers subtract. */
 static void sums_start_from_what_is_subtracted(void** state) {
   (void)state;
   static const char inputs[] =
@@ -180,6 +180,11 @@ static void sums_start_from_what_is_subtracted(void** state) {
        "    acc[] = i32(0)\n    for k in 7 reduction {\n"
        "      acc[] += mul(cast.i32(in0[i, k]), in1[i, k])\n    }\n"
        "    out0[i] = mul(acc[], sub(acc[], in2[i]))\n"},
+      {"  %6 = cast %3 dtype=i32 : i32[2]\n  %7 = add %5 %6 : i32[2]\n"
+       "  %8 = sub %7 %2 : i32[2]\n  return %8\n",
+       "    acc[] = neg(in2[i])\n    for k in 7 reduction {\n"
+       "      acc[] += mul(cast.i32(in0[i, k]), in1[i, k])\n    }\n"
+       "    out0[i] = add(acc[], cast.i32(in3[i]))\n"},
   };
   for (size_t i = 0; i < sizeof rests / sizeof *rests; i++) {
     char lines[1024], wanted[1024];
@@ -190,6 +195,70 @@ static void sums_start_from_what_is_subtracted(void** state) {
     snprintf(wanted, sizeof wanted, "  for i in 2 {\n%s  }\n}\n", rests[i][1]);
     expect_body(lines, wanted);
   }
+}
+
+/* What input 1, the factors, and input 2 of a sum of floats are. */
+typedef struct known {
+  hone_tensor_t *factors, *other;
+} known_t;
+
+static const hone_tensor_t* number_of(const void* constants, int input) {
+  const known_t* known = constants;
+  return input == 1 ? known->factors : input == 2 ? known->other : NULL;
+}
+
+/* What the sum of data times the factors starts from, of which `rest` makes %6 and returns it. */
+static void check_start(const char* data, float factor, float other, const char* rest,
+                        const char* start) {
+  char lines[800];
+  const int64_t dims[2] = {2, 7};
+  known_t known;
+  hone_kernel_t* kernel;
+  hone_str_t text;
+  assert_ok(hone_tensor_create(NULL, HONE_F32, 2, dims, &known.factors));
+  assert_ok(hone_tensor_create(NULL, HONE_F32, 1, dims, &known.other));
+  for (int i = 0; i < 14; i++) ((float*)known.factors->data)[i] = i == 9 ? factor : 3;
+  for (int i = 0; i < 2; i++) ((float*)known.other->data)[i] = i ? other : -4;
+  snprintf(lines, sizeof lines,
+           "  %%0 = input : %s[2, 7]\n  %%1 = input : f32[2, 7]\n  %%2 = input : f32[2]\n"
+           "  %%3 = input : f32[2]\n  %%4 = cast %%0 dtype=f32 : f32[2, 7]\n"
+           "  %%5 = contract %%4 %%1 dtype=f32 axes=[0, 0, 1, 1] batch=1 : f32[2]\n"
+           "  %%6 = %s : f32[2]\n  return %%6\n",
+           data, rest);
+  hone_graph_t* graph = hone_graph_of_text("", lines);
+  const hone_kernel_options_t options = {
+      .struct_size = sizeof options, .constant_of = number_of, .constants = &known};
+  assert_ok(hone_kernel_lower(graph, "k", &options, hone_allocator_system(), &kernel));
+  assert_ok(hone_kernel_verify(kernel));
+  hone_str_init(&text, NULL);
+  assert_ok(hone_kernel_print(kernel, &text));
+  char wanted[64];
+  snprintf(wanted, sizeof wanted, "acc[] = %s\n", start);
+  if (!strstr(hone_str_text(&text), wanted)) fail_msg("no %s in %s", wanted, hone_str_text(&text));
+  bool is_left =
+      strstr(hone_str_text(&text), "acc[], in") || strstr(hone_str_text(&text), ", acc[]");
+  assert_int_equal(is_left, !strcmp(start, "f32(0)"));
+  hone_str_free(&text);
+  hone_kernel_destroy(kernel);
+  hone_graph_destroy(graph);
+  hone_tensor_release(known.factors);
+  hone_tensor_release(known.other);
+}
+
+/* Biases of floats; of whole numbers what keeps all sums below 2^24 (here 7 * 256 * 3 and more). */
+static void sums_of_floats_start_from_constants(void** state) {
+  (void)state;
+  check_start("f32", 0.5F, 0.3F, "add %5 %2", "in2[i]");
+  check_start("f32", 0.5F, 0.3F, "add %2 %5", "in2[i]");
+  check_start("f32", 0.5F, 0.3F, "sub %5 %2", "neg(in2[i])");
+  check_start("f32", 0.5F, 0.3F, "add %5 %3", "f32(0)"); /* a mask, it may be */
+  check_start("f32", 0.5F, 0.3F, "sub %2 %5", "f32(0)");
+  check_start("u8", 5, 0x1.8p23F, "sub %5 %2", "neg(in2[i])");
+  check_start("u8", 5, 0x1.8p23F, "add %5 %2", "in2[i]");
+  check_start("u8", 5, 0.5F, "add %5 %2", "f32(0)");
+  check_start("u8", 0.5F, 8, "add %5 %2", "f32(0)");
+  check_start("u8", 5, 0x1.fffp23F, "sub %5 %2", "f32(0)");
+  check_start("u8", 10000, 8, "sub %5 %2", "f32(0)");
 }
 
 /* The sum is made once for both outputs, and its loops know nothing of the pad. */
@@ -296,6 +365,7 @@ int main(void) {
       cmocka_unit_test(parameters_come_before_scratch),
       cmocka_unit_test(pads_are_borders_around_their_operand),
       cmocka_unit_test(sums_start_from_what_is_subtracted),
+      cmocka_unit_test(sums_of_floats_start_from_constants),
       cmocka_unit_test(products_need_no_place_of_their_own),
       cmocka_unit_test(parts_and_pads_nest),
       cmocka_unit_test(turned_rows_are_summed_up_once),

@@ -257,15 +257,10 @@ static const void* contents_of(void* self, const hone_buffer_t* buffer) {
   return source->prim == HONE_PRIM_CONSTANT ? hone_tensor_data(source->constant) : NULL;
 }
 
-/* Schedules may lay weights out anew, and numbers that are known need no dividing. */
+/* What is known of the numbers of constants: schedules may leave some out, and need not divide. */
 static hone_status_t mark_constants(const driver_t* d, hone_node_t* call, hone_kernel_t* kernel) {
   hone_device_properties_t properties = {.struct_size = sizeof properties};
   d->backend->properties(d->device, &properties);
-  for (int i = 0; i < kernel->n_buffers; i++) {
-    hone_buffer_t* buffer = kernel->buffers[i];
-    if (buffer->role == HONE_ROLE_INPUT)
-      buffer->is_constant = call->inputs[buffer->value]->node->prim == HONE_PRIM_CONSTANT;
-  }
   if (properties.has_dot8) hone_slight_mark(kernel, contents_of, call);
   if (properties.has_sparse_int8) hone_sparse_mark(kernel, contents_of, call);
   return hone_quantized_prove(kernel, contents_of, call);
