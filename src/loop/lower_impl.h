@@ -141,6 +141,8 @@ bool hone_lower_nest(hone_lowering_t* l, const hone_value_t* const* values, int 
 hone_dim_t hone_lower_checked_index(hone_lowering_t* l, const hone_node_t* node,
                                     const hone_term_t* index, hone_dim_t extent);
 
+enum { HONE_LOWER_EXACT = 1 << 24 /* whole numbers up to which a float holds all */ };
+
 /* lower_range.c: whether the index is certain to be inside 0 … extent - 1 because of the constants
  * that it comes from, which are marked then. */
 bool hone_lowering_is_inside(hone_lowering_t* l, const hone_term_t* index, hone_dim_t extent);

@@ -92,10 +92,8 @@ static bool range_of_product(hone_lowering_t* l, const hone_term_t* term, range_
 
 /* ---- floats between two whole numbers ---- */
 
-enum { MOST_EXACT = 1 << 24 /* whole numbers up to which a float holds all */ };
-
 static bool is_exact(hone_dim_t d) {
-  return hone_dim_min_value(d) >= -MOST_EXACT && hone_dim_max_value(d) <= MOST_EXACT;
+  return hone_dim_min_value(d) >= -HONE_LOWER_EXACT && hone_dim_max_value(d) <= HONE_LOWER_EXACT;
 }
 
 /* A float that is a whole number known here. */
@@ -110,7 +108,8 @@ static bool whole_number(const hone_term_t* term, hone_dim_t* out) {
   uint32_t bits = (uint32_t)term->bits[0];
   if (term->kind != HONE_TERM_CONST || term->dtype != HONE_F32) return false;
   memcpy(&number, &bits, sizeof number);
-  if (!(number >= -MOST_EXACT && number <= MOST_EXACT) || number != (float)(int64_t)number)
+  if (!(number >= -HONE_LOWER_EXACT && number <= HONE_LOWER_EXACT) ||
+      number != (float)(int64_t)number)
     return false;
   *out = hone_dim_int((int64_t)number);
   return true;

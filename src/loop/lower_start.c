@@ -125,15 +125,13 @@ static bool look_at_statement(void* self, hone_stmt_t* stmt) {
 }
 
 /* Whether a sum of floats may start from c. */
-static bool is_allowed(const start_t* s) {
-  enum { EXACT = 1 << 24 };
-  start_t self = *s;
+static bool is_allowed(start_t* s) {
   const hone_term_t* other = other_of(s, s->reader);
   if (!other->buffer->is_constant) return false;
   if (!s->has_integers) return true;
-  const hone_reaching_t reaching = {.kernel = s->kernel, .contents = contents_of, .self = &self};
+  const hone_reaching_t reaching = {.kernel = s->kernel, .contents = contents_of, .self = s};
   return s->is_whole && is_whole(s, other) &&
-         hone_quantized_reach(&reaching, s->reader).most <= EXACT;
+         hone_quantized_reach(&reaching, s->reader).most <= HONE_LOWER_EXACT;
 }
 
 /* ---- starting ---- */

@@ -21,7 +21,13 @@
 #include "ir/sparse.h"
 #include "runtime/packing_impl.h"
 
-enum { GROUP = 16, COUPLES = 3, CHUNK = 2 * COUPLES, CHUNK_WORDS = 2 * COUPLES, MOST = 128 };
+enum {
+  GROUP = HONE_SPARSE_COLUMNS,
+  COUPLES = 3,
+  CHUNK = 2 * COUPLES, /* numbers */
+  CHUNK_WORDS = 2 * COUPLES,
+  MOST = 128
+};
 
 typedef struct entry {
   uint16_t row;
