@@ -343,6 +343,27 @@ static bool find_overlap(hone_kernel_t* kernel, const hone_contraction_t* c) {
   return row > step && row % step == 0 && row / step < steps;
 }
 
+/* The lines of an image that a window goes along step by step, beside its rows, which are pixels.
+ */
+static void find_lines(hone_kernel_t* kernel, hone_contraction_t* c) {
+  int64_t line, step;
+  if (!c->apart || !c->rows || !c->row_bytes) return;
+  for (int i = 0; i < c->n_outs; i++) {
+    const hone_axis_t* axis = &c->outs[i];
+    if (axis == c->lanes || axis == c->rows || !hone_dim_is_int(axis->extent) ||
+        hone_term_uses(c->b, axis->var) ||
+        !hone_contraction_factor(kernel, c->a->buffer, c->a->index, axis->var, &line) || line <= 0)
+      continue;
+    for (int k = 0; k < c->n_sums; k++) {
+      if (!hone_contraction_factor(kernel, c->a->buffer, c->a->index, c->sums[k].var, &step) ||
+          step != line || !hone_dim_is_int(c->sums[k].extent))
+        continue;
+      c->lines = axis;
+      c->line_steps = c->sums[k].extent.k;
+    }
+  }
+}
+
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,
                                 hone_lanes_at_t at) {
   *c = (hone_contraction_t){.group = 1, .apart_sum = -1};
@@ -356,6 +377,7 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
   if (hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
     c->group = hone_contraction_group(r->shape, c);
   c->overlaps = find_overlap(r->kernel, c);
+  if (c->group == 1) find_lines(r->kernel, c);
   c->sum_count = 1;
   for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);
   return true;

@@ -32,6 +32,10 @@ typedef struct hone_contraction {
   bool widens;                      /* bytes in groups become numbers of 16 bits before */
   bool apart;    /* each lane has data of its own, as channels of a depthwise convolution do */
   int apart_sum; /* that goes in groups where each lane has data of its own; -1: none does */
+  /* Of the output: lines of an image, that see in one step of a sum of `line_steps` what their
+   * neighbours see in the next, where each lane has data of its own; NULL: there are none. */
+  const hone_axis_t* lines;
+  int64_t line_steps;
   bool wide;     /* products in batches of many rows (hone_contraction_is_wide) */
   bool overlaps; /* rows see in one of few steps what their neighbours see some steps later */
   const hone_intrinsic_t* matrix; /* what adds to the sums of a tile at once; NULL: nothing does */
@@ -135,10 +139,17 @@ void hone_schedule_asks(hone_recipe_t* r, const hone_contraction_t* c, const cha
 
 /* ---- contraction_tile.c ---- */
 
-/* Of the output, in registers. */
+/* Of the output, in registers: rows of `lines` lines, by vectors. */
 typedef struct hone_tile {
   int rows, vectors;
+  int lines; /* 0: one */
 } hone_tile_t;
+
+/* Whether tiles may have so many lines. */
+bool hone_contraction_has_lines(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
+                                int lines);
+/* Whether all steps of a window over such lines are written out. */
+bool hone_contraction_is_window(const hone_contraction_t* c);
 
 hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction_t* c);
 /* Cycles for one step of the sums of all tiles. */

@@ -41,6 +41,7 @@ static int count_registers(const hone_cpu_shape_t* shape, const hone_contraction
                            int vectors) {
   enum { SLIGHT = 4 /* both operands, their products, and ones */ };
   if (c->group == HONE_SLIGHT_GROUP) return (rows + group_vectors(c)) * vectors + SLIGHT;
+  if (c->apart && c->group == 1) return rows * vectors + 2; /* a place, and its weight */
   bool is_apart = c->group == 2 && shape->has_dot2_i16 && !shape->fast_int8;
   /* Beside instructions that add up products: even and odd bytes of what these do not take. */
   int halves = c->group == 4 && c->widens && shape->fast_int8 ? vectors + 1 : 0;
@@ -55,11 +56,27 @@ static int64_t window_steps(const hone_contraction_t* c) {
   return steps <= MOST_STEPS ? steps : 0;
 }
 
+bool hone_contraction_is_window(const hone_contraction_t* c) {
+  enum { MOST_STEPS = 49 /* of 7 by 7: with 5 by 5 all of them take 0.92 of the time of a loop */ };
+  return c->apart && c->group == 1 && c->rows && c->n_sums == 2 && c->sum_count <= MOST_STEPS;
+}
+
+static int count_lines(hone_tile_t t) { return t.lines ? t.lines : 1; }
+
+/* What one step of the sum over a tile of windows loads: each place once for all rows that see it
+ * from a line of the window, or from all lines where all are written out. */
+static double window_loads(const hone_contraction_t* c, hone_tile_t t) {
+  double steps = (double)window_steps(c), lines = count_lines(t);
+  if (c->lines && hone_contraction_is_window(c))
+    lines = (lines - 1 + (double)c->line_steps) / (double)c->line_steps;
+  return (lines * (t.rows - 1 + steps) / steps + 1) * t.vectors;
+}
+
 /* What one step of the sum over a tile loads. */
-static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
-                         int vectors) {
-  double steps = (double)window_steps(c);
-  if (steps > 0) return ((rows - 1 + steps) / steps + 1) * vectors;
+static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
+                         hone_tile_t t) {
+  int rows = t.rows, vectors = t.vectors;
+  if (window_steps(c) > 0) return window_loads(c, t);
   return group_vectors(c) * (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors);
 }
 
@@ -87,17 +104,17 @@ static const double SLIGHT_LOAD = 1. / 3;
  * result can be added to again. Vectors of weights come from the second cache, so that what they
  * take shows a little even where arithmetic is the limit: of tiles that are equally fast else,
  * the one with more rows for each vector is better. */
-static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
-                          int vectors) {
-  if (c->matrix) return block_cycles(shape, c, rows, vectors);
-  double arithmetic = step_arithmetic(c, rows, vectors);
-  double loads = step_loads(shape, c, rows, vectors) / 2;
+static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
+                          hone_tile_t t) {
+  if (c->matrix) return block_cycles(shape, c, t.rows, t.vectors);
+  double arithmetic = step_arithmetic(c, t.rows * count_lines(t), t.vectors);
+  double loads = step_loads(shape, c, t) / 2;
   double cycles = arithmetic > loads ? arithmetic : loads;
   if (cycles < 4) cycles = 4;
   if (c->group == HONE_SLIGHT_GROUP) cycles += loads * SLIGHT_LOAD;
-  if (c->wide) return cycles + rows * WIDE_ROW + vectors * WIDE_VECTOR;
-  double weights = group_vectors(c) * vector_cycles(shape, c->sum_count / c->group, vectors);
-  return cycles + vectors * weights;
+  if (c->wide) return cycles + t.rows * WIDE_ROW + t.vectors * WIDE_VECTOR;
+  double weights = group_vectors(c) * vector_cycles(shape, c->sum_count / c->group, t.vectors);
+  return cycles + t.vectors * weights;
 }
 
 enum { FEW_SYMBOLS = 64 };
@@ -121,26 +138,31 @@ int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_
 }
 
 /* What a tile takes longer where the sums of windows, the weights of one of their rows and a place
- * of the data are more than there are registers; or, of windows that overlap, the sums, the
- * weights of a step, and the places that the compiler keeps for the rows that see them next. */
+ * of the data are more than there are registers (less, where all steps are written out); or, of
+ * windows that overlap, the sums, the weights of a step, and the places that the compiler keeps for
+ * the rows that see them next. */
 static double crowd_factor(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
                            hone_tile_t t) {
   enum { TURNED = 2 /* vectors of a place, and of its weights */ };
-  int64_t vectors = 0;
-  if (c->apart) vectors = (t.rows + window_steps(c) + 1) * t.vectors;
+  int64_t vectors = 0, rows = t.rows * count_lines(t);
+  if (c->apart) vectors = (rows + window_steps(c) + 1) * t.vectors;
   if (c->apart && c->group > 1 && c->update->value->dtype == HONE_F32)
     vectors = (t.rows + TURNED * 2 * window_steps(c)) * t.vectors;
   if (c->overlaps) vectors = (t.rows + 1) * t.vectors + t.rows;
-  return vectors > shape->registers ? 1.25 : 1;
+  double crowd = count_lines(t) > 1 && hone_contraction_is_window(c) ? 1.1 : c->apart ? 1.3 : 1.25;
+  return vectors > shape->registers ? crowd : 1;
 }
 
-/* Cycles for one step of the sums of a tile's vectors in all rows. */
+/* Cycles for one step of the sums of a tile's vectors in all rows of a line. */
 static double rows_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
   int64_t rows = c->rows ? hone_likely_extent(r->kernel, c->rows->extent) : HONE_MANY_ROUNDS;
   int64_t blocks = rows / t.rows;
-  double cost = (double)blocks * step_cycles(r->shape, c, t.rows, t.vectors);
-  if (rows % t.rows) cost += step_cycles(r->shape, c, (int)(rows % t.rows), t.vectors);
-  return cost * crowd_factor(r->shape, c, t);
+  double cost = (double)blocks * step_cycles(r->shape, c, t);
+  if (rows % t.rows) {
+    hone_tile_t rest = {(int)(rows % t.rows), t.vectors, t.lines};
+    cost += step_cycles(r->shape, c, rest);
+  }
+  return cost / count_lines(t) * crowd_factor(r->shape, c, t);
 }
 
 /* Whether there is room for the sums of a tile, and for what is added to them. */
@@ -149,19 +171,28 @@ static bool has_room(const hone_recipe_t* r, const hone_contraction_t* c, int ro
   return count_registers(r->shape, c, rows, vectors) <= r->shape->registers;
 }
 
-/* The best tile of so many vectors. */
-static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t* c, int vectors,
-                               double* out_cost) {
+bool hone_contraction_has_lines(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
+                                int lines) {
+  enum { MANY = 8 /* rounds of a thread: one more or less shows little */ };
+  if (lines <= 1) return true;
+  int64_t extent = c->lines ? hone_known_extent(c->lines->extent) : 0, rounds = extent / lines,
+          threads = shape->threads > 1 ? shape->threads : 1;
+  return rounds > 1 && extent % lines == 0 && (rounds % threads == 0 || rounds >= MANY * threads);
+}
+
+/* The best tile of so many lines and vectors. */
+static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t* c, int lines,
+                               int vectors, double* out_cost) {
   int64_t most = !c->rows                           ? 1
                  : hone_dim_is_int(c->rows->extent) ? c->rows->extent.k
                                                     : HONE_FEW_HEIGHTS;
-  hone_tile_t best = {1, vectors};
+  hone_tile_t best = {1, vectors, lines};
   *out_cost = rows_cost(r, c, best);
-  if (!c->matrix && most > HONE_TILE_MOST_ROWS) most = HONE_TILE_MOST_ROWS;
+  if (!c->matrix && most > HONE_TILE_MOST_ROWS / lines) most = HONE_TILE_MOST_ROWS / lines;
   for (int rows = 2; rows <= most; rows++) {
-    hone_tile_t t = {rows, vectors};
+    hone_tile_t t = {rows, vectors, lines};
     if (c->apart && hone_known_extent(c->rows->extent) % rows) continue;
-    if (!has_room(r, c, rows, vectors)) break;
+    if (!has_room(r, c, rows * lines, vectors)) break;
     double cost = rows_cost(r, c, t);
     if (cost >= *out_cost * 0.999) continue;
     best = t;
@@ -171,11 +202,31 @@ static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t*
 }
 
 /* Data of the lanes' own comes a line of the cache at a time: tiles of parts of lines
- * read those more than once. */
-static double line_factor(const hone_recipe_t* r, const hone_contraction_t* c, int vectors) {
+ * read those more than once, from the second cache where their places drive one another out. */
+static double line_factor(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
   enum { LINE = 64 };
-  bool has_parts = vectors * r->shape->lanes * (int)sizeof(float) % LINE != 0;
-  return c->apart && has_parts ? 1.1 : 1;
+  bool has_parts = t.vectors * r->shape->lanes * (int)sizeof(float) % LINE != 0;
+  if (!c->apart || !has_parts) return 1;
+  int64_t places = t.rows - 1 + window_steps(c);
+  if (c->lines) places *= count_lines(t) - 1 + c->line_steps;
+  if (evicts_itself(r->shape, c->row_bytes, (int)places)) return 1.3;
+  return count_lines(t) > 1 ? 1 : 1.1;
+}
+
+/* Cycles that the data of windows over lines takes from the second cache and their results there,
+ * 32 bytes in one, of which half shows: the more lines and rows a tile has, the less often it
+ * reads what it shares with its neighbours. For all rows of a line, as a step of its sums. */
+static double line_traffic(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
+  static const double PACE = 32, SHOWS = 0.5;
+  if (!c->lines) return 0;
+  double lines = count_lines(t), steps = (double)window_steps(c), rows = t.rows,
+         all = (double)(c->rows ? hone_known_extent(c->rows->extent) : 0);
+  const hone_stmt_t* store = c->body->body[c->body->n_body - 1];
+  double read = (double)hone_dtype_size(c->a->buffer->dtype) *
+                ((lines - 1 + (double)c->line_steps) / lines) * ((rows - 1 + steps) / rows);
+  double written = 2.0 * (double)hone_dtype_size(store->buffer->dtype); /* fetched, put down */
+  double vector = (read + written) * r->shape->lanes / PACE * SHOWS;
+  return vector * all * (double)hone_contraction_vectors(r, c) / c->sum_count;
 }
 
 /* Of all lanes: what tiles leave over has a tile of its own, or, where only a run
@@ -185,7 +236,7 @@ double hone_contraction_cost(const hone_recipe_t* r, const hone_contraction_t* c
   double cost = rows_cost(r, c, t), rest_cost = 0;
   int64_t blocks = vectors / t.vectors, rest = vectors % t.vectors;
   if (!hone_dim_is_int(c->lanes->extent)) return cost * ((double)blocks + 1.5 * (double)rest);
-  if (rest) choose_rows(r, c, (int)rest, &rest_cost);
+  if (rest) choose_rows(r, c, count_lines(t), (int)rest, &rest_cost);
   return cost * (double)blocks + rest_cost;
 }
 
@@ -207,13 +258,16 @@ hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction
   double less = c->rows && !hone_dim_is_int(c->rows->extent) ? 1.001 : 0.999;
   double cost, best_cost = 0;
   hone_tile_t best = {0};
-  for (int vectors = 1; vectors <= HONE_TILE_MOST_VECTORS && vectors <= most; vectors++) {
-    if (vectors > 1 && !has_room(r, c, 1, vectors)) break;
-    hone_tile_t t = choose_rows(r, c, vectors, &cost);
-    cost = hone_contraction_cost(r, c, t) * line_factor(r, c, vectors) * wait_factor(r, c, t);
-    if (best.rows && cost >= best_cost * less) continue;
-    best = t;
-    best_cost = cost;
-  }
+  for (int lines = HONE_TILE_MOST_LINES; lines >= 1; lines /= 2)
+    for (int vectors = 1; vectors <= HONE_TILE_MOST_VECTORS && vectors <= most; vectors++) {
+      if (!hone_contraction_has_lines(r->shape, c, lines)) break;
+      if (vectors > 1 && !has_room(r, c, lines, vectors)) break;
+      hone_tile_t t = choose_rows(r, c, lines, vectors, &cost);
+      cost = hone_contraction_cost(r, c, t) * line_factor(r, c, t) * wait_factor(r, c, t) +
+             line_traffic(r, c, t);
+      if (best.rows && cost >= best_cost * less) continue;
+      best = t;
+      best_cost = cost;
+    }
   return best;
 }

@@ -32,6 +32,7 @@ typedef enum hone_lanes_order {
 typedef struct hone_cpu_choice {
   /* Contractions. */
   int rows, vectors;     /* the tile in registers: elements of one axis by vectors of the other */
+  int lines;             /* of an image, each with so many rows; 0: one */
   bool lanes_of_weights; /* where only weights change, even if the output allows a tile */
   hone_lanes_order_t order;
   int innermost;  /* 1 + which of the sums goes innermost */
@@ -60,7 +61,7 @@ HONE_MUST_USE hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_
 hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties);
 
 /* The largest tiles of contractions that are thought of, but for those of matrix instructions. */
-enum { HONE_TILE_MOST_ROWS = 16, HONE_TILE_MOST_VECTORS = 4 };
+enum { HONE_TILE_MOST_ROWS = 16, HONE_TILE_MOST_VECTORS = 4, HONE_TILE_MOST_LINES = 4 };
 
 /* A contraction, in numbers. */
 typedef struct hone_contraction_facts {
@@ -71,11 +72,14 @@ typedef struct hone_contraction_facts {
   int64_t last_sum; /* extent of the innermost; 0: not known */
   int innermost;    /* which sum goes there untuned */
   bool can_pack, lanes_first;
-  bool has_weight_lanes;          /* lanes could go along weights too */
-  int tile_rows, tile_vectors;    /* untuned; 0: it is no tile */
-  int group;                      /* products that one instruction adds up; 1: one */
-  bool widens;                    /* bytes in groups become numbers of 16 bits before */
-  bool wide;                      /* tiles are, which read rows that come from far less often */
+  bool has_weight_lanes;       /* lanes could go along weights too */
+  int tile_rows, tile_vectors; /* untuned; 0: it is no tile */
+  int tile_lines,
+      most_lines; /* of an image: untuned, and as many as divide it; 1: there are none */
+  int group;      /* products that one instruction adds up; 1: one */
+  bool apart;     /* each lane has data of its own, and nothing goes in groups */
+  bool widens;    /* bytes in groups become numbers of 16 bits before */
+  bool wide;      /* tiles are, which read rows that come from far less often */
   const hone_intrinsic_t* matrix; /* the matrix instruction that tiles are for; NULL: none */
   double a_bytes, b_bytes;
   int64_t row_bytes; /* between rows of the first operand; 0: not known */

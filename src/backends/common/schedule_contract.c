@@ -158,7 +158,8 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   const char* names[HONE_CONTRACTION_LOOPS];
   hone_stmt_t *rows = has_rows ? part : NULL, *lanes = has_rows ? hone_only_loop(part) : part;
   if (!lanes) return;
-  char rows_name[HONE_LOOP_NAME] = "", lanes_name[HONE_LOOP_NAME], sum_name[HONE_LOOP_NAME] = "";
+  char rows_name[HONE_LOOP_NAME] = "", lanes_name[HONE_LOOP_NAME], sum_name[HONE_LOOP_NAME] = "",
+       first_name[HONE_LOOP_NAME] = "";
   if (rows && !hone_loop_name(rows_name, rows->name, "")) return;
   if (!hone_loop_name(lanes_name, lanes->name, "")) return;
   int n = 0;
@@ -171,6 +172,7 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   n -= n_group;
   for (int i = 0; i < n_group; i++) group[i] = names[n + i];
   if (n > 0 && !hone_loop_name(sum_name, names[n - 1], "")) return;
+  if (n > 0 && !hone_loop_name(first_name, names[0], "")) return;
   /* Places that take several registers serve all rows that see them, one after the other. */
   bool rows_first = rows && n > 0 && n_group && r->is_short && r->dot->turned > 1;
   const char* last_sum = rows_first ? names[--n] : NULL;
@@ -187,6 +189,7 @@ static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   if (loop) make_vectors(r, loop, n_group ? r->dot : NULL);
   if (rows && !r->matrix) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
   if (has_sums) unroll_sum(r, sum_name);
+  if (has_sums && r->is_window) hone_recipe_did(r, hone_sched_unroll(r->kernel, first_name));
 }
 
 /* outer { rows { lanes { init; sums; store } } }: `rows` may be NULL. */
@@ -312,7 +315,7 @@ static void cut_rows(hone_recipe_t* r, hone_contraction_t* c, int64_t tile_rows,
 /* The loops of one nest of tiles, by name; "" where there is none. */
 typedef struct cuts {
   char lanes_outer[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME], rows_outer[HONE_LOOP_NAME],
-      rows[HONE_LOOP_NAME];
+      rows[HONE_LOOP_NAME], lines_outer[HONE_LOOP_NAME], lines[HONE_LOOP_NAME];
 } cuts_t;
 
 /* lanes_outer { others { rows { lanes } } }, or lanes_outer inside of the others, blocks of
@@ -332,9 +335,35 @@ static bool arrange(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t*
       order[n++] = c->outs[i].name;
   if (*cuts->rows_outer && apart) order[n++] = cuts->rows_outer;
   if (*cuts->lanes_outer && !lanes_first) order[n++] = cuts->lanes_outer;
+  if (*cuts->lines) order[n++] = cuts->lines;
   if (c->rows) order[n++] = c->rows->name;
   order[n++] = cuts->lanes;
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
+}
+
+/* Cuts the lines of an image into those of a tile each. */
+static void cut_lines(hone_recipe_t* r, hone_contraction_t* c, int lines, cuts_t* cuts) {
+  if (lines < 2 || !hone_loop_name(cuts->lines, c->lines->name, ".i") ||
+      !hone_loop_name(cuts->lines_outer, c->lines->name, ".o") ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, c->lines->name, lines, HONE_TAIL_EXACT))) {
+    *cuts->lines = 0;
+    return;
+  }
+  hone_axis_t* axis = &c->outs[c->lines - c->outs];
+  axis->name = cuts->lines_outer;
+  axis->extent = hone_dim_int(axis->extent.k / lines);
+}
+
+/* Makes the rows of a tile's lines, which stand around them, one loop. */
+static bool join_lines(hone_recipe_t* r, hone_contraction_t* c, cuts_t* cuts) {
+  if (!*cuts->lines) return true;
+  hone_axis_t* rows = &c->outs[c->rows - c->outs];
+  hone_stmt_t* lines = hone_kernel_find_loop(r->kernel, cuts->lines);
+  if (!lines || !hone_recipe_did(r, hone_sched_fuse(r->kernel, cuts->lines, rows->name)) ||
+      !hone_loop_name(cuts->rows, lines->name, ""))
+    return false;
+  *rows = (hone_axis_t){.name = cuts->rows, .var = lines->var, .extent = lines->extent};
+  return true;
 }
 
 /* Cuts the lanes, which are the outermost loop, into blocks. */
@@ -515,6 +544,7 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
     return;
   if (is_round && tile.rows > HONE_FEW_HEIGHTS) tile.rows = HONE_FEW_HEIGHTS;
   r->is_short = is_short(r, c);
+  r->is_window = false;
   if (*cuts->lanes_outer && extent % (lanes * tile.vectors) == 0 &&
       hone_contraction_shares_rows(r, c, tile.rows)) {
     share_rows(r, c, tile.rows, cuts);
@@ -524,7 +554,10 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
       schedule_groups(r, c, tile.rows, cuts))
     return;
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
-  if (!arrange(r, c, cuts)) return;
+  cut_lines(r, c, tile.lines, cuts);
+  if (!arrange(r, c, cuts) || !join_lines(r, c, cuts)) return;
+  r->is_window = hone_contraction_is_window(c);
+  if (*cuts->lines) tile.rows *= tile.lines;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
   if (!is_round) hone_schedule_asks(r, c, cuts->lanes_outer, cuts->rows_outer);
@@ -596,10 +629,11 @@ static bool lay_out(hone_recipe_t* r, hone_contraction_t* c, int64_t block,
 
 /* The tile chosen, as far as it makes sense here; else the best by the model. */
 static hone_tile_t find_tile(const hone_recipe_t* r, const hone_contraction_t* c) {
-  hone_tile_t tile = {r->choice->rows, r->choice->vectors};
+  hone_tile_t tile = {r->choice->rows, r->choice->vectors, r->choice->lines};
   int64_t most = hone_contraction_vectors(r, c);
   if (tile.rows < 1 || tile.vectors < 1) return hone_contraction_tile(r, c);
   if (!c->rows) tile.rows = 1;
+  if (!hone_contraction_has_lines(r->shape, c, tile.lines)) tile.lines = 1;
   if (tile.vectors > most) tile.vectors = (int)most;
   return tile;
 }
@@ -753,6 +787,7 @@ static void fill_facts(const hone_recipe_t* r, const hone_contraction_t* c,
                                     .innermost = hone_contraction_innermost(kernel, c),
                                     .can_pack = hone_contraction_could_pack(c),
                                     .group = c->group,
+                                    .apart = c->apart && c->group == 1,
                                     .widens = c->widens,
                                     .matrix = c->matrix,
                                     .wide = c->wide,
@@ -768,6 +803,9 @@ static void fill_facts(const hone_recipe_t* r, const hone_contraction_t* c,
   if (!has_tiles || are_dots_faster(r, c)) return;
   out->tile_rows = tile.rows;
   out->tile_vectors = tile.vectors;
+  out->tile_lines = tile.lines;
+  for (int lines = 1; lines <= HONE_TILE_MOST_LINES; lines *= 2)
+    if (hone_contraction_has_lines(r->shape, c, lines)) out->most_lines = lines;
 }
 
 double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu_shape_t* shape,

@@ -14,6 +14,7 @@ typedef struct hone_recipe {
   const hone_intrinsic_t* dot;
   const hone_intrinsic_t* matrix; /* and what does so for a whole tile; NULL: a loop */
   bool is_short;                  /* and that has few steps, to be written out */
+  bool is_window;                 /* so has the other sum, whose steps share what they read */
   hone_status_t status;           /* out of memory: nothing more is done */
 } hone_recipe_t;
 

@@ -808,34 +808,48 @@ static void narrow_attention_goes_in_pairs(void** state) {
   free(text);
 }
 
-/* A depthwise convolution: columns of its windows in pairs of rows, for all places that see them.
- */
-static void narrow_windows_of_each_lane_go_in_pairs(void** state) {
+/* The kernel of a depthwise convolution by windows of 3 x 3, of 4 x 14 results for each of 16
+ * lanes, scheduled. */
+static char* scheduled_depthwise(const char* dtype) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
-  hone_str_append(&lines,
-                  "  %0 \"x\" = input : f32[6, 16, 16]\n"
-                  "  %1 = cast %0 dtype=bf16 : bf16[6, 16, 16]\n"
-                  "  %2 = window %1 axes=[0, 1] shape=[3, 3] hi=[1, 1] step=[1, 1]"
-                  " : bf16[4, 14, 16, 3, 3]\n"
-                  "  %3 = constant {");
+  hone_str_append(&lines, "  %0 \"x\" = input : f32[6, 16, 16]\n");
+  hone_str_appendf(&lines, "  %%1 = cast %%0 dtype=%s : %s[6, 16, 16]\n", dtype, dtype);
+  hone_str_append(&lines, "  %2 = window %1 axes=[0, 1] shape=[3, 3] hi=[1, 1] step=[1, 1]");
+  hone_str_appendf(&lines, " : %s[4, 14, 16, 3, 3]\n  %%3 = constant {", dtype);
   append_numbers(&lines, 144, 7);
+  hone_str_appendf(&lines, "} : %s[16, 3, 3]\n", dtype);
   hone_str_append(
       &lines,
-      "} : bf16[16, 3, 3]\n"
       "  %4 = contract %2 %3 dtype=f32 axes=[2, 0, 3, 1, 4, 2] batch=1 : f32[16, 4, 14]\n"
       "  %5 = permute %4 axes=[1, 2, 0] : f32[4, 14, 16]\n"
       "  return %5 \"y\"\n");
+  char* text = scheduled("", hone_str_text(&lines));
+  hone_str_free(&lines);
+  return text;
+}
+
+/* Columns of its windows in pairs of rows, for all places that see them. */
+static void narrow_windows_of_each_lane_go_in_pairs(void** state) {
   lanes = 16;
   registers = 32;
-  char* text = scheduled("", hone_str_text(&lines));
+  char* text = scheduled_depthwise("bf16");
   lanes = 8;
   registers = 16;
   expect_lines(
       text, 3,
       (const char* const[]){"in 3 unroll reduction", "as dot3_apart_bf16_bf16_x16", "1%4"});
   free(text);
-  hone_str_free(&lines);
+}
+
+/* Two lines of an image are a tile, which reads what both see once: all steps are written out. */
+static void windows_of_each_lane_share_lines(void** state) {
+  char* text = scheduled_depthwise("f32");
+  expect_lines(
+      text, 4,
+      (const char* const[]){"acc5: f32[14, 8]", "fuse i.i i1.i", "for k in 3 unroll reduction",
+                            "for k3 in 3 unroll reduction"});
+  free(text);
 }
 
 /* Rows of [3, 24] turned to where rows of [24] stood are consecutive in whole vectors alone. */
@@ -951,6 +965,7 @@ int main(void) {
       cmocka_unit_test(what_is_left_of_an_index_is_too),
       cmocka_unit_test(narrow_attention_goes_in_pairs),
       cmocka_unit_test(narrow_windows_of_each_lane_go_in_pairs),
+      cmocka_unit_test(windows_of_each_lane_share_lines),
       cmocka_unit_test(rows_that_lie_apart_are_lanes_where_vectors_do_not),
       cmocka_unit_test(choices_that_vectors_agree_on_have_lanes),
   };

@@ -10,10 +10,11 @@
 
 enum { MOST_BLOCKS = 5 };
 
-/* What cost wants to know. */
+/* What cost and the rule of registers want to know. */
 typedef struct facts {
   hone_contraction_facts_t contraction;
   hone_cost_facts_t whole;
+  int registers;
 } facts_t;
 
 static bool supports(hone_kernel_t* kernel, const hone_device_properties_t* properties, char* why) {
@@ -26,11 +27,13 @@ static bool supports(hone_kernel_t* kernel, const hone_device_properties_t* prop
 
 static bool fits_registers(const hone_space_t* space, const hone_candidate_t* candidate,
                            void* context) {
-  const hone_cpu_shape_t* shape = context;
-  int64_t rows = hone_candidate_number(space, candidate, "rows", 0);
+  const facts_t* facts = context;
+  int64_t rows = hone_candidate_number(space, candidate, "rows", 0) *
+                 hone_candidate_number(space, candidate, "lines", 0);
   int64_t vectors = hone_candidate_number(space, candidate, "vectors", 0);
   if (rows == 1 && vectors == 1) return true;
-  return rows * vectors + vectors + 1 <= shape->registers;
+  int64_t others = facts->contraction.apart ? 2 : vectors + 1; /* what is multiplied */
+  return rows * vectors + others <= facts->registers;
 }
 
 /* A parameter from 1 to `most` whose default is `chosen`. */
@@ -40,6 +43,20 @@ static hone_status_t define_range(hone_space_t* space, hone_candidate_t* first, 
   for (int i = 0; i < most; i++) numbers[i] = i + 1;
   HONE_TRY(hone_space_define_numbers(space, name, most, numbers));
   first->choice[hone_space_find(space, name)] = (uint16_t)(chosen - 1);
+  return NULL;
+}
+
+/* 1, 2 and 4, as far as they divide the lines of an image. */
+static hone_status_t define_lines(const hone_contraction_facts_t* f, hone_space_t* space,
+                                  hone_candidate_t* first) {
+  int64_t numbers[HONE_TILE_MOST_LINES] = {1};
+  int count = 1, chosen = 0;
+  for (int64_t n = 2; n <= f->most_lines; n *= 2) {
+    if (n == f->tile_lines) chosen = count;
+    numbers[count++] = n;
+  }
+  HONE_TRY(hone_space_define_numbers(space, "lines", count, numbers));
+  first->choice[hone_space_find(space, "lines")] = (uint16_t)chosen;
   return NULL;
 }
 
@@ -93,6 +110,7 @@ static hone_status_t define(const hone_contraction_facts_t* f, hone_space_t* spa
   static const char* const lay[] = {"pack", "keep"};
   static const int64_t parallel[] = {1, 2, 0};
   static const char* const lanes[] = {"output", "weights"};
+  HONE_TRY(define_lines(f, space, first));
   HONE_TRY(define_tile(f, space, first));
   HONE_TRY(define_words(space, first, "lanes", f->has_weight_lanes ? 2 : 1, lanes, 0));
   HONE_TRY(define_words(space, first, "outer", 2, outer, f->lanes_first ? 0 : 1));
@@ -111,16 +129,16 @@ static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_propert
   hone_kernel_t* copy;
   hone_candidate_t first = {{0}};
   facts_t* facts = hone_arena_alloc(arena, sizeof *facts);
-  hone_cpu_shape_t* shape = hone_arena_alloc(arena, sizeof *shape);
-  if (!facts || !shape) return hone_oom();
-  *shape = hone_cpu_shape(properties);
+  if (!facts) return hone_oom();
+  const hone_cpu_shape_t shape = hone_cpu_shape(properties);
   HONE_TRY(hone_kernel_clone(kernel, &copy));
-  if (!hone_contraction_look(copy, shape, &facts->contraction))
+  if (!hone_contraction_look(copy, &shape, &facts->contraction))
     facts->contraction = (hone_contraction_facts_t){.n_sums = 1, .group = 1};
   hone_kernel_destroy(copy);
   facts->whole = hone_cost_look(kernel);
+  facts->registers = shape.registers;
   HONE_TRY(define(&facts->contraction, space, &first));
-  if (!facts->contraction.matrix) HONE_TRY(hone_space_add_rule(space, fits_registers, shape));
+  if (!facts->contraction.matrix) HONE_TRY(hone_space_add_rule(space, fits_registers, facts));
   hone_space_set_default(space, &first);
   *out_facts = facts;
   return NULL;
@@ -149,7 +167,9 @@ static hone_cpu_choice_t read_choice(const hone_space_t* space, const hone_candi
       .parallel = (int)hone_candidate_number(space, candidate, "parallel", 0),
   };
   if (choice.parallel == 0) choice.parallel = -1;
-  if (unless_default(space, candidate, "rows") || unless_default(space, candidate, "vectors")) {
+  if (unless_default(space, candidate, "rows") || unless_default(space, candidate, "vectors") ||
+      unless_default(space, candidate, "lines")) {
+    choice.lines = (int)hone_candidate_number(space, candidate, "lines", 0);
     choice.rows = (int)hone_candidate_number(space, candidate, "rows", 0);
     choice.vectors = (int)hone_candidate_number(space, candidate, "vectors", 0);
   }
@@ -211,7 +231,8 @@ static double cost(const void* facts, const hone_device_properties_t* p, const h
     return hone_cost_share(p, whole->operations / clock, whole->rounds);
   int rows = (int)hone_candidate_number(space, candidate, "rows", 0);
   int vectors = (int)hone_candidate_number(space, candidate, "vectors", 0);
-  double seconds = hone_contraction_cycles(f, &shape, rows, vectors) / clock;
+  int lines = (int)hone_candidate_number(space, candidate, "lines", 0);
+  double seconds = hone_contraction_cycles(f, &shape, lines * rows, vectors) / clock;
   /* Lanes that do not lie side by side are gathered one by one. */
   if (choice.no_pack && f->can_pack) seconds *= shape.lanes / 2.0;
   seconds = fmax(seconds, traffic(f, p, &shape, &choice, rows, vectors));
