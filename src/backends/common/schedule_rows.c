@@ -143,19 +143,32 @@ static bool has_costly_stores(const hone_stmt_t* loop) {
   return false;
 }
 
+enum { MOST_VECTORS = 4 };
+
+/* Vectors of a plain sum: several, whose sums do not wait for one another and which read whole
+ * lines of the cache, where threads have enough to share. */
+static int64_t count_vectors(const hone_recipe_t* r, int64_t extent) {
+  enum { EACH = 2 /* blocks of a thread */ };
+  int64_t threads = r->shape->threads > 1 ? r->shape->threads : 1;
+  for (int64_t vectors = MOST_VECTORS; vectors > 1; vectors /= 2) {
+    int64_t block = vectors * r->shape->lanes;
+    if (extent % block == 0 && extent / block >= EACH * threads) return vectors;
+  }
+  return 1;
+}
+
 /* Lanes are those of a vector; of several, or of a part of one, where that saves looking up the
  * same again, even of numbers that lie apart. Where each looks up places of its own, what is
  * computed of the sums may have lanes still. 0: there are none. */
 static columns_t choose_columns(const hone_recipe_t* r, hone_stmt_t* loop,
                                 const hone_stmt_t* reduction) {
-  enum { MOST_VECTORS = 4 };
   const hone_stmt_t* last = innermost(reduction);
   int64_t lanes = r->shape->lanes, extent = hone_dim_is_int(loop->extent) ? loop->extent.k : lanes;
   bool is_alike = stores_alike(last, loop->var), shares = is_alike && looks_up(last);
   if (is_alike &&
       (reads_consecutively(r->kernel, loop, loop->var) || (shares && extent <= lanes))) {
     if (extent < lanes) return (columns_t){shares && extent > 1 ? (int)extent : 0, true};
-    int64_t vectors = shares ? extent / lanes : 1;
+    int64_t vectors = shares ? extent / lanes : count_vectors(r, extent);
     return (columns_t){(int)(lanes * (vectors < MOST_VECTORS ? vectors : MOST_VECTORS)), true};
   }
   bool pays = looks_up(last) && has_costly_stores(loop) && extent >= lanes;
