@@ -1,5 +1,6 @@
 /* ConvTranspose: the gradient of a convolution, as a convolution itself, in which
  * the windows meet the weights mirrored. */
+#include "base/memory.h"
 #include "ops/common/sliding.h"
 
 /* An output extent with pads, either of which may follow from the other. */
@@ -152,9 +153,152 @@ static hone_value_t* join_phases(hone_builder_t* b, int n, hone_value_t* y, bool
   return hone_reshape(b, y, 2 + n, shape);
 }
 
+/* ---- phases alone ----
+ *
+ * Where phases differ in how many weights they have (3 along an axis of stride 2 are two and one),
+ * or in the places p that are wanted of them, one contraction multiplies by zeros and computes what
+ * is cut off. Each phase is then a convolution of its own, over windows of its own. */
+
+enum { MOST_PHASES = 8 };
+
+/* Along an axis, in numbers. */
+typedef struct phased {
+  int64_t extent, stride, reach, lo, size;
+} phased_t;
+
+static bool read_phased(hone_builder_t* b, const frame_t* f, const hone_value_t* x, int i,
+                        phased_t* out) {
+  const hone_dim_t dims[] = {hone_dim(x, 2 + i), f->kernel.stride[i],
+                             hone_sliding_reach(b, &f->kernel, i), f->kernel.lo[i], f->size[i]};
+  for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
+    if (!hone_dim_is_int(dims[k])) return false;
+  *out = (phased_t){dims[0].k, dims[1].k, dims[2].k, dims[3].k, dims[4].k};
+  return out->extent > 0 && out->size > 0 && out->size % out->stride == 0 &&
+         out->reach >= out->stride && out->lo >= 0;
+}
+
+/* The phase that elements e, e + stride… of the result are, how many weights it has, and how far
+ * into the full result its first place lies. */
+static int64_t phase_of(const phased_t* a, int64_t e) { return (e + a->lo) % a->stride; }
+static int64_t phase_taps(const phased_t* a, int64_t e) {
+  return (a->reach - phase_of(a, e) + a->stride - 1) / a->stride;
+}
+static int64_t phase_start(const phased_t* a, int64_t e) { return (e + a->lo) / a->stride; }
+
+/* Products along the axis, of all phases in one contraction by those that are needed. */
+static double waste(const phased_t* a) {
+  int64_t taps = (a->reach + a->stride - 1) / a->stride, needed = 0;
+  int64_t places = (a->lo + a->size + a->stride - 1) / a->stride - a->lo / a->stride;
+  for (int64_t e = 0; e < a->stride; e++) needed += phase_taps(a, e) * (a->size / a->stride);
+  return (double)(places * a->stride * taps) / (double)needed;
+}
+
+/* Whether it is done so: what is saved is to be more than bringing results together takes, and
+ * results are to have a vector of channels each. */
+static bool goes_by_phases(hone_builder_t* b, const frame_t* f, const hone_value_t* x,
+                           const hone_value_t* w, phased_t* axes, int64_t* out_count) {
+  enum { LEAST_CHANNELS = 16 };
+  static const double pays = 1.2;
+  double wasted = 1;
+  int64_t count = 1;
+  for (int i = 0; i < f->kernel.n; i++) {
+    if (!read_phased(b, f, x, i, &axes[i])) return false;
+    wasted *= waste(&axes[i]);
+    if (!hone_i64_mul(count, axes[i].stride, &count) || count > MOST_PHASES) return false;
+  }
+  *out_count = count;
+  hone_dim_t channels = hone_dim(w, 1);
+  return count > 1 && wasted >= pays && hone_dim_is_int(channels) && channels.k >= LEAST_CHANNELS;
+}
+
+/* The phase of elements e of each axis, [N, p…, M]. */
+static hone_value_t* phase_alone(hone_builder_t* b, const frame_t* f, hone_value_t* x,
+                                 hone_value_t* w, const phased_t* axes, const int64_t* e) {
+  int n = f->kernel.n;
+  hone_dim_t taps[HONE_MAX_RANK], ones[HONE_MAX_RANK];
+  int64_t at[HONE_MAX_RANK], pairs[HONE_MAX_RANK][2] = {{1, 0}};
+  for (int i = 0; i < n && x && w; i++) {
+    const phased_t* a = &axes[i];
+    int64_t count = phase_taps(a, e[i]), start = phase_start(a, e[i]);
+    hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK], step[HONE_MAX_RANK];
+    for (int k = 0; k < 2 + n; k++) {
+      lo[k] = hone_d(0);
+      hi[k] = hone_dim(w, k);
+      step[k] = hone_d(1);
+    }
+    lo[2 + i] = hone_d(phase_of(a, e[i]));
+    step[2 + i] = hone_d(a->stride);
+    w = hone_flip(b, hone_slice(b, w, lo, hi, step), 2 + i);
+    x = resize(b, x, 2 + i, hone_d(count - 1 - start),
+               hone_d(a->size / a->stride + start - a->extent));
+    taps[i] = hone_d(count);
+    ones[i] = hone_d(1);
+    at[i] = 2 + i;
+    pairs[1 + i][0] = 2 + n + i;
+    pairs[1 + i][1] = 2 + i;
+  }
+  x = hone_window(b, x, n, at, taps, ones, ones);
+  if (!x) return NULL;
+  return hone_contract(b, x, w, 1 + n, (const int64_t(*)[2])pairs, 0, hone_dtype_of(x));
+}
+
+static hone_value_t* transpose_by_phases(hone_builder_t* b, const frame_t* f, hone_value_t* x,
+                                         hone_value_t* w, const phased_t* axes, int64_t count) {
+  int n = f->kernel.n, rank = 1;
+  hone_value_t* parts[MOST_PHASES];
+  hone_dim_t shape[2 * HONE_MAX_RANK];
+  for (int i = 0; i < n; i++) w = spread(b, w, 2 + i, f->kernel.dilation[i]);
+  for (int64_t k = 0; k < count; k++) {
+    int64_t e[HONE_MAX_RANK], rest = k;
+    for (int i = n - 1; i >= 0; i--) {
+      e[i] = rest % axes[i].stride;
+      rest /= axes[i].stride;
+    }
+    parts[k] = hone_unsqueeze(b, phase_alone(b, f, x, w, axes, e), 1 + n);
+  }
+  hone_value_t* y = hone_concat(b, (int)count, parts, 1 + n);
+  if (!hone_is_known(b, y)) return NULL;
+  shape[0] = hone_dim(y, 0);
+  for (int i = 0; i < n; i++) shape[rank++] = hone_dim(y, 1 + i);
+  for (int i = 0; i < n; i++) shape[rank++] = hone_d(axes[i].stride);
+  shape[rank++] = hone_dim(y, 2 + n);
+  return join_phases(b, n, hone_reshape(b, y, rank, shape), false);
+}
+
+/* ---- one place ----
+ *
+ * Of x that is a list of channels the full result is all weights, by that. */
+
+static bool is_one_place(const frame_t* f, const hone_value_t* x) {
+  for (int i = 0; i < f->kernel.n; i++)
+    if (!hone_dim_is(hone_dim(x, 2 + i), 1)) return false;
+  return true;
+}
+
+static hone_value_t* transpose_one_place(hone_builder_t* b, const frame_t* f, hone_value_t* x,
+                                         hone_value_t* w) {
+  const int64_t pairs[][2] = {{1, 0}};
+  const hone_dim_t list[] = {hone_dim(x, 0), hone_dim(x, 1)};
+  int n = f->kernel.n;
+  for (int i = 0; i < n; i++) w = spread(b, w, 2 + i, f->kernel.dilation[i]);
+  hone_value_t* y = hone_contract(b, hone_reshape(b, x, 2, list), w, 1, pairs, 0, hone_dtype_of(x));
+  for (int i = 0; i < n && y; i++) {
+    hone_dim_t end = hone_d_add(b, f->kernel.lo[i], f->size[i]);
+    y = resize(b, y, 2 + i, hone_d_sub(b, hone_d(0), f->kernel.lo[i]),
+               hone_d_sub(b, end, hone_dim(y, 2 + i)));
+  }
+  return y;
+}
+
 static hone_value_t* transpose_conv(hone_builder_t* b, const frame_t* f, hone_value_t* x,
                                     hone_value_t* w, int64_t groups) {
   int n = f->kernel.n, lead = groups > 1;
+  phased_t axes[HONE_MAX_RANK];
+  int64_t count;
+  if (!hone_is_known(b, x) || !hone_is_known(b, w)) return NULL;
+  if (groups == 1 && is_one_place(f, x)) return transpose_one_place(b, f, x, w);
+  if (groups == 1 && goes_by_phases(b, f, x, w, axes, &count))
+    return transpose_by_phases(b, f, x, w, axes, count);
   hone_dim_t taps[HONE_MAX_RANK], from[HONE_MAX_RANK];
   int64_t pairs[HONE_MAX_RANK][2] = {{1, 0}, {1, 0}};
   pairs[lead][0] = lead + 1;

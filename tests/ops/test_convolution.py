@@ -44,6 +44,16 @@ TRANSPOSED = [
     ((1, 2, 3, 3), (2, 2, 2, 2), {"pads": [1, 1, 1, 1]}),
     ((1, 2, 6, 6), (2, 1, 1, 1), {"pads": [2, 1, 1, 2], "strides": [2, 1]}),
     ((1, 2, 2, 3, 4), (2, 3, 2, 1, 3), {"strides": [2, 1, 2]}),
+    # Channels enough for a vector: each phase is a convolution of its own.
+    ((2, 3, 4, 5), (3, 16, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]}),
+    ((1, 3, 4, 4), (3, 16, 4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    ((1, 3, 4, 4), (3, 16, 3, 4), {"strides": [3, 2], "pads": [0, 0, 0, 2], "dilations": [2, 1]}),
+    ((1, 2, 5), (2, 20, 5), {"strides": [3], "pads": [1, 1], "output_padding": [2]}),
+    ((1, 2, 2, 3, 2), (2, 16, 3, 3, 3), {"strides": [2, 2, 2], "pads": [1, 0, 1, 0, 1, 0]}),
+    # Of a single place all is weights.
+    ((2, 5, 1, 1), (5, 3, 4, 4), {}),
+    ((2, 5, 1, 1), (5, 3, 4, 3), {"strides": [2, 1], "pads": [1, 0, 0, 1], "dilations": [1, 2]}),
+    ((1, 5, 1), (5, 3, 2), {"strides": [4], "output_padding": [3]}),
 ]
 
 
