@@ -117,6 +117,13 @@ static bool can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, h
   return lanes.strided == 0;
 }
 
+int hone_count_apart(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+  lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
+  for (int i = 0; i < inside->n_body; i++)
+    hone_visit_offsets(r->kernel, inside->body[i], note_stride, &lanes);
+  return lanes.strided;
+}
+
 bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop) {
   return can_be_lanes_of(r, loop, loop->var);
 }

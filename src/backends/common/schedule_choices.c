@@ -64,15 +64,16 @@ static void unroll_all(hone_recipe_t* r, hone_stmt_t* loop) {
     hone_recipe_did(r, hone_sched_unroll(r->kernel, loop->name));
 }
 
-/* Vectors along `lanes`, inside of the loops that are written out. */
-static void make_vectors(hone_recipe_t* r, const char* lanes, int n, const char* const* chosen) {
+/* Vectors along `lanes`, inside of the loops that follow, of which the last are written out. */
+static void make_vectors(hone_recipe_t* r, const char* lanes, int n,
+                         const char* const* inner_loops) {
   const char* order[MAX_LOOPS + 1];
   char inner[NAME], rest[NAME];
   snprintf(inner, sizeof inner, "%s.i", lanes);
   snprintf(rest, sizeof rest, "%s.t", lanes);
   if (!hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_PEEL)))
     return;
-  for (int i = 0; i < n; i++) order[i] = chosen[i];
+  for (int i = 0; i < n; i++) order[i] = inner_loops[i];
   order[n] = inner;
   if (hone_recipe_did(r, hone_sched_reorder(r->kernel, n + 1, order)))
     hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
@@ -80,21 +81,53 @@ static void make_vectors(hone_recipe_t* r, const char* lanes, int n, const char*
   if (tail) unroll_all(r, hone_only_loop(tail));
 }
 
+static bool could_be_lanes(const hone_recipe_t* r, const hone_stmt_t* inside,
+                           const hone_stmt_t* loop) {
+  return strlen(loop->name) + 3 <= NAME && hone_gets_lanes(r, inside, loop->var) &&
+         hone_dim_max_value(loop->extent) >= r->shape->lanes;
+}
+
+/* Which of the loops that decide nothing, by their order, gets lanes: the last one, or one of whole
+ * vectors in which less of what is read and written lies apart, as channels of pictures that are
+ * turned; -1: none does. */
+static int find_lanes(const hone_recipe_t* r, const nest_t* nest) {
+  const hone_stmt_t* inside = nest->loops[nest->n - 1];
+  int n = 0, best = -1, least = 0;
+  for (int i = 0; i < nest->n; i++) n += !nest->chosen[i];
+  for (int i = nest->n - 1, at = n - 1; i >= 0; i--) {
+    const hone_stmt_t* loop = nest->loops[i];
+    if (nest->chosen[i]) continue;
+    bool is_whole = hone_dim_is_int(loop->extent) && loop->extent.k % r->shape->lanes == 0;
+    if ((at == n - 1 || is_whole) && could_be_lanes(r, inside, loop)) {
+      int apart = hone_count_apart(r, inside, loop->var);
+      if (best < 0 || apart < least) {
+        best = at;
+        least = apart;
+      }
+    }
+    at--;
+  }
+  return best;
+}
+
 static bool write_out(hone_recipe_t* r, const nest_t* nest) {
   const char* order[MAX_LOOPS];
-  const hone_stmt_t *last = NULL, *inside = nest->loops[nest->n - 1];
-  int n = 0, n_chosen = 0;
+  int n = 0, n_chosen = 0, lanes = find_lanes(r, nest);
   for (int i = 0; i < nest->n; i++)
-    if (!nest->chosen[i]) order[n++] = (last = nest->loops[i])->name;
+    if (!nest->chosen[i]) order[n++] = nest->loops[i]->name;
+  /* Lanes stand around the last loop at least: lines of which a vector is a part are near still
+   * when the next vector reads the rest. */
+  for (; lanes >= 0 && lanes < n - 2; lanes++) {
+    const char* name = order[lanes];
+    order[lanes] = order[lanes + 1];
+    order[lanes + 1] = name;
+  }
   for (int i = 0; i < nest->n; i++)
     if (nest->chosen[i]) order[n + n_chosen++] = nest->loops[i]->name;
   if (n_chosen == 0) return false;
-  bool has_lanes = last && strlen(last->name) + 3 <= NAME &&
-                   hone_gets_lanes(r, inside, last->var) &&
-                   hone_dim_max_value(last->extent) >= r->shape->lanes;
   if (n + n_chosen > 1 && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n + n_chosen, order)))
     return false;
-  if (has_lanes) make_vectors(r, order[n - 1], n_chosen, order + n);
+  if (lanes >= 0) make_vectors(r, order[lanes], n - lanes - 1 + n_chosen, order + lanes + 1);
   for (int i = 0; i < n_chosen; i++) hone_recipe_did(r, hone_sched_unroll(r->kernel, order[n + i]));
   return true;
 }

@@ -43,6 +43,8 @@ bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop);
 /* The same for a loop around `inside`, in which the stores stand; or elements lie equally far apart
  * and there is enough to compute of them. */
 bool hone_gets_lanes(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var);
+/* Of the accesses inside those whose elements do not lie side by side in the lanes. */
+int hone_count_apart(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var);
 /* Fuses perfectly nested loops, inside out, as long as every access stays a
  * linear one. `outer` is the outermost; gives the one that stands there then. */
 hone_stmt_t* hone_fuse_contiguous(hone_recipe_t* r, hone_stmt_t* outer);

@@ -852,6 +852,27 @@ static void windows_of_each_lane_share_lines(void** state) {
   free(text);
 }
 
+/* What is computed of channels that lie last and put down where they come first: channels are
+ * lanes, whose numbers lie side by side, and stand around the last of the other loops. */
+static void lanes_go_where_less_lies_apart(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[6, 10, 16]\n"
+                         "  %1 = permute %0 axes=[2, 0, 1] : f32[16, 6, 10]\n"
+                         "  %2 = mul %1 %1 : f32[16, 6, 10]\n"
+                         "  %3 = add %2 %1 : f32[16, 6, 10]\n"
+                         "  %4 = exp %3 : f32[16, 6, 10]\n"
+                         "  %5 = mul %4 %1 : f32[16, 6, 10]\n"
+                         "  %6 = reshape %5 shape=[16, 6, 10, 1] : f32[16, 6, 10, 1]\n"
+                         "  %7 = reshape %2 shape=[16, 6, 10, 1] : f32[16, 6, 10, 1]\n"
+                         "  %8 = concat %6 %7 axes=[3] : f32[16, 6, 10, 2]\n"
+                         "  %9 = reshape %8 shape=[16, 6, 20] : f32[16, 6, 20]\n"
+                         "  %10 = abs %9 : f32[16, 6, 20]\n"
+                         "  return %10 \"y\"\n");
+  expect_lines(text, 3,
+               (const char* const[]){"split i 8 peel", "reorder i1_i2 i3 i.i", "vectorize i.i"});
+  free(text);
+}
+
 /* Rows of [3, 24] turned to where rows of [24] stood are consecutive in whole vectors alone. */
 static void rows_that_lie_apart_are_lanes_where_vectors_do_not(void** state) {
   char* text = scheduled("",
@@ -966,6 +987,7 @@ int main(void) {
       cmocka_unit_test(narrow_attention_goes_in_pairs),
       cmocka_unit_test(narrow_windows_of_each_lane_go_in_pairs),
       cmocka_unit_test(windows_of_each_lane_share_lines),
+      cmocka_unit_test(lanes_go_where_less_lies_apart),
       cmocka_unit_test(rows_that_lie_apart_are_lanes_where_vectors_do_not),
       cmocka_unit_test(choices_that_vectors_agree_on_have_lanes),
   };
