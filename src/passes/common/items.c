@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "passes/common/match.h"
 
 static int axis_at(const hone_items_t* items, const hone_value_t* value) {
   return items->axis[value->id];
@@ -191,9 +192,7 @@ static hone_value_t* repeat_once(hone_builder_t* b, const hone_node_t* expand,
 
 /* Whether operands stand element for element beside one another. */
 static bool is_side_by_side(const hone_node_t* node) {
-  hone_prim_family_t family = hone_prim_info(node->prim)->family;
-  return node->prim == HONE_PRIM_CONCAT || family == HONE_FAMILY_UNARY ||
-         family == HONE_FAMILY_BINARY || family == HONE_FAMILY_SELECT || family == HONE_FAMILY_CAST;
+  return node->prim == HONE_PRIM_CONCAT || hone_match_is_elementwise(node->prim);
 }
 
 static bool set_extents(hone_builder_t* b, hone_node_t* copy, int before, int axis) {

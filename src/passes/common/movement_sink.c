@@ -6,12 +6,6 @@
 
 enum { MAX_OPERANDS = 3 };
 
-static bool is_elementwise(const hone_node_t* node) {
-  hone_prim_family_t family = hone_prim_info(node->prim)->family;
-  return family == HONE_FAMILY_UNARY || family == HONE_FAMILY_CAST ||
-         family == HONE_FAMILY_BINARY || family == HONE_FAMILY_SELECT;
-}
-
 /* All operands only repeat along some axis: computed once, repeated after. */
 static hone_value_t* sink_expand(hone_rewriter_t* r, hone_node_t* node) {
   hone_value_t* operands[MAX_OPERANDS];
@@ -91,7 +85,7 @@ static hone_value_t* sink_reshape(hone_rewriter_t* r, hone_node_t* node) {
 }
 
 hone_value_t* hone_movement_sink(hone_rewriter_t* r, hone_node_t* node) {
-  if (!is_elementwise(node)) return NULL;
+  if (!hone_match_is_elementwise(node->prim)) return NULL;
   hone_value_t* x = sink_expand(r, node);
   if (!x) x = sink_permute(r, node);
   return x ? x : sink_reshape(r, node);
