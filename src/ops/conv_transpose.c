@@ -116,9 +116,8 @@ static hone_value_t* phase_weights(hone_builder_t* b, const frame_t* f, hone_val
   hone_dim_t shape[2 * HONE_MAX_RANK] = {hone_d(groups)};
   int64_t order[2 * HONE_MAX_RANK] = {0, 1};
   for (int i = 0; i < n && w; i++) {
-    w = spread(b, w, 2 + i, f->kernel.dilation[i]);
     hone_dim_t all = hone_d_mul(b, taps[i], f->kernel.stride[i]);
-    if (w) w = resize(b, w, 2 + i, hone_d(0), hone_d_sub(b, all, hone_dim(w, 2 + i)));
+    w = resize(b, w, 2 + i, hone_d(0), hone_d_sub(b, all, hone_dim(w, 2 + i)));
   }
   if (!w) return NULL;
   shape[lead] = hone_d_floordiv(b, hone_dim(w, 0), hone_d(groups));
@@ -211,24 +210,27 @@ static bool goes_by_phases(hone_builder_t* b, const frame_t* f, const hone_value
   return count > 1 && wasted >= pays && hone_dim_is_int(channels) && channels.k >= LEAST_CHANNELS;
 }
 
+/* Of each axis every stride-th weight from that of the phase on, mirrored. */
+static hone_value_t* weights_of_phase(hone_builder_t* b, int n, hone_value_t* w,
+                                      const phased_t* axes, const int64_t* e) {
+  hone_dim_t lo[HONE_MAX_RANK], step[HONE_MAX_RANK];
+  for (int i = 0; i < 2 + n; i++) {
+    lo[i] = hone_d(i < 2 ? 0 : phase_of(&axes[i - 2], e[i - 2]));
+    step[i] = hone_d(i < 2 ? 1 : axes[i - 2].stride);
+  }
+  w = hone_slice(b, w, lo, w->type.dims, step);
+  for (int i = 0; i < n; i++) w = hone_flip(b, w, 2 + i);
+  return w;
+}
+
 /* The phase of elements e of each axis, [N, p…, M]. */
-static hone_value_t* phase_alone(hone_builder_t* b, const frame_t* f, hone_value_t* x,
-                                 hone_value_t* w, const phased_t* axes, const int64_t* e) {
-  int n = f->kernel.n;
+static hone_value_t* phase_alone(hone_builder_t* b, int n, hone_value_t* x, hone_value_t* w,
+                                 const phased_t* axes, const int64_t* e) {
   hone_dim_t taps[HONE_MAX_RANK], ones[HONE_MAX_RANK];
   int64_t at[HONE_MAX_RANK], pairs[HONE_MAX_RANK][2] = {{1, 0}};
-  for (int i = 0; i < n && x && w; i++) {
+  for (int i = 0; i < n; i++) {
     const phased_t* a = &axes[i];
     int64_t count = phase_taps(a, e[i]), start = phase_start(a, e[i]);
-    hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK], step[HONE_MAX_RANK];
-    for (int k = 0; k < 2 + n; k++) {
-      lo[k] = hone_d(0);
-      hi[k] = hone_dim(w, k);
-      step[k] = hone_d(1);
-    }
-    lo[2 + i] = hone_d(phase_of(a, e[i]));
-    step[2 + i] = hone_d(a->stride);
-    w = hone_flip(b, hone_slice(b, w, lo, hi, step), 2 + i);
     x = resize(b, x, 2 + i, hone_d(count - 1 - start),
                hone_d(a->size / a->stride + start - a->extent));
     taps[i] = hone_d(count);
@@ -239,22 +241,22 @@ static hone_value_t* phase_alone(hone_builder_t* b, const frame_t* f, hone_value
   }
   x = hone_window(b, x, n, at, taps, ones, ones);
   if (!x) return NULL;
-  return hone_contract(b, x, w, 1 + n, (const int64_t(*)[2])pairs, 0, hone_dtype_of(x));
+  return hone_contract(b, x, weights_of_phase(b, n, w, axes, e), 1 + n, (const int64_t(*)[2])pairs,
+                       0, hone_dtype_of(x));
 }
 
-static hone_value_t* transpose_by_phases(hone_builder_t* b, const frame_t* f, hone_value_t* x,
-                                         hone_value_t* w, const phased_t* axes, int64_t count) {
-  int n = f->kernel.n, rank = 1;
+static hone_value_t* transpose_by_phases(hone_builder_t* b, int n, hone_value_t* x, hone_value_t* w,
+                                         const phased_t* axes, int64_t count) {
+  int rank = 1;
   hone_value_t* parts[MOST_PHASES];
   hone_dim_t shape[2 * HONE_MAX_RANK];
-  for (int i = 0; i < n; i++) w = spread(b, w, 2 + i, f->kernel.dilation[i]);
   for (int64_t k = 0; k < count; k++) {
     int64_t e[HONE_MAX_RANK], rest = k;
     for (int i = n - 1; i >= 0; i--) {
       e[i] = rest % axes[i].stride;
       rest /= axes[i].stride;
     }
-    parts[k] = hone_unsqueeze(b, phase_alone(b, f, x, w, axes, e), 1 + n);
+    parts[k] = hone_unsqueeze(b, phase_alone(b, n, x, w, axes, e), 1 + n);
   }
   hone_value_t* y = hone_concat(b, (int)count, parts, 1 + n);
   if (!hone_is_known(b, y)) return NULL;
@@ -280,7 +282,6 @@ static hone_value_t* transpose_one_place(hone_builder_t* b, const frame_t* f, ho
   const int64_t pairs[][2] = {{1, 0}};
   const hone_dim_t list[] = {hone_dim(x, 0), hone_dim(x, 1)};
   int n = f->kernel.n;
-  for (int i = 0; i < n; i++) w = spread(b, w, 2 + i, f->kernel.dilation[i]);
   hone_value_t* y = hone_contract(b, hone_reshape(b, x, 2, list), w, 1, pairs, 0, hone_dtype_of(x));
   for (int i = 0; i < n && y; i++) {
     hone_dim_t end = hone_d_add(b, f->kernel.lo[i], f->size[i]);
@@ -295,10 +296,11 @@ static hone_value_t* transpose_conv(hone_builder_t* b, const frame_t* f, hone_va
   int n = f->kernel.n, lead = groups > 1;
   phased_t axes[HONE_MAX_RANK];
   int64_t count;
+  for (int i = 0; i < n; i++) w = spread(b, w, 2 + i, f->kernel.dilation[i]);
   if (!hone_is_known(b, x) || !hone_is_known(b, w)) return NULL;
   if (groups == 1 && is_one_place(f, x)) return transpose_one_place(b, f, x, w);
   if (groups == 1 && goes_by_phases(b, f, x, w, axes, &count))
-    return transpose_by_phases(b, f, x, w, axes, count);
+    return transpose_by_phases(b, n, x, w, axes, count);
   hone_dim_t taps[HONE_MAX_RANK], from[HONE_MAX_RANK];
   int64_t pairs[HONE_MAX_RANK][2] = {{1, 0}, {1, 0}};
   pairs[lead][0] = lead + 1;

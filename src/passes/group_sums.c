@@ -158,7 +158,7 @@ static hone_value_t* turn_distances(hone_rewriter_t* r, hone_value_t* value) {
 
 /* ---- rules ---- */
 
-/* Whether the sum goes over all places and the channels of each group, in f32. */
+/* Whether the sum goes over all places and the channels of each group. */
 static bool sums_groups(const hone_node_t* node, const grouping_t* g) {
   const hone_type_t* type = &node->inputs[0]->type;
   if (node->n_axes != type->rank - 2) return false;

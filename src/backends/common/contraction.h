@@ -148,7 +148,7 @@ typedef struct hone_tile {
 /* Whether tiles may have so many lines. */
 bool hone_contraction_has_lines(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
                                 int lines);
-/* Whether all steps of a window over such lines are written out. */
+/* Whether all steps of its windows, over data of the lanes' own, are written out. */
 bool hone_contraction_is_window(const hone_contraction_t* c);
 
 hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction_t* c);

@@ -109,19 +109,16 @@ static bool only_stores(const lanes_t* lanes, const hone_stmt_t* loop) {
   return loop->n_body > 0;
 }
 
-static bool can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
-  lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
-  if (!only_stores(&lanes, inside)) return false;
-  for (int i = 0; i < inside->n_body; i++)
-    hone_visit_offsets(r->kernel, inside->body[i], note_stride, &lanes);
-  return lanes.strided == 0;
-}
-
 int hone_count_apart(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
   lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
   for (int i = 0; i < inside->n_body; i++)
     hone_visit_offsets(r->kernel, inside->body[i], note_stride, &lanes);
   return lanes.strided;
+}
+
+static bool can_be_lanes_of(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+  const lanes_t lanes = {.kernel = r->kernel, .var = var, .count = r->shape->lanes};
+  return only_stores(&lanes, inside) && hone_count_apart(r, inside, var) == 0;
 }
 
 bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop) {

@@ -87,44 +87,42 @@ static bool could_be_lanes(const hone_recipe_t* r, const hone_stmt_t* inside,
          hone_dim_max_value(loop->extent) >= r->shape->lanes;
 }
 
-/* Which of the loops that decide nothing, by their order, gets lanes: the last one, or one of whole
- * vectors in which less of what is read and written lies apart, as channels of pictures that are
- * turned; -1: none does. */
-static int find_lanes(const hone_recipe_t* r, const nest_t* nest) {
-  const hone_stmt_t* inside = nest->loops[nest->n - 1];
-  int n = 0, best = -1, least = 0;
-  for (int i = 0; i < nest->n; i++) n += !nest->chosen[i];
-  for (int i = nest->n - 1, at = n - 1; i >= 0; i--) {
-    const hone_stmt_t* loop = nest->loops[i];
-    if (nest->chosen[i]) continue;
-    bool is_whole = hone_dim_is_int(loop->extent) && loop->extent.k % r->shape->lanes == 0;
-    if ((at == n - 1 || is_whole) && could_be_lanes(r, inside, loop)) {
-      int apart = hone_count_apart(r, inside, loop->var);
-      if (best < 0 || apart < least) {
-        best = at;
-        least = apart;
-      }
-    }
-    at--;
+/* Which of `n` loops, outermost first, gets lanes: the last one, or one of whole vectors in which
+ * less of what is read and written lies apart, as channels of pictures that are turned; -1: none
+ * does. */
+static int find_lanes(const hone_recipe_t* r, const hone_stmt_t* inside, int n,
+                      const hone_stmt_t* const* loops) {
+  int best = -1, least = 0;
+  for (int i = n - 1; i >= 0; i--) {
+    hone_dim_t extent = loops[i]->extent;
+    bool is_whole = hone_dim_is_int(extent) && extent.k % r->shape->lanes == 0;
+    if ((i < n - 1 && !is_whole) || !could_be_lanes(r, inside, loops[i])) continue;
+    int apart = hone_count_apart(r, inside, loops[i]->var);
+    if (best >= 0 && apart >= least) continue;
+    best = i;
+    least = apart;
   }
   return best;
 }
 
 static bool write_out(hone_recipe_t* r, const nest_t* nest) {
+  const hone_stmt_t *loops[MAX_LOOPS], *inside = nest->loops[nest->n - 1];
   const char* order[MAX_LOOPS];
-  int n = 0, n_chosen = 0, lanes = find_lanes(r, nest);
+  int n = 0, n_chosen = 0;
   for (int i = 0; i < nest->n; i++)
-    if (!nest->chosen[i]) order[n++] = nest->loops[i]->name;
-  /* Lanes stand around the last loop at least: lines of which a vector is a part are near still
-   * when the next vector reads the rest. */
-  for (; lanes >= 0 && lanes < n - 2; lanes++) {
-    const char* name = order[lanes];
-    order[lanes] = order[lanes + 1];
-    order[lanes + 1] = name;
-  }
+    if (!nest->chosen[i]) loops[n++] = nest->loops[i];
   for (int i = 0; i < nest->n; i++)
     if (nest->chosen[i]) order[n + n_chosen++] = nest->loops[i]->name;
   if (n_chosen == 0) return false;
+  int lanes = find_lanes(r, inside, n, loops);
+  /* Lanes stand around the last loop at least: lines of which a vector is a part are near still
+   * when the next vector reads the rest. */
+  for (; lanes >= 0 && lanes < n - 2; lanes++) {
+    const hone_stmt_t* loop = loops[lanes];
+    loops[lanes] = loops[lanes + 1];
+    loops[lanes + 1] = loop;
+  }
+  for (int i = 0; i < n; i++) order[i] = loops[i]->name;
   if (n + n_chosen > 1 && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n + n_chosen, order)))
     return false;
   if (lanes >= 0) make_vectors(r, order[lanes], n - lanes - 1 + n_chosen, order + lanes + 1);

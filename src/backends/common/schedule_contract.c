@@ -544,7 +544,7 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
     return;
   if (is_round && tile.rows > HONE_FEW_HEIGHTS) tile.rows = HONE_FEW_HEIGHTS;
   r->is_short = is_short(r, c);
-  r->is_window = false;
+  r->is_window = hone_contraction_is_window(c);
   if (*cuts->lanes_outer && extent % (lanes * tile.vectors) == 0 &&
       hone_contraction_shares_rows(r, c, tile.rows)) {
     share_rows(r, c, tile.rows, cuts);
@@ -556,7 +556,6 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
   cut_lines(r, c, tile.lines, cuts);
   if (!arrange(r, c, cuts) || !join_lines(r, c, cuts)) return;
-  r->is_window = hone_contraction_is_window(c);
   if (*cuts->lines) tile.rows *= tile.lines;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
