@@ -4,7 +4,7 @@
 int64_t hone_block_depth(const hone_intrinsic_t* intrinsic, int64_t steps) {
   int64_t depth = intrinsic->block.depth;
   while (depth > 0 && steps % depth) depth--;
-  return 2 * depth > intrinsic->block.depth ? depth : 0;
+  return depth >= intrinsic->block.least ? depth : 0;
 }
 
 /* How far a loop moves in each operand, which then are where it begins. */

@@ -23,7 +23,7 @@ HONE_MUST_USE hone_status_t hone_block_look(hone_kernel_t* kernel, const hone_st
                                             const hone_intrinsic_t* intrinsic, bool* out_is_block,
                                             hone_block_t* out_block);
 /* Steps that an instruction adds up where a sum has so many: the most that divide them; 0: so few
- * that half of each instruction would be idle. */
+ * that vectors are as fast. */
 int64_t hone_block_depth(const hone_intrinsic_t* intrinsic, int64_t steps);
 
 #endif

@@ -95,6 +95,8 @@ static void sums_are_cut_as_they_divide(void** state) {
   assert_int_equal(hone_block_depth(amx, 36), 12);
   assert_int_equal(hone_block_depth(amx, 9), 9);
   assert_int_equal(hone_block_depth(amx, 34), 0);
+  assert_int_equal(hone_block_depth(amx, 8), 0);
+  assert_int_equal(hone_block_depth(hone_intrinsic_find("block2_bf16_bf16_x16"), 6), 6);
   assert_int_equal(hone_block_depth(arm, 34), 2);
   assert_int_equal(hone_block_depth(arm, 3), 0);
 }

@@ -75,22 +75,24 @@
 #define DOT_APART_BF16(count, halves) \
   { DOT_APART(16, count, "bf16", "bf16", "f32", "avx512bf16"), .turned = (halves) }
 
-/* AMX: tiles of 16 rows by 64 bytes, of which four are sums. */
-#define BLOCK_AMX(dot, types, numbers)                                           \
-  {                                                                              \
-    .name = "block" dot "_" types "_x16",                                        \
-    .block = {"dot" dot "_" types "_x16", numbers, 32, 2, 16, 16, 1}, .texts = { \
-      {"cpu", "amx", "hone_amx_" types}                                          \
-    }                                                                            \
+/* AMX: tiles of 16 rows by 64 bytes, of which four are sums. An instruction of few steps takes as
+ * long as one of many: of bytes vectors do as much then, of bf16 only an eighth (docs/cpu.md). */
+#define BLOCK_AMX(dot, types, numbers, least)                                                 \
+  {                                                                                           \
+    .name = "block" dot "_" types "_x16",                                                     \
+    .block = {"dot" dot "_" types "_x16", numbers, 32, 2, 16, 16, least, 1, 1.6, "hone_amx"}, \
+    .texts = {                                                                                \
+      {"cpu", "amx", "hone_amx_" types}                                                       \
+    }                                                                                         \
   }
 /* Arm's i8mm, and bf16: two rows by two lanes, of two steps; sums of 8 rows by 2 vectors are half
  * of the registers. */
-#define BLOCK_MMLA(dot, types, numbers, feature)                               \
-  {                                                                            \
-    .name = "block" dot "_" types "_x4",                                       \
-    .block = {"dot" dot "_" types "_x4", numbers, 8, 2, 2, 2, 0.5}, .texts = { \
-      {"cpu", feature, "hone_mmla_" types}                                     \
-    }                                                                          \
+#define BLOCK_MMLA(dot, types, numbers, feature)                                              \
+  {                                                                                           \
+    .name = "block" dot "_" types "_x4",                                                      \
+    .block = {"dot" dot "_" types "_x4", numbers, 8, 2, 2, 2, 2, 0.5, 0.25, NULL}, .texts = { \
+      {"cpu", feature, "hone_mmla_" types}                                                    \
+    }                                                                                         \
   }
 
 static const hone_intrinsic_t intrinsics[] = {
@@ -110,11 +112,11 @@ static const hone_intrinsic_t intrinsics[] = {
     DOT_APART_BF16(4, 2),
     DOT2_BF16(16, "avx512bf16"),
     DOT2_BF16(4, "bf16"),
-    BLOCK_AMX("4", "u8_i8", 4),
-    BLOCK_AMX("4", "i8_u8", 4),
-    BLOCK_AMX("4", "i8_i8", 4),
-    BLOCK_AMX("4", "u8_u8", 4),
-    BLOCK_AMX("2", "bf16_bf16", 2),
+    BLOCK_AMX("4", "u8_i8", 4, 9),
+    BLOCK_AMX("4", "i8_u8", 4, 9),
+    BLOCK_AMX("4", "i8_i8", 4, 9),
+    BLOCK_AMX("4", "u8_u8", 4, 9),
+    BLOCK_AMX("2", "bf16_bf16", 2, 4),
     BLOCK_MMLA("4", "u8_i8", 4, "i8mm"),
     BLOCK_MMLA("4", "i8_i8", 4, "i8mm"),
     BLOCK_MMLA("4", "u8_u8", 4, "i8mm"),

@@ -24,11 +24,16 @@ typedef struct hone_intrinsic_text {
 /* What matrix instructions do: the sums of another intrinsic for several rows and vectors at once,
  * whose text is the name of a function (backends/cpu/render_block.c). */
 typedef struct hone_intrinsic_block {
-  const char* of;    /* the other one; NULL: it is no block */
-  int group;         /* numbers of a step that lie side by side in operand 0 */
-  int rows, vectors; /* at most, of a block */
-  int height, depth; /* rows and steps that one instruction takes */
-  double cycles;     /* for a step of `height` rows of one vector */
+  const char* of;     /* the other one; NULL: it is no block */
+  int group;          /* numbers of a step that lie side by side in operand 0 */
+  int rows, vectors;  /* at most, of a block */
+  int height, depth;  /* rows and steps that one instruction takes */
+  int least;          /* steps of an instruction for which it is worth its time */
+  double cycles;      /* for a step of `height` rows of one vector */
+  double load_cycles; /* for what a step reads of so many rows, or of a vector */
+  /* Sums stay in registers between calls: NAME_open takes them there, NAME_close back, NAME_end is
+   * what a kernel ends with. NULL: each call reads and writes them. */
+  const char* keeps;
 } hone_intrinsic_block_t;
 
 typedef struct hone_intrinsic {

@@ -56,6 +56,7 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .sums_apart = says(text, "fours, apart"),
                                  .mixes_signs = says(text, "mixed signs"),
                                  .sums_pairs = says(text, "pairs"),
+                                 .sums_blocks = says(text, "pairs in blocks"),
                                  .sums_shorts = says(text, "shorts"),
                                  .halves_shorts = says(text, "half"),
                                  .sums_slight = says(text, "slight"),

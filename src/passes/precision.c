@@ -7,11 +7,12 @@
  * Runs only where options->precision asks for it. Weights that an f16 cannot hold
  * keep their contraction in f32. Where the device has no fast products of narrow
  * numbers (options->widens), or has them only in pairs and for weights
- * (options->sums_pairs) and these do not come so, nor with a column of zeros more, widening costs
- * more than narrow bytes save, but for weights that are used so few times that reading them is what
- * takes the time, for data of which each number is so, as in depthwise convolutions (where the
- * device has instructions for bf16), and for attention, whose kernel brings its operands into
- * pairs: all other contractions stay in f32 there. */
+ * (options->sums_pairs) and these do not come so, nor with a column of zeros more, or only by
+ * matrix instructions (options->sums_blocks), for which these are too few, widening costs more than
+ * narrow bytes save, but for weights that are used so few times that reading them is what takes the
+ * time, for data of which each number is so, as in depthwise convolutions (where the device has
+ * instructions for bf16), and for attention, whose kernel brings its operands into pairs: all other
+ * contractions stay in f32 there. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -54,9 +55,35 @@ static bool goes_in_pairs(const hone_node_t* contract) {
          hone_operand_has_groups(contract, 2);
 }
 
+/* Pairs along an axis that is summed over, or along columns that are filled up. */
+static int64_t count_pairs(const hone_node_t* contract, int i) {
+  hone_dim_t extent = contract->inputs[0]->type.dims[contract->axes[i]];
+  if (!hone_dim_is_int(extent)) return 0;
+  bool is_filled = extent.k % 2 && hone_columns_are(contract, i);
+  return extent.k % 2 && !is_filled ? 0 : (extent.k + 1) / 2;
+}
+
+/* Whether some sum over weights has enough pairs for a matrix instruction, which does several rows
+ * of them for whole vectors of outputs. */
+static bool goes_in_blocks(const hone_node_t* contract) {
+  enum { LEAST = 4, MOST = 16, LANES = 16 };
+  int side = hone_match_constant(hone_operand_origin(contract->inputs[1])) ? 1 : 0;
+  if (!hone_match_constant(hone_operand_origin(contract->inputs[side]))) return false;
+  int64_t outputs = hone_match_count(&contract->inputs[side]->type);
+  bool has_depth = false;
+  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
+    int64_t pairs = count_pairs(contract, i);
+    hone_dim_t extent = contract->inputs[side]->type.dims[contract->axes[i + side]];
+    if (extent.k > 0) outputs /= extent.k;
+    for (int depth = LEAST; depth <= MOST; depth++) has_depth |= pairs > 0 && pairs % depth == 0;
+  }
+  return has_depth && outputs % LANES == 0;
+}
+
 static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {
-  return options->widens ||
-         (options->sums_pairs && !goes_in_pairs(contract) && !hone_columns_can_fill(contract));
+  if (options->widens) return true;
+  if (options->sums_blocks) return !goes_in_blocks(contract);
+  return options->sums_pairs && !goes_in_pairs(contract) && !hone_columns_can_fill(contract);
 }
 
 /* Whether numbers that were computed are multiplied by so few weights each that reading them is

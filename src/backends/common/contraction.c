@@ -307,20 +307,38 @@ static bool has_even_rows(const hone_recipe_t* r, const hone_contraction_t* c) {
          row > 0;
 }
 
-const hone_intrinsic_t* hone_contraction_block(const hone_recipe_t* r,
-                                               const hone_contraction_t* c) {
+/* The sum that goes around the innermost one, where its steps go on in a with what that one's end
+ * leaves off at, as windows over few channels do; NULL: none does. */
+static const hone_axis_t* find_run(const hone_recipe_t* r, const hone_contraction_t* c,
+                                   int innermost) {
+  int64_t step;
+  int around = innermost == c->n_sums - 1 ? innermost - 1 : c->n_sums - 1;
+  if (around < 0) return NULL;
+  const hone_axis_t* sum = &c->sums[around];
+  return hone_dim_is_int(sum->extent) && hone_contraction_axis(c->b, sum->var) >= 0 &&
+                 hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &step) &&
+                 step == hone_known_extent(c->sums[innermost].extent)
+             ? sum
+             : NULL;
+}
+
+void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c) {
   int64_t step;
   int innermost = hone_contraction_chosen_innermost(r, c),
       group = hone_contraction_group(r->shape, c);
   const hone_axis_t* sum = &c->sums[innermost];
   bool is_there = group == 4 ? r->shape->has_block_int8 : r->shape->has_block_bf16;
   bool is_whole = hone_known_extent(c->lanes->extent) % r->shape->lanes == 0;
+  c->matrix = NULL;
   if (group == 1 || c->apart || !is_there || !is_whole || !hone_dim_is_int(c->lanes->extent) ||
       !has_even_rows(r, c) || !hone_contraction_is_grouped(r, c, innermost) ||
       !hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &step) || step != 1)
-    return NULL;
+    return;
   const hone_intrinsic_t* block = hone_intrinsic_block_of(hone_contraction_dot(r->shape, c));
-  return block && hone_block_depth(block, sum->extent.k / group) ? block : NULL;
+  const hone_axis_t* around = find_run(r, c, innermost);
+  int64_t steps = sum->extent.k / group * (around ? around->extent.k : 1);
+  c->joins = around != NULL;
+  c->matrix = block && hone_block_depth(block, steps) ? block : NULL;
 }
 
 int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c) {

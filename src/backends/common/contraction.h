@@ -39,6 +39,7 @@ typedef struct hone_contraction {
   bool wide;     /* products in batches of many rows (hone_contraction_is_wide) */
   bool overlaps; /* rows see in one of few steps what their neighbours see some steps later */
   const hone_intrinsic_t* matrix; /* what adds to the sums of a tile at once; NULL: nothing does */
+  bool joins;                     /* it goes along the two innermost sums, which are one run */
 } hone_contraction_t;
 
 enum { HONE_FEW_STEPS = 9 }; /* of a sum around others: they are written out */
@@ -88,9 +89,8 @@ int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction
  * none. */
 const hone_intrinsic_t* hone_contraction_dot(const hone_cpu_shape_t* shape,
                                              const hone_contraction_t* c);
-/* The matrix instruction that could add to tiles of it, with the chosen sum innermost; NULL: none.
- */
-const hone_intrinsic_t* hone_contraction_block(const hone_recipe_t* r, const hone_contraction_t* c);
+/* Finds the matrix instruction that could add to tiles of it, with the chosen sum innermost. */
+void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c);
 /* Whether sums can be taken in groups, with that sum innermost. */
 bool hone_contraction_is_grouped(const hone_recipe_t* r, const hone_contraction_t* c,
                                  int innermost);

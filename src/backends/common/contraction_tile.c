@@ -80,17 +80,14 @@ static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t
   return group_vectors(c) * (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors);
 }
 
-/* Cycles for one step of a tile that matrix instructions add to: of arithmetic, or of loads, of
- * which two arrive in a cycle, and show a little in any case; an instruction takes as many steps of
- * a row at once. */
+/* Cycles for one step of a tile that matrix instructions add to: an instruction takes as many steps
+ * at once, or fewer in the same time, and what it reads does not arrive beside products. */
 static double block_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
                            int vectors) {
   const hone_intrinsic_block_t* b = &c->matrix->block;
   int heights = (rows + b->height - 1) / b->height;
-  double arithmetic = b->cycles * heights * vectors;
-  double loads = ((double)rows / b->depth + vectors) / 2;
   double weights = vectors * vector_cycles(shape, c->sum_count / c->group, vectors);
-  return (arithmetic > loads ? arithmetic : loads) + loads / 8 + weights;
+  return b->cycles * heights * vectors + b->load_cycles * (heights + vectors) + weights;
 }
 
 /* Cycles that an element of data and a vector of weights take to arrive, beside arithmetic, where

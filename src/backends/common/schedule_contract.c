@@ -120,8 +120,16 @@ static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrins
   if (tail) make_vectors(r, tail, dot);
 }
 
-/* Cuts the loop over lanes into vectors for a matrix instruction, which does all of the sum. */
-static void make_block(hone_recipe_t* r, const char* sum, const char* lanes) {
+/* Cuts the loop over lanes into vectors for a matrix instruction, which does all of the sum, and of
+ * the one around it where both are one run. */
+static void make_block(hone_recipe_t* r, const char* inner, const char* lanes) {
+  char sum[HONE_LOOP_NAME], around[HONE_LOOP_NAME];
+  hone_stmt_t* outer = hone_kernel_find_loop(r->kernel, inner)->parent;
+  if (!hone_loop_name(sum, inner, "")) return;
+  if (r->joins && hone_loop_name(around, outer->name, "_") &&
+      hone_recipe_did(r, hone_sched_fuse(r->kernel, outer->name, inner)) &&
+      !hone_loop_name(sum, around, inner))
+    return;
   const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes);
   bool is_vector = !loop || hone_dim_is(loop->extent, r->shape->lanes);
   if (is_vector ||
@@ -608,6 +616,7 @@ static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[HONE_
     return;
   r->dot = dot;
   r->matrix = c->matrix;
+  r->joins = c->joins;
   if (dot->slight_lanes) cut_halves(r, sum->name);
   sum->name = steps;
 }
@@ -747,7 +756,7 @@ static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, hone_contra
   hone_split_phases(r, nest, out->a->buffer->is_constant ? out->a : out->b);
   if (!hone_contraction_could_pack(out)) hone_fuse_contiguous_sums(r, nest);
   if (!find_contraction(r, nest, out)) return false;
-  out->matrix = hone_contraction_block(r, out);
+  hone_contraction_find_block(r, out);
   out->wide = hone_contraction_is_wide(r, out);
   return true;
 }

@@ -13,6 +13,7 @@ typedef struct hone_recipe {
   /* Of the contraction that is being scheduled: what adds up the innermost sum; NULL: a loop. */
   const hone_intrinsic_t* dot;
   const hone_intrinsic_t* matrix; /* and what does so for a whole tile; NULL: a loop */
+  bool joins;                     /* along the two innermost sums */
   bool is_short;                  /* and that has few steps, to be written out */
   bool is_window;                 /* so has the other sum, whose steps share what they read */
   hone_status_t status;           /* out of memory: nothing more is done */

@@ -76,6 +76,13 @@ static bool fills_registers(const hone_stmt_t* loop) {
          count_vectors(loop) >= MANY_SUMS;
 }
 
+static void render_rounds(hone_renderer_t* r, const hone_stmt_t* loop, const char* end) {
+  if (fills_registers(loop)) hone_str_append(r->out, "#pragma GCC unroll 1\n");
+  put_loop_head(r, loop, "0", end);
+  render_inside(r, loop);
+  close_block(r);
+}
+
 static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
   if (loop->loop == HONE_LOOP_VECTOR) {
     render_vector(r, loop);
@@ -85,19 +92,17 @@ static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
     hone_render_intrinsic(r, loop);
     return;
   }
-  if (hone_render_is_block(loop)) {
-    hone_render_block(r, loop);
-    return;
-  }
   if (hone_render_is_sparse(loop)) {
     hone_render_sparse(r, loop);
     return;
   }
   if (hone_render_is_product(loop)) hone_render_open_product(r, loop);
-  if (fills_registers(loop)) hone_str_append(r->out, "#pragma GCC unroll 1\n");
-  put_loop_head(r, loop, "0", NULL);
-  render_inside(r, loop);
-  close_block(r);
+  bool has_sums = hone_render_open_sums(r, loop);
+  if (hone_render_is_block(loop))
+    hone_render_block(r, loop);
+  else
+    render_rounds(r, loop, NULL);
+  if (has_sums) hone_render_close_sums(r, loop);
 }
 
 static void render_condition(hone_renderer_t* r, const hone_stmt_t* stmt, const char* head,
@@ -189,7 +194,10 @@ static int render_stores(hone_renderer_t* r, const hone_stmt_t* stmt, int first)
 static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt) {
   for (int i = 0; i < stmt->n_body;) {
     int together = render_stores(r, stmt, i);
-    if (together == 0) render_stmt(r, stmt->body[i]);
+    if (i + 1 < stmt->n_body && hone_render_begin_alike(r, stmt->body[i], stmt->body[i + 1]))
+      render_rounds(r, stmt->body[i], "1");
+    else if (together == 0)
+      render_stmt(r, stmt->body[i]);
     i += together ? together : 1;
   }
 }
@@ -304,6 +312,7 @@ static void render_root(hone_renderer_t* r) {
   }
   for (int i = 0; i < root->n_body; i++)
     if (hone_loop_goes_along(r->kernel, root->body[i])) render_along(r, root->body[i]);
+  hone_render_end_sums(r);
 }
 
 /* The head is known when all else is written. */

@@ -1,5 +1,6 @@
 /* Blocks of sums that matrix instructions add to: calls of functions of the prelude
- * (cpu_matrix.inc), which take distances in bytes. */
+ * (cpu_matrix.inc), which take distances in bytes. Where instructions have registers of their own
+ * for sums, these stay there for all loops around that go on with the same ones. */
 #include <inttypes.h>
 
 #include "backends/cpu/render_impl.h"
@@ -23,13 +24,22 @@ static bool check(hone_renderer_t* r, const hone_stmt_t* loop, const hone_intrin
          hone_render_has_feature(r, loop, hone_intrinsic_text(intrinsic, "cpu")->feature);
 }
 
+static void put_distances(hone_renderer_t* r, const hone_buffer_t* buffer, int n,
+                          const int64_t* distances) {
+  for (int i = 0; i < n; i++)
+    hone_str_appendf(r->out, ", %" PRId64, distances[i] * (int64_t)hone_dtype_size(buffer->dtype));
+}
+
 static void put_operand(hone_renderer_t* r, const hone_operand_range_t* operand, int n,
                         const int64_t* distances) {
   hone_str_append(r->out, ", ");
   hone_render_address(r, operand->buffer, NULL, operand->offset);
-  for (int i = 0; i < n; i++)
-    hone_str_appendf(r->out, ", %" PRId64,
-                     distances[i] * (int64_t)hone_dtype_size(operand->buffer->dtype));
+  put_distances(r, operand->buffer, n, distances);
+}
+
+static void put_sums(hone_renderer_t* r, const hone_block_t* block, bool all_alike) {
+  put_operand(r, &block->operands[2], 2,
+              (const int64_t[]){all_alike ? 0 : block->c_row, block->c_vector});
 }
 
 void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop) {
@@ -42,6 +52,100 @@ void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop) {
                    block.steps, hone_block_depth(intrinsic, block.steps));
   put_operand(r, &block.operands[0], 1, &block.a_row);
   put_operand(r, &block.operands[1], 2, (const int64_t[]){block.b_step, block.b_vector});
-  put_operand(r, &block.operands[2], 2, (const int64_t[]){block.c_row, block.c_vector});
+  if (!intrinsic->block.keeps) put_sums(r, &block, false);
   hone_str_append(r->out, ");\n");
+}
+
+/* ---- sums that stay ---- */
+
+/* The loop in a body that has nothing else, but what asks for memory; NULL: it is not so. */
+static const hone_stmt_t* only_loop(const hone_stmt_t* stmt) {
+  const hone_stmt_t* found = NULL;
+  for (int i = 0; i < stmt->n_body; i++) {
+    if (stmt->body[i]->kind == HONE_STMT_PREFETCH) continue;
+    if (found || stmt->body[i]->kind != HONE_STMT_LOOP) return NULL;
+    found = stmt->body[i];
+  }
+  return found;
+}
+
+/* The block in a nest of loops that only surround it; NULL: there is none, or none whose sums
+ * stay. */
+static const hone_stmt_t* block_inside(const hone_stmt_t* stmt) {
+  while (stmt && stmt->kind == HONE_STMT_LOOP && !find_block(stmt))
+    stmt = stmt->loop == HONE_LOOP_SERIAL && !stmt->intrinsic ? only_loop(stmt) : NULL;
+  return stmt && stmt->kind == HONE_STMT_LOOP && find_block(stmt)->block.keeps ? stmt : NULL;
+}
+
+/* Whether the statement is a nest of loops that all add to the same sums, a block's. */
+static bool keeps_sums(hone_renderer_t* r, const hone_stmt_t* stmt, hone_block_t* out) {
+  const hone_stmt_t* inner = r->status ? NULL : block_inside(stmt);
+  if (!inner || !check(r, inner, find_block(inner), out)) return false;
+  for (const hone_stmt_t* s = inner; s != stmt; s = s->parent)
+    if (hone_dim_uses(out->operands[2].offset, s->parent->var)) return false;
+  return true;
+}
+
+static void put_call(hone_renderer_t* r, const hone_stmt_t* loop, const char* what) {
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "%s_%s(", find_block(block_inside(loop))->block.keeps, what);
+}
+
+bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop) {
+  hone_block_t block;
+  if (r->has_sums || !keeps_sums(r, loop, &block)) return false;
+  const hone_intrinsic_t* intrinsic = find_block(block_inside(loop));
+  if (!r->keeper) hone_str_append(r->head, "  long hone_shaped = 0;\n");
+  r->keeper = intrinsic->block.keeps;
+  r->has_sums = true;
+  put_call(r, loop, "open");
+  hone_str_appendf(r->out, "&hone_shaped, %" PRId64 ", %" PRId64 ", %" PRId64, block.rows,
+                   block.vectors, hone_block_depth(intrinsic, block.steps));
+  put_sums(r, &block, r->begins_alike == loop);
+  hone_str_append(r->out, ");\n");
+  return true;
+}
+
+void hone_render_close_sums(hone_renderer_t* r, const hone_stmt_t* loop) {
+  hone_block_t block;
+  r->has_sums = false;
+  if (!keeps_sums(r, loop, &block)) return;
+  put_call(r, loop, "close");
+  hone_str_appendf(r->out, "%" PRId64 ", %" PRId64, block.rows, block.vectors);
+  put_sums(r, &block, false);
+  hone_str_append(r->out, ");\n");
+}
+
+void hone_render_end_sums(hone_renderer_t* r) {
+  if (r->keeper) hone_str_appendf(r->out, "  %s_end(hone_shaped);\n", r->keeper);
+}
+
+/* Whether the loop stores a vector of a row of sums, the same in each of its rounds. */
+static bool stores_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone_stmt_t* vector,
+                         const hone_block_t* block, int64_t at) {
+  hone_dims_t* dims = r->kernel->dims;
+  if (vector->kind != HONE_STMT_LOOP || vector->loop != HONE_LOOP_VECTOR || vector->n_body != 1 ||
+      !hone_dim_is(vector->extent, r->lanes))
+    return false;
+  const hone_stmt_t* store = vector->body[0];
+  const hone_operand_range_t* c = &block->operands[2];
+  if (store->kind != HONE_STMT_STORE || store->is_reduction || store->buffer != c->buffer ||
+      hone_term_uses(store->value, rows->var))
+    return false;
+  hone_dim_t first = hone_dim_add(dims, c->offset, hone_dim_int(at * block->c_vector));
+  hone_dim_t row = hone_dim_mul(dims, rows->var, hone_dim_int(block->c_row));
+  hone_dim_t wanted = hone_dim_add(dims, hone_dim_add(dims, first, row), vector->var);
+  return hone_dim_same(hone_buffer_offset(r->kernel, store->buffer, store->index), wanted);
+}
+
+bool hone_render_begin_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone_stmt_t* next) {
+  hone_block_t block;
+  if (r->has_sums || rows->kind != HONE_STMT_LOOP || rows->loop != HONE_LOOP_SERIAL ||
+      rows->intrinsic || !keeps_sums(r, next, &block))
+    return false;
+  if (!hone_dim_is(rows->extent, block.rows) || rows->n_body != block.vectors) return false;
+  for (int i = 0; i < rows->n_body; i++)
+    if (!stores_alike(r, rows, rows->body[i], &block, i)) return false;
+  r->begins_alike = next;
+  return true;
 }

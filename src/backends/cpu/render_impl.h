@@ -29,6 +29,9 @@ typedef struct hone_renderer {
   hone_str_t* head;           /* what the function begins with: read or computed once */
   hone_map_t* once;           /* terms in there, by id, as `done` of a statement */
   const hone_stmt_t *first_fill, *last_fill; /* loops of one round at the top, or NULL */
+  const hone_stmt_t* begins_alike; /* a block's sums, all rows of which begin as the first one */
+  bool has_sums;                   /* of a block in registers, where the text is now */
+  const char* keeper;        /* of such sums anywhere; NULL: there are none (render_block.c) */
   hone_map_t* quantizations; /* numbers in there that quantizing takes (render_quantize.c) */
   hone_status_t status;
 } hone_renderer_t;
@@ -108,6 +111,15 @@ void hone_render_sparse(hone_renderer_t* r, const hone_stmt_t* loop);
 /* render_block.c: a block of sums, a call in place of the loop. */
 bool hone_render_is_block(const hone_stmt_t* loop);
 void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop);
+/* Takes the sums that a block in the loop adds to into registers, until _close; false: none stay
+ * there for all of it. */
+bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop);
+void hone_render_close_sums(hone_renderer_t* r, const hone_stmt_t* loop);
+/* What a kernel with such sums ends with. */
+void hone_render_end_sums(hone_renderer_t* r);
+/* Whether the loop stores the same in each row of the sums that the next statement takes: its first
+ * round will do. */
+bool hone_render_begin_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone_stmt_t* next);
 /* Begins a line for one lane after the other: the head of a loop whose variable
  * is the vector loop's. */
 void hone_render_open_lanes(hone_renderer_t* r);

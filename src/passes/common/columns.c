@@ -32,6 +32,11 @@ bool hone_columns_can_fill(const hone_node_t* contract) {
   return find(contract, &found);
 }
 
+bool hone_columns_are(const hone_node_t* contract, int i) {
+  columns_t found;
+  return find(contract, &found) && contract->axes[i + 1 - found.data] == found.weights;
+}
+
 /* x with one element more behind the others of an axis; more padding, where it is padded. */
 static hone_value_t* add_one(hone_rewriter_t* r, hone_value_t* x, int axis) {
   hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];

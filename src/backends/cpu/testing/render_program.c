@@ -26,9 +26,14 @@ static void put_bytes(hone_str_t* out, int number, const hone_tensor_t* tensor) 
   hone_str_append(out, "};\n");
 }
 
+/* arch_prctl: a process has to ask for the state of tiles, each for itself. */
+static const char ask_for_tiles[] = "  long syscall(long, ...);\n  syscall(158, 0x1023, 18);\n";
+
 static void put_main(hone_str_t* out, const render_program_t* program) {
   const int last = program->n - 1;
-  hone_str_append(out, "int main(int argc, char** argv) {\n  void* buffers[] = {");
+  hone_str_append(out, "int main(int argc, char** argv) {\n");
+  if (program->target->has_amx) hone_str_append(out, ask_for_tiles);
+  hone_str_append(out, "  void* buffers[] = {");
   for (int i = 0; i < program->n; i++) hone_str_appendf(out, "t%d, ", i);
   hone_str_appendf(out,
                    "};\n  kernel(buffers, 0, 0, %d);\n  FILE* file = fopen(argv[1], \"wb\");\n"
