@@ -49,6 +49,7 @@ typedef struct conv {
   const hone_tensor_t* w; /* weights */
   int channel;            /* axis of x; the others are batch, height, width in order */
   int free[3];
+  int64_t images;                           /* 1 where only a run knows */
   int64_t height, width;                    /* of the result */
   int w_filter, w_channel, w_row, w_column; /* axes of the weights */
   int64_t channels, filters;
@@ -93,6 +94,7 @@ static bool is_byte(hone_dtype_t dtype) { return dtype == HONE_I8 || dtype == HO
 static bool find_sizes(conv_t* c) {
   const hone_type_t* type = &c->contract->outputs[0]->type;
   if (!hone_dim_is_int(type->dims[1]) || !hone_dim_is_int(type->dims[2])) return false;
+  c->images = hone_dim_is_int(type->dims[0]) && type->dims[0].k > 0 ? type->dims[0].k : 1;
   c->height = type->dims[1].k;
   c->width = type->dims[2].k;
   c->channels = hone_tensor_dims(c->w)[c->w_channel];
@@ -272,10 +274,10 @@ static void set_tiling(conv_t* c, const hone_winograd_t* tiling) {
 }
 
 /* What tiles take, as the multiply-adds of f32, or of bytes, that take as long, for one pair of a
- * channel and a filter. Transformed weights are more bytes, most of which come from memory in
- * each run; patches and results are written and read again in a far cache. Fitted on
- * x86 with AVX2, and those of narrow floats with AVX-512, whose tiles have so many rows that
- * weights arrive meanwhile. */
+ * channel and a filter, of an image. Transformed weights are more bytes, most of which come from
+ * memory in each run, once for all images of a batch; patches and results are written and read
+ * again in a far cache. Fitted on x86 with AVX2, and those of narrow floats with AVX-512, whose
+ * tiles have so many rows that weights arrive meanwhile. */
 typedef struct prices {
   double patch, result;      /* to write and read a number of V, and of M */
   double weight, old_weight; /* to read one of U, and one as it was */
@@ -299,7 +301,8 @@ static double cost(const conv_t* c) {
   double products = places * (double)(c->tiles_high * c->tiles_wide);
   double weights = places * p->weight - WINDOW * WINDOW * p->old_weight;
   double moved = p->patch / (double)c->filters + p->result / (double)c->channels;
-  return products * (p->product + c->word_price * moved) + c->word_price * weights;
+  return products * (p->product + c->word_price * moved) +
+         c->word_price * weights / (double)c->images;
 }
 
 /* Of windows, a row of the image after the other: tiles of few results read each weight for few

@@ -1,4 +1,5 @@
 /* Convolutions by tiles against themselves as they were, and what stays one. */
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/ref/testing/same_results.h"
@@ -75,6 +76,27 @@ static void results_are_the_same(void** state) {
 }
 
 /* Tiles of 2 x 2 multiply what was rounded to bf16 again; f16 might not hold the largest. */
+/* Of small pictures weights are most of what tiles read: a batch of them reads these once. */
+static void pictures_of_a_batch_share_weights(void** state) {
+  static const struct {
+    const char *x, *windows, *result;
+    int64_t rewrites;
+  } cases[] = {
+      {"f32[1, 6, 6, 32]", "f32[1, 4, 4, 32, 3, 3]", "f32[1, 4, 4, 40]", 0},
+      {"f32[64, 6, 6, 32]", "f32[64, 4, 4, 32, 3, 3]", "f32[64, 4, 4, 40]", 1},
+  };
+  for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+    char before[64], window[128];
+    snprintf(before, sizeof before, "%%3 = abs %%0 : %s", cases[i].x);
+    snprintf(window, sizeof window, "axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1] : %s",
+             cases[i].windows);
+    hone_graph_t* graph =
+        make_graph(cases[i].x, before, window, "3, 1, 4, 2, 5, 3", cases[i].result);
+    assert_int_equal(rewrite(graph), cases[i].rewrites);
+    hone_graph_destroy(graph);
+  }
+}
+
 static void small_tiles_of_bf16_stay_narrow(void** state) {
   static const layout_t l = {
       "bf16[1, 14, 14, 64]", "%3 = pad %0 %2 lo=[0, 1, 1, 0] hi=[0, 1, 1, 0] : bf16[1, 16, 16, 64]",
@@ -133,6 +155,7 @@ static void others_stay_as_they_are(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
+      cmocka_unit_test(pictures_of_a_batch_share_weights),
       cmocka_unit_test(small_tiles_of_bf16_stay_narrow),
       cmocka_unit_test(exact_and_matrix_instructions_leave_it_alone),
       cmocka_unit_test(others_stay_as_they_are),

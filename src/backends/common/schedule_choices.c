@@ -1,8 +1,9 @@
 /* Choices by the index: rows that were put on a stack (a concat of single rows)
- * are told apart by conditions on a short loop, or on what is left of an index
- * by a small divisor. Written out, the loop decides them all, and what its rounds
- * have in common the compiler computes once. It goes inside of all others but the
- * vectors. */
+ * are told apart by conditions on a short loop, on what is left of an index
+ * by a small divisor, or on the run of rounds that it is in, as where pictures that were taken
+ * apart by every d-th row are put together. Written out, the loop decides them all, and what its
+ * rounds have in common the compiler computes once. It goes inside of all others but the vectors.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,15 +18,47 @@ typedef struct nest {
   hone_stmt_t* loops[MAX_LOOPS]; /* outermost first */
   bool chosen[MAX_LOOPS];        /* decides conditions */
   int64_t divisor[MAX_LOOPS];    /* its remainder does; 0: no */
+  int64_t* values;               /* of symbols, all 0 */
 } nest_t;
 
 /* ---- looking ---- */
+
+/* The first round of the loop in which the index is another than in round 0, all else being 0; 0:
+ * there is none. */
+static int64_t first_change(nest_t* nest, const hone_stmt_t* loop, hone_dim_t index) {
+  int64_t* value = &nest->values[hone_dim_as_symbol(loop->var)->id];
+  int64_t found = 0, begin = hone_dim_eval(index, nest->values);
+  for (*value = 1; !found && *value < loop->extent.k; ++*value)
+    if (hone_dim_eval(index, nest->values) != begin) found = *value;
+  *value = 0;
+  return found;
+}
+
+/* The loop's rounds go in runs, as rows of pictures that lie apart do, and which of few it is, or
+ * what is left of that by a small divisor, decides. */
+static void note_runs(nest_t* nest, int i, hone_dim_t index) {
+  const hone_stmt_t* loop = nest->loops[i];
+  hone_dims_t* dims = nest->kernel->dims;
+  if (!hone_dim_is_int(loop->extent) || !hone_dim_uses(index, loop->var)) return;
+  int64_t run = first_change(nest, loop, index);
+  if (run < 2) return;
+  hone_dim_t number = hone_dim_floordiv(dims, loop->var, hone_dim_int(run)),
+             divisor = hone_dim_modulus(index);
+  if (hone_dim_same(index, number) && loop->extent.k <= run * MAX_ROUNDS) {
+    nest->divisor[i] = run;
+    return;
+  }
+  if (hone_dim_is_int(divisor) && divisor.k > 1 && divisor.k <= MAX_ROUNDS &&
+      hone_dim_same(index, hone_dim_mod(dims, number, divisor)))
+    nest->divisor[i] = run * divisor.k;
+}
 
 static void note_condition(nest_t* nest, hone_dim_t index) {
   for (int i = 0; i < nest->n; i++) {
     const hone_stmt_t* loop = nest->loops[i];
     bool is_short = hone_dim_is_int(loop->extent) && loop->extent.k <= MAX_ROUNDS;
     if (hone_dim_same(index, loop->var) && is_short) nest->chosen[i] = true;
+    if (!nest->divisor[i]) note_runs(nest, i, index);
     hone_dim_t divisor = hone_dim_modulus(index);
     if (!hone_dim_is_int(divisor) || divisor.k < 2 || divisor.k > MAX_ROUNDS) continue;
     if (hone_dim_same(index, hone_dim_mod(nest->kernel->dims, loop->var, divisor)))
@@ -44,7 +77,10 @@ static void look_at_term(nest_t* nest, const hone_term_t* term, bool in_conditio
 /* The nest that begins at `top`, and which of its loops decide; false where there is
  * more in it than serial loops around stores. */
 static bool look(hone_kernel_t* kernel, hone_stmt_t* top, nest_t* nest) {
+  size_t n_symbols = (size_t)hone_dims_symbol_count(kernel->dims);
   *nest = (nest_t){.kernel = kernel};
+  nest->values = hone_arena_array(kernel->arena, n_symbols, sizeof *nest->values);
+  if (!nest->values) return false;
   for (hone_stmt_t* loop = top; loop; loop = hone_only_loop(loop)) {
     if (nest->n == MAX_LOOPS || loop->is_reduction || loop->loop != HONE_LOOP_SERIAL) return false;
     nest->loops[nest->n++] = loop;
@@ -141,6 +177,13 @@ static bool move_out(hone_recipe_t* r, const nest_t* nest, int first) {
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
 }
 
+/* What was cut off, of which nothing may be left to decide. */
+static void schedule_cut(hone_recipe_t* r, hone_stmt_t* part) {
+  if (hone_schedule_choices(r, part) || !hone_stmt_is_loop(part)) return;
+  for (hone_stmt_t* next = hone_only_loop(part); next; next = hone_only_loop(part)) part = next;
+  hone_make_lanes(r, part);
+}
+
 /* Cuts a loop whose remainder is asked for, and goes on with both parts. */
 static bool cut(hone_recipe_t* r, const nest_t* nest, int which) {
   hone_stmt_t* parent = nest->loops[0]->parent;
@@ -149,8 +192,9 @@ static bool cut(hone_recipe_t* r, const nest_t* nest, int which) {
   if (!move_out(r, nest, which) ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, name, nest->divisor[which], HONE_TAIL_PEEL)))
     return false;
-  if (parent->n_body > before) hone_schedule_choices(r, parent->body[position + 1]);
-  return hone_schedule_choices(r, parent->body[position]);
+  if (parent->n_body > before) schedule_cut(r, parent->body[position + 1]);
+  schedule_cut(r, parent->body[position]);
+  return true;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): once for each loop that is cut */

@@ -778,6 +778,26 @@ static void what_is_left_of_an_index_is_too(void** state) {
   free(text);
 }
 
+/* Rows that lie in runs of four, three of which are told apart: two cuts, of whole stacks and of
+ * runs. */
+static void runs_of_an_index_are_too(void** state) {
+  char* text = scheduled(
+      "",
+      "  %0 \"x\" = input : f32[5, 3, 4, 20]\n"
+      "  %1 = slice %0 lo=[0, 0, 0, 0] hi=[5, 1, 4, 20] step=[1, 1, 1, 1] : f32[5, 1, 4, 20]\n"
+      "  %2 = slice %0 lo=[0, 2, 0, 0] hi=[5, 3, 4, 20] step=[1, 1, 1, 1] : f32[5, 1, 4, 20]\n"
+      "  %3 = add %1 %2 : f32[5, 1, 4, 20]\n"
+      "  %4 = sub %1 %2 : f32[5, 1, 4, 20]\n"
+      "  %5 = mul %3 %4 : f32[5, 1, 4, 20]\n"
+      "  %6 = concat %3 %4 %5 axes=[1] : f32[5, 3, 4, 20]\n"
+      "  %7 = reshape %6 shape=[60, 20] : f32[60, 20]\n"
+      "  %8 = slice %7 lo=[0, 0] hi=[59, 20] step=[1, 1] : f32[59, 20]\n"
+      "  %9 = abs %8 : f32[59, 20]\n"
+      "  return %9 \"y\"\n");
+  expect_lines(text, 4, (const char* const[]){"vector", "unroll", " 12 peel", " 4 peel"});
+  free(text);
+}
+
 /* Attention of narrow numbers: queries, weights and values come in pairs along what is summed over,
  * keys and values of a head are put down once. */
 static void narrow_attention_goes_in_pairs(void** state) {
@@ -887,9 +907,9 @@ static void rows_that_lie_apart_are_lanes_where_vectors_do_not(void** state) {
   free(text);
 }
 
-/* The quarters of an odd number of rows, as Strassen's sums give them: which one it is, all lanes
- * of a vector agree on. */
-static void choices_that_vectors_agree_on_have_lanes(void** state) {
+/* The quarters of an odd number of rows, as Strassen's sums give them: halves of rows and of
+ * columns are written out, and lanes are inside of one. */
+static void quarters_are_written_out(void** state) {
   char* text = scheduled("",
                          "  %0 \"x\" = input : f32[1, 4, 1, 32]\n"
                          "  %1 \"y\" = input : f32[1, 4, 1, 32]\n"
@@ -901,7 +921,7 @@ static void choices_that_vectors_agree_on_have_lanes(void** state) {
                          "  %7 = reshape %6 shape=[8, 64] : f32[8, 64]\n"
                          "  %8 = slice %7 lo=[0, 0] hi=[7, 64] step=[1, 1] : f32[7, 64]\n"
                          "  return %8 \"z\"\n");
-  expect_lines(text, 3, (const char* const[]){"/4)), i64(1))", "vectorize i1.i", "in 8 vector"});
+  expect_lines(text, 3, (const char* const[]){"i 4 peel", "i1.o in 2 unroll", "in 8 vector"});
   free(text);
 }
 
@@ -984,12 +1004,13 @@ int main(void) {
       cmocka_unit_test(short_sums_are_not),
       cmocka_unit_test(a_stack_is_written_out),
       cmocka_unit_test(what_is_left_of_an_index_is_too),
+      cmocka_unit_test(runs_of_an_index_are_too),
       cmocka_unit_test(narrow_attention_goes_in_pairs),
       cmocka_unit_test(narrow_windows_of_each_lane_go_in_pairs),
       cmocka_unit_test(windows_of_each_lane_share_lines),
       cmocka_unit_test(lanes_go_where_less_lies_apart),
       cmocka_unit_test(rows_that_lie_apart_are_lanes_where_vectors_do_not),
-      cmocka_unit_test(choices_that_vectors_agree_on_have_lanes),
+      cmocka_unit_test(quarters_are_written_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
