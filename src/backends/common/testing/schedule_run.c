@@ -221,3 +221,8 @@ char* test_schedule_run(hone_graph_t* graph, hone_graph_t* plain, uint64_t seed)
   hone_graph_destroy(plain);
   return text;
 }
+
+void test_schedule_expect(const char* text, int count, const char* const* lines) {
+  for (int i = 0; i < count; i++)
+    if (!strstr(text, lines[i])) fail_msg("no '%s' in:\n%s", lines[i], text);
+}

@@ -13,5 +13,7 @@ extern hone_cpu_choice_t test_schedule_choice; /* zeros: as the recipes think be
 /* Fails the running test unless both, two of one graph, give the same, `plain` by `ref`; destroys
  * them. Gives the text of the longest kernel, for free(). */
 char* test_schedule_run(hone_graph_t* graph, hone_graph_t* plain, uint64_t seed);
+/* Fails unless the text has each of `count` lines, or parts of lines. */
+void test_schedule_expect(const char* text, int count, const char* const* lines);
 
 #endif
