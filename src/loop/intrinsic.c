@@ -77,22 +77,40 @@
 
 /* AMX: tiles of 16 rows by 64 bytes, of which four are sums. An instruction of few steps takes as
  * long as one of many: of bytes vectors do as much then, of bf16 only an eighth (docs/cpu.md). */
-#define BLOCK_AMX(dot, types, numbers, least)                                                 \
-  {                                                                                           \
-    .name = "block" dot "_" types "_x16",                                                     \
-    .block = {"dot" dot "_" types "_x16", numbers, 32, 2, 16, 16, least, 1, 1.6, "hone_amx"}, \
-    .texts = {                                                                                \
-      {"cpu", "amx", "hone_amx_" types}                                                       \
-    }                                                                                         \
+#define BLOCK_AMX(dot, types, numbers, fewest)  \
+  {                                             \
+    .name = "block" dot "_" types "_x16",       \
+    .block = {.of = "dot" dot "_" types "_x16", \
+              .group = (numbers),               \
+              .rows = 32,                       \
+              .vectors = 2,                     \
+              .height = 16,                     \
+              .depth = 16,                      \
+              .least = (fewest),                \
+              .cycles = 1,                      \
+              .load_cycles = 1.6,               \
+              .keeps = "hone_amx"},             \
+    .texts = {                                  \
+      {"cpu", "amx", "hone_amx_" types}         \
+    }                                           \
   }
 /* Arm's i8mm, and bf16: two rows by two lanes, of two steps; sums of 8 rows by 2 vectors are half
  * of the registers. */
-#define BLOCK_MMLA(dot, types, numbers, feature)                                              \
-  {                                                                                           \
-    .name = "block" dot "_" types "_x4",                                                      \
-    .block = {"dot" dot "_" types "_x4", numbers, 8, 2, 2, 2, 2, 0.5, 0.25, NULL}, .texts = { \
-      {"cpu", feature, "hone_mmla_" types}                                                    \
-    }                                                                                         \
+#define BLOCK_MMLA(dot, types, numbers, needs) \
+  {                                            \
+    .name = "block" dot "_" types "_x4",       \
+    .block = {.of = "dot" dot "_" types "_x4", \
+              .group = (numbers),              \
+              .rows = 8,                       \
+              .vectors = 2,                    \
+              .height = 2,                     \
+              .depth = 2,                      \
+              .least = 2,                      \
+              .cycles = 0.5,                   \
+              .load_cycles = 0.25},            \
+    .texts = {                                 \
+      {"cpu", needs, "hone_mmla_" types}       \
+    }                                          \
   }
 
 static const hone_intrinsic_t intrinsics[] = {

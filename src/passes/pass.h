@@ -60,9 +60,9 @@ typedef struct hone_pass_options {
   bool sums_shorts;   /* products of two numbers of 16 bits take it no longer than of two bytes */
   bool halves_shorts; /* … and half the time of two of f32 */
   bool sums_slight;   /* products of eight bytes by slight weights (ir/slight.h) take it less */
-  bool
-      sums_blocks; /* its products of `precision` are so fast by matrix instructions that sums which
-                      save some of them cost more; by others they are no faster than of f32 */
+  /* Its products of `precision` are so fast by matrix instructions that sums which save some of
+   * them cost more; by others they are no faster than of f32. */
+  bool sums_blocks;
   bool sums_pairs; /* its fast products of `precision` go in pairs, one operand being weights */
   /* Bytes of a core's own last cache and of the one that all share, on a device whose `threads`
    * may each run a part of a graph; 0: not known. */

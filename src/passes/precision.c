@@ -58,13 +58,12 @@ static bool goes_in_pairs(const hone_node_t* contract) {
 /* Pairs along an axis that is summed over, or along columns that are filled up. */
 static int64_t count_pairs(const hone_node_t* contract, int i) {
   hone_dim_t extent = contract->inputs[0]->type.dims[contract->axes[i]];
-  if (!hone_dim_is_int(extent)) return 0;
-  bool is_filled = extent.k % 2 && hone_columns_are(contract, i);
-  return extent.k % 2 && !is_filled ? 0 : (extent.k + 1) / 2;
+  if (!hone_dim_is_int(extent) || (extent.k % 2 && !hone_columns_are(contract, i))) return 0;
+  return (extent.k + 1) / 2;
 }
 
 /* Whether some sum over weights has enough pairs for a matrix instruction, which does several rows
- * of them for whole vectors of outputs. */
+ * of them for whole vectors of outputs (block2_bf16_bf16_x16 of loop/intrinsic.c). */
 static bool goes_in_blocks(const hone_node_t* contract) {
   enum { LEAST = 4, MOST = 16, LANES = 16 };
   int side = hone_match_constant(hone_operand_origin(contract->inputs[1])) ? 1 : 0;

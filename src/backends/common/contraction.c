@@ -329,7 +329,6 @@ void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c) 
   const hone_axis_t* sum = &c->sums[innermost];
   bool is_there = group == 4 ? r->shape->has_block_int8 : r->shape->has_block_bf16;
   bool is_whole = hone_known_extent(c->lanes->extent) % r->shape->lanes == 0;
-  c->matrix = NULL;
   if (group == 1 || c->apart || !is_there || !is_whole || !hone_dim_is_int(c->lanes->extent) ||
       !has_even_rows(r, c) || !hone_contraction_is_grouped(r, c, innermost) ||
       !hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &step) || step != 1)

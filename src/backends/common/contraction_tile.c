@@ -80,8 +80,8 @@ static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t
   return group_vectors(c) * (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors);
 }
 
-/* Cycles for one step of a tile that matrix instructions add to: an instruction takes as many steps
- * at once, or fewer in the same time, and what it reads does not arrive beside products. */
+/* Cycles for one step of a tile that matrix instructions add to, of those with as many steps as
+ * they can have: what they read does not arrive beside products. */
 static double block_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows,
                            int vectors) {
   const hone_intrinsic_block_t* b = &c->matrix->block;

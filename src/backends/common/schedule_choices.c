@@ -18,7 +18,7 @@ typedef struct nest {
   hone_stmt_t* loops[MAX_LOOPS]; /* outermost first */
   bool chosen[MAX_LOOPS];        /* decides conditions */
   int64_t divisor[MAX_LOOPS];    /* its remainder does; 0: no */
-  int64_t* values;               /* of symbols, all 0 */
+  int64_t* values;               /* of symbols, all 0; NULL: none were needed */
 } nest_t;
 
 /* ---- looking ---- */
@@ -34,18 +34,37 @@ static int64_t first_change(nest_t* nest, const hone_stmt_t* loop, hone_dim_t in
   return found;
 }
 
-/* The loop's rounds go in runs, as rows of pictures that lie apart do, and which of few it is, or
- * what is left of that by a small divisor, decides. */
-static void note_runs(nest_t* nest, int i, hone_dim_t index) {
+static bool has_values(nest_t* nest) {
+  if (nest->values) return true;
+  size_t count = (size_t)hone_dims_symbol_count(nest->kernel->dims);
+  nest->values = hone_arena_array(nest->kernel->arena, count, sizeof *nest->values);
+  if (!nest->values) nest->kernel->out_of_memory = true;
+  return nest->values != NULL;
+}
+
+/* Rounds that the index does not tell apart, as rows of pictures that lie apart; 1: it tells each,
+ * or only a run knows how many there are. */
+static int64_t find_run(nest_t* nest, const hone_stmt_t* loop, hone_dim_t index) {
+  if (!hone_dim_is_int(loop->extent) || !has_values(nest)) return 1;
+  int64_t run = first_change(nest, loop, index);
+  return run ? run : 1;
+}
+
+/* The number of a run that decides, where there are few, or what is left of it by a small divisor.
+ * What tells each round goes before what tells runs. */
+static void note_condition_of(nest_t* nest, int i, hone_dim_t index) {
   const hone_stmt_t* loop = nest->loops[i];
   hone_dims_t* dims = nest->kernel->dims;
-  if (!hone_dim_is_int(loop->extent) || !hone_dim_uses(index, loop->var)) return;
-  int64_t run = first_change(nest, loop, index);
-  if (run < 2) return;
+  int64_t run = find_run(nest, loop, index);
+  if (run > 1 && nest->divisor[i]) return;
   hone_dim_t number = hone_dim_floordiv(dims, loop->var, hone_dim_int(run)),
              divisor = hone_dim_modulus(index);
-  if (hone_dim_same(index, number) && loop->extent.k <= run * MAX_ROUNDS) {
-    nest->divisor[i] = run;
+  if (hone_dim_same(index, number)) {
+    bool are_few = hone_dim_is_int(loop->extent) && loop->extent.k <= run * MAX_ROUNDS;
+    if (run == 1)
+      nest->chosen[i] |= are_few;
+    else if (are_few)
+      nest->divisor[i] = run;
     return;
   }
   if (hone_dim_is_int(divisor) && divisor.k > 1 && divisor.k <= MAX_ROUNDS &&
@@ -54,16 +73,8 @@ static void note_runs(nest_t* nest, int i, hone_dim_t index) {
 }
 
 static void note_condition(nest_t* nest, hone_dim_t index) {
-  for (int i = 0; i < nest->n; i++) {
-    const hone_stmt_t* loop = nest->loops[i];
-    bool is_short = hone_dim_is_int(loop->extent) && loop->extent.k <= MAX_ROUNDS;
-    if (hone_dim_same(index, loop->var) && is_short) nest->chosen[i] = true;
-    if (!nest->divisor[i]) note_runs(nest, i, index);
-    hone_dim_t divisor = hone_dim_modulus(index);
-    if (!hone_dim_is_int(divisor) || divisor.k < 2 || divisor.k > MAX_ROUNDS) continue;
-    if (hone_dim_same(index, hone_dim_mod(nest->kernel->dims, loop->var, divisor)))
-      nest->divisor[i] = divisor.k;
-  }
+  for (int i = 0; i < nest->n; i++)
+    if (hone_dim_uses(index, nest->loops[i]->var)) note_condition_of(nest, i, index);
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
@@ -77,10 +88,7 @@ static void look_at_term(nest_t* nest, const hone_term_t* term, bool in_conditio
 /* The nest that begins at `top`, and which of its loops decide; false where there is
  * more in it than serial loops around stores. */
 static bool look(hone_kernel_t* kernel, hone_stmt_t* top, nest_t* nest) {
-  size_t n_symbols = (size_t)hone_dims_symbol_count(kernel->dims);
   *nest = (nest_t){.kernel = kernel};
-  nest->values = hone_arena_array(kernel->arena, n_symbols, sizeof *nest->values);
-  if (!nest->values) return false;
   for (hone_stmt_t* loop = top; loop; loop = hone_only_loop(loop)) {
     if (nest->n == MAX_LOOPS || loop->is_reduction || loop->loop != HONE_LOOP_SERIAL) return false;
     nest->loops[nest->n++] = loop;

@@ -124,10 +124,10 @@ static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrins
  * the one around it where both are one run. */
 static void make_block(hone_recipe_t* r, const char* inner, const char* lanes) {
   char sum[HONE_LOOP_NAME], around[HONE_LOOP_NAME];
-  hone_stmt_t* outer = hone_kernel_find_loop(r->kernel, inner)->parent;
+  const hone_stmt_t* steps = r->joins ? hone_kernel_find_loop(r->kernel, inner) : NULL;
   if (!hone_loop_name(sum, inner, "")) return;
-  if (r->joins && hone_loop_name(around, outer->name, "_") &&
-      hone_recipe_did(r, hone_sched_fuse(r->kernel, outer->name, inner)) &&
+  if (steps && hone_loop_name(around, steps->parent->name, "_") &&
+      hone_recipe_did(r, hone_sched_fuse(r->kernel, steps->parent->name, inner)) &&
       !hone_loop_name(sum, around, inner))
     return;
   const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes);

@@ -97,12 +97,13 @@ static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
     return;
   }
   if (hone_render_is_product(loop)) hone_render_open_product(r, loop);
-  bool has_sums = hone_render_open_sums(r, loop);
+  hone_block_t block;
+  bool has_sums = hone_render_open_sums(r, loop, &block);
   if (hone_render_is_block(loop))
     hone_render_block(r, loop);
   else
     render_rounds(r, loop, NULL);
-  if (has_sums) hone_render_close_sums(r, loop);
+  if (has_sums) hone_render_close_sums(r, &block);
 }
 
 static void render_condition(hone_renderer_t* r, const hone_stmt_t* stmt, const char* head,
@@ -194,7 +195,9 @@ static int render_stores(hone_renderer_t* r, const hone_stmt_t* stmt, int first)
 static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt) {
   for (int i = 0; i < stmt->n_body;) {
     int together = render_stores(r, stmt, i);
-    if (i + 1 < stmt->n_body && hone_render_begin_alike(r, stmt->body[i], stmt->body[i + 1]))
+    bool will_one_do = together == 0 && i + 1 < stmt->n_body &&
+                       hone_render_begin_alike(r, stmt->body[i], stmt->body[i + 1]);
+    if (will_one_do)
       render_rounds(r, stmt->body[i], "1");
     else if (together == 0)
       render_stmt(r, stmt->body[i]);

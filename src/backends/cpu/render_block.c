@@ -24,17 +24,13 @@ static bool check(hone_renderer_t* r, const hone_stmt_t* loop, const hone_intrin
          hone_render_has_feature(r, loop, hone_intrinsic_text(intrinsic, "cpu")->feature);
 }
 
-static void put_distances(hone_renderer_t* r, const hone_buffer_t* buffer, int n,
-                          const int64_t* distances) {
-  for (int i = 0; i < n; i++)
-    hone_str_appendf(r->out, ", %" PRId64, distances[i] * (int64_t)hone_dtype_size(buffer->dtype));
-}
-
 static void put_operand(hone_renderer_t* r, const hone_operand_range_t* operand, int n,
                         const int64_t* distances) {
   hone_str_append(r->out, ", ");
   hone_render_address(r, operand->buffer, NULL, operand->offset);
-  put_distances(r, operand->buffer, n, distances);
+  for (int i = 0; i < n; i++)
+    hone_str_appendf(r->out, ", %" PRId64,
+                     distances[i] * (int64_t)hone_dtype_size(operand->buffer->dtype));
 }
 
 static void put_sums(hone_renderer_t* r, const hone_block_t* block, bool all_alike) {
@@ -86,33 +82,26 @@ static bool keeps_sums(hone_renderer_t* r, const hone_stmt_t* stmt, hone_block_t
   return true;
 }
 
-static void put_call(hone_renderer_t* r, const hone_stmt_t* loop, const char* what) {
-  hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "%s_%s(", find_block(block_inside(loop))->block.keeps, what);
-}
-
-bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop) {
-  hone_block_t block;
-  if (r->has_sums || !keeps_sums(r, loop, &block)) return false;
+bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop, hone_block_t* out) {
+  if (r->has_sums || !keeps_sums(r, loop, out)) return false;
   const hone_intrinsic_t* intrinsic = find_block(block_inside(loop));
   if (!r->keeper) hone_str_append(r->head, "  long hone_shaped = 0;\n");
   r->keeper = intrinsic->block.keeps;
   r->has_sums = true;
-  put_call(r, loop, "open");
-  hone_str_appendf(r->out, "&hone_shaped, %" PRId64 ", %" PRId64 ", %" PRId64, block.rows,
-                   block.vectors, hone_block_depth(intrinsic, block.steps));
-  put_sums(r, &block, r->begins_alike == loop);
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "%s_open(&hone_shaped, %" PRId64 ", %" PRId64 ", %" PRId64, r->keeper,
+                   out->rows, out->vectors, hone_block_depth(intrinsic, out->steps));
+  put_sums(r, out, r->begins_alike == loop);
   hone_str_append(r->out, ");\n");
   return true;
 }
 
-void hone_render_close_sums(hone_renderer_t* r, const hone_stmt_t* loop) {
-  hone_block_t block;
+void hone_render_close_sums(hone_renderer_t* r, const hone_block_t* block) {
   r->has_sums = false;
-  if (!keeps_sums(r, loop, &block)) return;
-  put_call(r, loop, "close");
-  hone_str_appendf(r->out, "%" PRId64 ", %" PRId64, block.rows, block.vectors);
-  put_sums(r, &block, false);
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "%s_close(%" PRId64 ", %" PRId64, r->keeper, block->rows,
+                   block->vectors);
+  put_sums(r, block, false);
   hone_str_append(r->out, ");\n");
 }
 

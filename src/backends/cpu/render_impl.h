@@ -3,6 +3,7 @@
 #define HONE_BACKENDS_CPU_RENDER_IMPL_H
 
 #include "backends/cpu/render.h"
+#include "loop/block.h"
 #include "loop/intrinsic.h"
 #include "loop/quantized.h"
 #include "loop/span.h"
@@ -111,10 +112,10 @@ void hone_render_sparse(hone_renderer_t* r, const hone_stmt_t* loop);
 /* render_block.c: a block of sums, a call in place of the loop. */
 bool hone_render_is_block(const hone_stmt_t* loop);
 void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop);
-/* Takes the sums that a block in the loop adds to into registers, until _close; false: none stay
- * there for all of it. */
-bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop);
-void hone_render_close_sums(hone_renderer_t* r, const hone_stmt_t* loop);
+/* Takes the sums that a block in the loop adds to into registers, until _close is called with that
+ * block; false: none stay there for all of it. */
+bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop, hone_block_t* out_block);
+void hone_render_close_sums(hone_renderer_t* r, const hone_block_t* block);
 /* What a kernel with such sums ends with. */
 void hone_render_end_sums(hone_renderer_t* r);
 /* Whether the loop stores the same in each row of the sums that the next statement takes: its first
