@@ -151,6 +151,10 @@ bool hone_contraction_has_lines(const hone_cpu_shape_t* shape, const hone_contra
 /* Whether all steps of its windows, over data of the lanes' own, are written out. */
 bool hone_contraction_is_window(const hone_contraction_t* c);
 
+/* Whether tiles of so many rows are to be of nearly the same height: where only a run knows the
+ * extent, or one or two rows would be left over. */
+bool hone_contraction_cuts_evenly(hone_dim_t extent, int64_t rows);
+
 hone_tile_t hone_contraction_tile(const hone_recipe_t* r, const hone_contraction_t* c);
 /* Cycles for one step of the sums of all tiles. */
 double hone_contraction_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t);

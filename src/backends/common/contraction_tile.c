@@ -93,9 +93,18 @@ static double block_cycles(const hone_cpu_shape_t* shape, const hone_contraction
 /* Cycles that an element of data and a vector of weights take to arrive, beside arithmetic, where
  * tiles are wide: as measured on Emerald Rapids (docs/cpu.md). */
 static const double WIDE_ROW = 0.2, WIDE_VECTOR = 0.1;
+static const double LOAD_ALONE = 0.58;
 /* The part of the cycles for loads that shows beside products by slight weights, which keep two of
  * four units busy: 4 rows by 2 vectors take 0.92 of the time of 10 by 1, as measured on Zen 3. */
 static const double SLIGHT_LOAD = 1. / 3;
+
+/* Cycles of a load, with two in a cycle: where each row's element takes an instruction of its own
+ * to go into all lanes, not all of them find their place beside the products (as measured on Zen 3,
+ * in a quiet hour as well as where others share the core). */
+static double load_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c) {
+  enum { FEW_REGISTERS = 16 /* of machines whose products take no element from memory */ };
+  return shape->registers <= FEW_REGISTERS && !c->apart ? LOAD_ALONE : 0.5;
+}
 
 /* Cycles for one step of the sum over a tile, with two loads a cycle, and four cycles until a
  * result can be added to again. Vectors of weights come from the second cache, so that what they
@@ -105,7 +114,7 @@ static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_
                           hone_tile_t t) {
   if (c->matrix) return block_cycles(shape, c, t.rows, t.vectors);
   double arithmetic = step_arithmetic(c, t.rows * count_lines(t), t.vectors);
-  double loads = step_loads(shape, c, t) / 2;
+  double loads = step_loads(shape, c, t) * load_cycles(shape, c);
   double cycles = arithmetic > loads ? arithmetic : loads;
   if (cycles < 4) cycles = 4;
   if (c->group == HONE_SLIGHT_GROUP) cycles += loads * SLIGHT_LOAD;
@@ -150,12 +159,32 @@ static double crowd_factor(const hone_cpu_shape_t* shape, const hone_contraction
   return vectors > shape->registers ? crowd : 1;
 }
 
+bool hone_contraction_cuts_evenly(hone_dim_t extent, int64_t rows) {
+  enum { FEW = 2, LEAST = 5 };
+  if (!hone_dim_is_int(extent)) return rows <= HONE_FEW_HEIGHTS;
+  int64_t rest = extent.k % rows;
+  return rows >= LEAST && extent.k > 2 * rows && rest >= 1 && rest <= FEW;
+}
+
+/* Of so many tiles, some a row lower than the others, for one step. */
+static double even_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t,
+                        int64_t rows, int64_t tiles) {
+  hone_tile_t low = {(int)(rows / tiles), t.vectors, t.lines},
+              high = {low.rows + 1, t.vectors, t.lines};
+  int64_t n_high = rows % tiles;
+  return (double)(tiles - n_high) * step_cycles(r->shape, c, low) +
+         (double)n_high * step_cycles(r->shape, c, high);
+}
+
 /* Cycles for one step of the sums of a tile's vectors in all rows of a line. */
 static double rows_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
   int64_t rows = c->rows ? hone_likely_extent(r->kernel, c->rows->extent) : HONE_MANY_ROUNDS;
   int64_t blocks = rows / t.rows;
-  double cost = (double)blocks * step_cycles(r->shape, c, t);
-  if (rows % t.rows) {
+  bool is_even = c->rows && hone_dim_is_int(c->rows->extent) && !c->apart &&
+                 hone_contraction_cuts_evenly(c->rows->extent, t.rows);
+  double cost =
+      is_even ? even_cost(r, c, t, rows, blocks + 1) : (double)blocks * step_cycles(r->shape, c, t);
+  if (rows % t.rows && !is_even) {
     hone_tile_t rest = {(int)(rows % t.rows), t.vectors, t.lines};
     cost += step_cycles(r->shape, c, rest);
   }

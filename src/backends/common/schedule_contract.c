@@ -241,15 +241,6 @@ static bool schedule_evenly(hone_recipe_t* r, const hone_stmt_t* loop, int64_t r
   return true;
 }
 
-/* Whether tiles are to be of nearly the same height: where only a run knows the rows, or one
- * or two would be left over. */
-static bool is_uneven(const hone_stmt_t* loop, int64_t rows) {
-  enum { FEW = 2, LEAST = 5 };
-  if (!hone_dim_is_int(loop->extent)) return rows <= HONE_FEW_HEIGHTS;
-  int64_t rest = loop->extent.k % rows;
-  return rows >= LEAST && loop->extent.k > 2 * rows && rest >= 1 && rest <= FEW;
-}
-
 /* The loop as all of a round of one around it, where it stands at the top: the parts that a tile
  * falls into read one another, and what stands there runs at the same time. */
 static hone_stmt_t* keep_together(hone_recipe_t* r, hone_stmt_t* loop) {
@@ -285,7 +276,8 @@ static void schedule_block(hone_recipe_t* r, hone_stmt_t* block, const char* row
                            int64_t rows) {
   char name[HONE_LOOP_NAME];
   hone_stmt_t* loop = rows_name ? hone_kernel_find_loop(r->kernel, rows_name) : NULL;
-  if (loop && is_uneven(loop, rows) && schedule_evenly(r, loop, rows)) return;
+  if (loop && hone_contraction_cuts_evenly(loop->extent, rows) && schedule_evenly(r, loop, rows))
+    return;
   if (!loop) {
     schedule_tile(r, NULL, keep_together(r, block));
     return;

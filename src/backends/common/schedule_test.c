@@ -309,7 +309,7 @@ static void rows_go_by_blocks(void** state) {
   static const struct {
     int rows, outputs;
     const char* words[2];
-  } cases[] = {{784, 24, {"exact", "merge"}}, {196, 256, {" 14 exact", "in 14 parallel"}}};
+  } cases[] = {{784, 17, {"exact", "merge"}}, {196, 256, {" 14 exact", "in 14 parallel"}}};
   for (size_t i = 0; i < TEST_COUNT(cases); i++) {
     char* text = scheduled_product(cases[i].rows, cases[i].outputs, "  return %2 \"y\"\n");
     test_schedule_expect(text, 2, cases[i].words);
@@ -570,7 +570,7 @@ static void they_are_so_where_tiles_could_be_high(void** state) {
 
 /* Lanes that are less than a block, beside blocks that threads share. */
 static void so_are_those_of_the_lanes_left_over(void** state) {
-  char* text = scheduled_rows("n", "  return %2 \"y\"\n");
+  char* text = scheduled_matrix("symbol \"n\" input 1 64\n", "n", 10, 56, "  return %2 \"y\"\n");
   test_schedule_expect(text, 2, (const char* const[]){"for i1.t.o in 1 parallel", "balance i4 8"});
   free(text);
 }
