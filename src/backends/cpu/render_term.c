@@ -199,10 +199,32 @@ static bool is_cube(const hone_term_t* term) {
          hone_to_double(HONE_F32, power->bits) == 3;
 }
 
-static hone_operand_t render_cube(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
+static bool is_prim(const hone_term_t* term, hone_prim_t prim) {
+  return term->kind == HONE_TERM_PRIM && term->prim == prim && term->dtype == HONE_F32;
+}
+
+static bool is_one(const hone_term_t* term) {
+  return term->kind == HONE_TERM_CONST && term->dtype == HONE_F32 &&
+         hone_to_double(HONE_F32, term->bits) == 1;
+}
+
+/* x, of 1 / (1 + e^-x); NULL: it is something else. */
+static const hone_term_t* of_logistic(const hone_term_t* term) {
+  if (!is_prim(term, HONE_PRIM_DIV) || !is_one(term->args[0])) return NULL;
+  const hone_term_t* sum = term->args[1];
+  if (!is_prim(sum, HONE_PRIM_ADD)) return NULL;
+  const hone_term_t* power = sum->args[is_one(sum->args[0])];
+  bool is_sum = is_one(sum->args[0]) || is_one(sum->args[1]);
+  if (!is_sum || !is_prim(power, HONE_PRIM_EXP)) return NULL;
+  return is_prim(power->args[0], HONE_PRIM_NEG) ? power->args[0]->args[0] : NULL;
+}
+
+/* A function of f32 that is no primitive. */
+static hone_operand_t render_function(hone_renderer_t* r, const char* name, const hone_term_t* term,
+                                      hone_map_t* done) {
   hone_operand_t x = hone_render_term(r, term, done);
   hone_operand_t to = hone_render_fresh(r, HONE_F32, x.is_vector);
-  hone_str_appendf(r->out, " = hone_cube_f32%s(t%d);\n", x.is_vector ? "v" : "", x.temporary);
+  hone_str_appendf(r->out, " = hone_%s_f32%s(t%d);\n", name, x.is_vector ? "v" : "", x.temporary);
   return to;
 }
 
@@ -243,18 +265,18 @@ static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, 
 static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
   if (hone_render_quantized(r, term, done, out)) return true;
-  if (is_cube(term)) {
-    *out = render_cube(r, term->args[0], done);
-    return true;
-  }
-  const hone_term_t* x = by_bytes(term);
+  const hone_term_t *logistic = of_logistic(term), *x = by_bytes(term);
   bool is_bound = term->prim == HONE_PRIM_MIN || term->prim == HONE_PRIM_MAX;
   int bound = is_bound ? find_bound(term) : -1;
-  if (x)
+  if (is_cube(term))
+    *out = render_function(r, "cube", term->args[0], done);
+  else if (logistic)
+    *out = render_function(r, "logistic", logistic, done);
+  else if (x)
     *out = render_by_bytes(r, term, x, done);
   else if (bound >= 0)
     *out = render_bound(r, term, bound, done);
-  return x || bound >= 0;
+  return is_cube(term) || logistic || x || bound >= 0;
 }
 
 static hone_operand_t render_prim(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
