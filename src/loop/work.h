@@ -24,6 +24,9 @@
 
 #include "loop/kernel.h"
 
+/* An exp or tanh of one element counts as so many operations. */
+enum { HONE_TRANSCENDENTAL_COST = 16 };
+
 typedef struct hone_work {
   hone_dim_t arithmetic;
   hone_dim_t transcendental;

@@ -1,4 +1,5 @@
-/* Winograd: convolutions by 3 x 3 windows, side by side, with fewer products.
+/* Winograd: convolutions by 3 x 3 windows, side by side, with fewer products; of all channels or in
+ * groups.
  *
  * Results are made in tiles of 4 x 4 or 2 x 2. The 6 x 6 or 4 x 4 inputs under a
  * tile are transformed, V = B' d B, the weights once and for all, U = G g G'; the
@@ -45,25 +46,27 @@ enum { WINDOW = HONE_WINOGRAD_WINDOW };
 
 typedef struct conv {
   const hone_node_t *contract, *window;
-  hone_value_t* x;        /* before the window, rank 4 */
+  hone_value_t* x;        /* before the window */
   const hone_tensor_t* w; /* weights */
-  int channel;            /* axis of x; the others are batch, height, width in order */
+  int rank;               /* of x: 4, or 5 with groups */
+  int group;              /* axis of x; -1: there is none */
+  int channel;            /* the same; the others are batch, height, width in order */
   int free[3];
-  int64_t images;                           /* 1 where only a run knows */
-  int64_t height, width;                    /* of the result */
-  int w_filter, w_channel, w_row, w_column; /* axes of the weights */
-  int64_t channels, filters;
-  bool is_whole;                 /* bytes, and sums of 32 bits */
-  bool is_narrow;                /* floats of 16 bits, and sums in f32 */
-  double word_price;             /* of the device */
-  const hone_winograd_t* tiling; /* what follows depends on it */
+  int64_t images;                                    /* 1 where only a run knows */
+  int64_t height, width;                             /* of the result */
+  int w_group, w_filter, w_channel, w_row, w_column; /* axes of the weights */
+  int64_t groups, channels, filters;                 /* the latter of a group */
+  bool is_whole;                                     /* bytes, and sums of 32 bits */
+  bool is_narrow;                                    /* floats of 16 bits, and sums in f32 */
+  double word_price;                                 /* of the device */
+  const hone_winograd_t* tiling;                     /* what follows depends on it */
   int64_t tiles_high, tiles_wide;
 } conv_t;
 
 /* ---- recognising ---- */
 
 static bool is_window(const hone_node_t* node) {
-  if (!node || node->n_axes != 2 || node->inputs[0]->type.rank != 4) return false;
+  if (!node || node->n_axes != 2) return false;
   for (int i = 0; i < 2; i++)
     if (!hone_dim_is(node->shape[i], WINDOW) || !hone_dim_is(node->step[i], 1) ||
         !hone_dim_is(node->hi[i], 1))
@@ -71,21 +74,25 @@ static bool is_window(const hone_node_t* node) {
   return node->axes[0] < node->axes[1];
 }
 
-/* The weights' axes, and the channels' of x: the one free axis is the filters'. */
+/* The weights' axes, and those of x for groups and channels: the one free axis is the filters'. */
 static bool find_axes(conv_t* c) {
-  c->w_row = hone_match_partner(c->contract, 0, 4);
-  c->w_column = hone_match_partner(c->contract, 0, 5);
+  const hone_node_t* contract = c->contract;
+  c->w_row = hone_match_partner(contract, 0, c->rank);
+  c->w_column = hone_match_partner(contract, 0, c->rank + 1);
+  c->group = contract->n_batch ? (int)contract->axes[0] : -1;
+  c->w_group = contract->n_batch ? (int)contract->axes[1] : 0;
   c->channel = -1;
   int n = 0;
-  for (int i = 0; i < 4; i++) {
-    int other = hone_match_partner(c->contract, 0, i);
+  for (int i = 0; i < c->rank; i++) {
+    int other = hone_match_partner(contract, 0, i);
     if (other < 0 && n < 3) c->free[n++] = i;
-    if (other < 0) continue;
+    if (other < 0 || i == c->group) continue;
     c->channel = i;
     c->w_channel = other;
   }
   if (c->w_row < 0 || c->w_column < 0 || c->channel < 0 || n != 3) return false;
-  c->w_filter = 6 - c->w_row - c->w_column - c->w_channel;
+  int all = c->rank * (c->rank - 1) / 2;
+  c->w_filter = all - c->w_group - c->w_row - c->w_column - c->w_channel;
   return c->free[1] == c->window->axes[0] && c->free[2] == c->window->axes[1];
 }
 
@@ -93,10 +100,12 @@ static bool is_byte(hone_dtype_t dtype) { return dtype == HONE_I8 || dtype == HO
 
 static bool find_sizes(conv_t* c) {
   const hone_type_t* type = &c->contract->outputs[0]->type;
-  if (!hone_dim_is_int(type->dims[1]) || !hone_dim_is_int(type->dims[2])) return false;
-  c->images = hone_dim_is_int(type->dims[0]) && type->dims[0].k > 0 ? type->dims[0].k : 1;
-  c->height = type->dims[1].k;
-  c->width = type->dims[2].k;
+  const hone_dim_t* dims = type->dims + c->contract->n_batch; /* behind the groups */
+  if (!hone_dim_is_int(dims[1]) || !hone_dim_is_int(dims[2])) return false;
+  c->images = hone_dim_is_int(dims[0]) && dims[0].k > 0 ? dims[0].k : 1;
+  c->height = dims[1].k;
+  c->width = dims[2].k;
+  c->groups = c->group < 0 ? 1 : hone_tensor_dims(c->w)[c->w_group];
   c->channels = hone_tensor_dims(c->w)[c->w_channel];
   c->filters = hone_tensor_dims(c->w)[c->w_filter];
   return c->height > 0 && c->width > 0;
@@ -114,11 +123,13 @@ static bool has_types(conv_t* c) {
 
 static bool recognise(const hone_node_t* node, conv_t* c) {
   *c = (conv_t){.contract = node};
-  if (node->prim != HONE_PRIM_CONTRACT || node->n_batch || node->n_axes != 6) return false;
+  if (node->prim != HONE_PRIM_CONTRACT || node->n_batch > 1) return false;
+  c->rank = 4 + node->n_batch;
   c->window = hone_match_prim(node->inputs[0], HONE_PRIM_WINDOW);
   c->w = hone_match_constant(node->inputs[1]);
-  if (!is_window(c->window) || !c->w || hone_tensor_rank(c->w) != 4) return false;
+  if (!is_window(c->window) || !c->w || node->n_axes != 2 * (3 + node->n_batch)) return false;
   c->x = c->window->inputs[0];
+  if (c->x->type.rank != c->rank || hone_tensor_rank(c->w) != c->rank) return false;
   return has_types(c) && find_axes(c) && find_sizes(c);
 }
 
@@ -137,17 +148,17 @@ static int places_of(const conv_t* c) { return c->tiling->patch * c->tiling->pat
 /* ---- weights ---- */
 
 typedef struct strides {
-  int64_t filter, channel, row, column;
+  int64_t group, filter, channel, row, column;
 } strides_t;
 
 static strides_t strides_of(const conv_t* c) {
-  int64_t stride[4], next = 1;
-  for (int i = 3; i >= 0; i--) {
+  int64_t stride[HONE_MAX_RANK], next = 1;
+  for (int i = c->rank - 1; i >= 0; i--) {
     stride[i] = next;
     next *= hone_tensor_dims(c->w)[i];
   }
-  return (strides_t){stride[c->w_filter], stride[c->w_channel], stride[c->w_row],
-                     stride[c->w_column]};
+  return (strides_t){c->group < 0 ? 0 : stride[c->w_group], stride[c->w_filter],
+                     stride[c->w_channel], stride[c->w_row], stride[c->w_column]};
 }
 
 static inline float weight_at(const conv_t* c, int64_t index) {
@@ -171,7 +182,7 @@ enum { LANES = HONE_WINOGRAD_LANES, PLACES = HONE_WINOGRAD_PATCH * HONE_WINOGRAD
 typedef struct transform {
   const conv_t* conv;
   strides_t strides;
-  void* to; /* [places, channels, filters] */
+  void* to; /* [places, groups, channels, filters] */
 } transform_t;
 
 /* The windows of `n` filters, the first of which is at `index`, as [row, column, filter]; zero
@@ -204,62 +215,75 @@ static void put_place(const transform_t* t, const double* from, int64_t at, int6
   memcpy((float*)t->to + at, rounded, (size_t)n * sizeof *rounded);
 }
 
-static void transform_block(const transform_t* t, int64_t channel, int64_t filter) {
+static void transform_block(const transform_t* t, int64_t group, int64_t channel, int64_t filter) {
   const conv_t* c = t->conv;
   int patch = c->tiling->patch;
   int64_t n = c->filters - filter < LANES ? c->filters - filter : LANES;
   double window[WINDOW * WINDOW][LANES], rows[HONE_WINOGRAD_PATCH * WINDOW][LANES];
   double all[PLACES][LANES];
-  gather_windows(t, channel * t->strides.channel + filter * t->strides.filter, n, window);
+  const strides_t* s = &t->strides;
+  gather_windows(t, group * s->group + channel * s->channel + filter * s->filter, n, window);
   for (int k = 0; k < WINDOW; k++)
     hone_winograd_weights(c->tiling, window + k, WINDOW, rows + k, WINDOW);
   for (int r = 0; r < patch; r++)
     hone_winograd_weights(c->tiling, rows + (ptrdiff_t)r * WINDOW, 1, all + (ptrdiff_t)r * patch,
                           1);
   for (int p = 0; p < places_of(c); p++)
-    put_place(t, all[p], (p * c->channels + channel) * c->filters + filter, n);
+    put_place(t, all[p], ((p * c->groups + group) * c->channels + channel) * c->filters + filter,
+              n);
 }
+
+static int64_t filter_blocks(const conv_t* c) { return (c->filters + LANES - 1) / LANES; }
 
 /* Neighbouring channels follow one another, since their weights share lines of memory. */
 static void transform_blocks(void* context, int64_t begin, int64_t end) {
   const transform_t* t = context;
-  int64_t channels = t->conv->channels;
-  for (int64_t i = begin; i < end; i++) transform_block(t, i % channels, i / channels * LANES);
+  int64_t channels = t->conv->channels, blocks = filter_blocks(t->conv);
+  for (int64_t i = begin; i < end; i++) {
+    int64_t block = i / channels;
+    transform_block(t, block / blocks, i % channels, block % blocks * LANES);
+  }
 }
 
-/* U as [places, channels, filters]. */
+/* U as [places, groups, channels, filters]. */
 static void transform_weights(const conv_t* c, void* to) {
   enum { GRAIN = 64 };
   transform_t t = {c, strides_of(c), to};
-  int64_t blocks = (c->filters + LANES - 1) / LANES * c->channels;
-  hone_parallel_for(hone_thread_pool_shared(), blocks, GRAIN, transform_blocks, &t);
+  int64_t n = c->groups * filter_blocks(c) * c->channels;
+  hone_parallel_for(hone_thread_pool_shared(), n, GRAIN, transform_blocks, &t);
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c) {
-  const int64_t dims[] = {places_of(c), c->channels, c->filters};
+  const int64_t grouped[] = {places_of(c), c->groups, c->channels, c->filters},
+                dims[] = {places_of(c), c->channels, c->filters};
   hone_tensor_t* u;
-  hone_status_t status =
-      hone_tensor_create_raw(r->graph->allocator, dtype_of_tiles(c), 3, dims, &u);
+  hone_status_t status = hone_tensor_create_raw(r->graph->allocator, dtype_of_tiles(c), c->rank - 1,
+                                                c->group < 0 ? dims : grouped, &u);
   if (status) return hone_fail_status(r->b, status);
   transform_weights(c, hone_tensor_data(u));
   return hone_constant(r->b, u);
 }
 
-/* The largest result of integers there can be, either way. */
-static int64_t reach_of(const conv_t* c) {
+/* The largest result of integers there can be from filter `f` of all, either way, of inputs of
+ * magnitude 1. */
+static int64_t reach_of_filter(const conv_t* c, int64_t f, bool has_sign) {
   strides_t s = strides_of(c);
+  int64_t above = 0, below = 0, start = f / c->filters * s.group + f % c->filters * s.filter;
+  for (int64_t i = 0; i < c->channels * WINDOW * WINDOW; i++) {
+    int64_t channel = i / (WINDOW * WINDOW), row = i / WINDOW % WINDOW, column = i % WINDOW;
+    int64_t w =
+        (int64_t)weight_at(c, start + channel * s.channel + row * s.row + column * s.column);
+    *(w > 0 ? &above : &below) += w > 0 ? w : -w;
+  }
+  if (has_sign) return above + below;
+  return above > below ? above : below;
+}
+
+static int64_t reach_of(const conv_t* c) {
   bool has_sign = hone_dtype_of(c->x) == HONE_I8;
   int64_t most = 0;
-  for (int64_t f = 0; f < c->filters; f++) {
-    int64_t above = 0, below = 0;
-    for (int64_t i = 0; i < c->channels * WINDOW * WINDOW; i++) {
-      int64_t channel = i / (WINDOW * WINDOW), row = i / WINDOW % WINDOW, column = i % WINDOW;
-      int64_t w = (int64_t)weight_at(
-          c, f * s.filter + channel * s.channel + row * s.row + column * s.column);
-      *(w > 0 ? &above : &below) += w > 0 ? w : -w;
-    }
-    int64_t sum = above > below ? above : below;
-    if (has_sign) sum = above + below;
+  for (int64_t f = 0; f < c->groups * c->filters; f++) {
+    int64_t sum = reach_of_filter(c, f, has_sign);
     if (sum > most) most = sum;
   }
   return most * (has_sign ? 128 : 255);
@@ -306,11 +330,13 @@ static double cost(const conv_t* c) {
 }
 
 /* Of windows, a row of the image after the other: tiles of few results read each weight for few
- * products, which shows where products take little beside that. */
+ * products, which shows where products take little beside that; and the short sums of groups, whose
+ * filters are few vectors, do less of what the machine can than others (f32 with AVX2). */
 static double cost_of_windows(const conv_t* c) {
   enum { LOW = 8 };
-  static const double waits = 1.15;
+  static const double waits = 1.15, of_groups = 1.6;
   double products = (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
+  if (c->group >= 0 && !c->is_whole && !c->is_narrow) products *= of_groups;
   return prices_of(c)->direct * products * (c->word_price > 1 && c->width < LOW ? waits : 1);
 }
 
@@ -321,10 +347,11 @@ static bool is_exact(const conv_t* c, int64_t reach) {
 
 /* Sets the best tiling; false where windows are as fast. */
 static bool choose(conv_t* c, const hone_pass_options_t* options) {
-  enum { LEAST_CHANNELS = 24, PAIR = 2 };
+  enum { PAIR = 2 };
+  int least_channels = c->group < 0 ? 24 : 16;
   c->word_price = hone_pass_word_price(options);
   conv_t best = *c;
-  if (c->channels < LEAST_CHANNELS || c->filters < LEAST_CHANNELS) return false;
+  if (c->channels < least_channels || c->filters < least_channels) return false;
   if (c->is_whole && c->channels % PAIR) return false;
   int64_t reach = c->is_whole ? reach_of(c) : 0;
   for (int i = 0; hone_winograd_at(c->is_whole, i); i++) {
@@ -340,48 +367,66 @@ static bool choose(conv_t* c, const hone_pass_options_t* options) {
 
 /* x with as much more padding behind as whole tiles need. */
 static hone_value_t* fill_tiles(hone_rewriter_t* r, const conv_t* c) {
-  hone_dim_t more[4] = {{0}};
+  hone_dim_t more[HONE_MAX_RANK] = {{0}};
   more[c->free[1]] = hone_d(c->tiles_high * c->tiling->tile - c->height);
   more[c->free[2]] = hone_d(c->tiles_wide * c->tiling->tile - c->width);
   return hone_pad_more(r->b, c->x, more);
 }
 
-/* [places, batch, tiles down, tiles across, channels] */
+/* [places, groups, batch, tiles down, tiles across, channels], the groups where there are some */
 static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c) {
   int tile = c->tiling->tile, patch = c->tiling->patch;
   const hone_dim_t sizes[] = {hone_d(patch), hone_d(patch)};
   const hone_dim_t strides[] = {hone_d(tile), hone_d(tile)}, ones[] = {hone_d(1), hone_d(1)};
-  const int64_t order[] = {4, 5, c->free[0], c->free[1], c->free[2], c->channel};
+  int64_t order[HONE_MAX_RANK];
+  int n = 0;
+  order[n++] = c->rank;
+  order[n++] = c->rank + 1;
+  if (c->group >= 0) order[n++] = c->group;
+  for (int i = 0; i < 3; i++) order[n++] = c->free[i];
+  order[n++] = c->channel;
   hone_value_t* v = hone_window(r->b, fill_tiles(r, c), 2, c->window->axes, sizes, strides, ones);
   if (c->is_whole) v = hone_cast(r->b, v, HONE_I16);
   if (c->is_narrow) v = hone_cast(r->b, v, HONE_F32);
-  for (int axis = 4; axis < 6; axis++) v = hone_winograd_inputs(r->b, c->tiling, v, axis);
+  for (int i = 0; i < 2; i++) v = hone_winograd_inputs(r->b, c->tiling, v, c->rank + i);
   if (stays_narrow(c)) v = hone_cast_flags(r->b, v, HONE_BF16, HONE_FLAG_FLUSHES);
   v = hone_permute(r->b, v, order);
   if (!v) return NULL;
-  const hone_dim_t shape[] = {hone_d(patch * patch), hone_dim(v, 2), hone_dim(v, 3), hone_dim(v, 4),
-                              hone_dim(v, 5)};
-  return hone_reshape(r->b, v, 5, shape);
+  hone_dim_t shape[HONE_MAX_RANK] = {hone_d(patch * patch)};
+  for (int i = 1; i <= c->rank; i++) shape[i] = hone_dim(v, i + 1);
+  return hone_reshape(r->b, v, c->rank + 1, shape);
 }
 
-/* [batch, height, width, filters] from [places, batch, tiles down, tiles across, filters] */
+/* The two axes in front, of places in a tile, behind those of tiles, and joined with them; then
+ * without what the last tiles have too many. */
+static hone_value_t* join_tiles(hone_builder_t* b, const conv_t* c, hone_value_t* y) {
+  static const int64_t order[] = {2, 3, 0, 4, 1, 5}, grouped[] = {2, 3, 4, 0, 5, 1, 6};
+  y = hone_permute(b, y, c->group < 0 ? order : grouped);
+  if (!y) return NULL;
+  hone_dim_t shape[HONE_MAX_RANK];
+  int n = 0;
+  for (; n < c->rank - 3; n++) shape[n] = hone_dim(y, n); /* groups, images */
+  int high = n, wide = n + 1;
+  shape[high] = hone_d(c->tiles_high * c->tiling->tile);
+  shape[wide] = hone_d(c->tiles_wide * c->tiling->tile);
+  shape[wide + 1] = hone_d(c->filters);
+  y = hone_reshape(b, y, c->rank, shape);
+  y = hone_slice_axis(b, y, high, hone_d(0), hone_d(c->height));
+  return hone_slice_axis(b, y, wide, hone_d(0), hone_d(c->width));
+}
+
+/* [groups, batch, height, width, filters] from [places, groups, batch, tiles down, tiles across,
+ * filters], the groups where there are some. */
 static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_value_t* m) {
   hone_builder_t* b = r->b;
-  static const int64_t order[] = {2, 3, 0, 4, 1, 5};
   if (!m) return NULL;
   int patch = c->tiling->patch;
-  const hone_dim_t apart[] = {hone_d(patch),  hone_d(patch),  hone_dim(m, 1),
-                              hone_dim(m, 2), hone_dim(m, 3), hone_dim(m, 4)};
-  hone_value_t* y = hone_reshape(b, m, 6, apart);
+  hone_dim_t apart[HONE_MAX_RANK] = {hone_d(patch), hone_d(patch)};
+  for (int i = 1; i <= c->rank; i++) apart[i + 1] = hone_dim(m, i);
+  hone_value_t* y = hone_reshape(b, m, c->rank + 2, apart);
   for (int axis = 1; axis >= 0; axis--) y = hone_winograd_results(b, c->tiling, y, axis, axis == 0);
   if (c->is_whole) y = hone_binary(b, HONE_PRIM_SHR, y, hone_scalar(b, HONE_I32, c->tiling->shift));
-  y = hone_permute(b, y, order);
-  if (!y) return NULL;
-  const hone_dim_t shape[] = {hone_dim(y, 0), hone_d(c->tiles_high * c->tiling->tile),
-                              hone_d(c->tiles_wide * c->tiling->tile), hone_d(c->filters)};
-  y = hone_reshape(b, y, 4, shape);
-  y = hone_slice_axis(b, y, 1, hone_d(0), hone_d(c->height));
-  return hone_slice_axis(b, y, 2, hone_d(0), hone_d(c->width));
+  return join_tiles(b, c, y);
 }
 
 /* Floats round in another way; integers do not, and need products of 16 bits. */
@@ -389,16 +434,21 @@ static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
   return c->is_whole ? options->sums_shorts : !options->exact && !options->sums_blocks;
 }
 
+/* Of patches and weights. */
+static hone_value_t* multiply(hone_rewriter_t* r, const conv_t* c) {
+  static const int64_t pairs[][2] = {{0, 0}, {4, 1}}, grouped[][2] = {{0, 0}, {1, 1}, {5, 2}};
+  hone_value_t *v = make_patches(r, c), *u = make_weights(r, c);
+  hone_dtype_t sum = c->is_whole ? HONE_I32 : HONE_F32;
+  if (c->group >= 0) return hone_contract(r->b, v, u, 3, grouped, 2, sum);
+  return hone_contract(r->b, v, u, 2, pairs, 1, sum);
+}
+
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
-  static const int64_t pairs[][2] = {{0, 0}, {4, 1}};
   conv_t c;
   if (!recognise(node, &c) || !is_welcome(r->context->options, &c) ||
       !choose(&c, r->context->options))
     return NULL;
-  hone_value_t* v = make_patches(r, &c);
-  hone_value_t* m =
-      hone_contract(r->b, v, make_weights(r, &c), 2, pairs, 1, c.is_whole ? HONE_I32 : HONE_F32);
-  hone_value_t* now = make_results(r, &c, m);
+  hone_value_t* now = make_results(r, &c, multiply(r, &c));
   if (now) hone_pass_did(r->context, node, "by tiles of %d x %d", c.tiling->tile, c.tiling->tile);
   return now;
 }

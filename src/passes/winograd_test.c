@@ -75,7 +75,6 @@ static void results_are_the_same(void** state) {
   }
 }
 
-/* Tiles of 2 x 2 multiply what was rounded to bf16 again; f16 might not hold the largest. */
 /* Of small pictures weights are most of what tiles read: a batch of them reads these once. */
 static void pictures_of_a_batch_share_weights(void** state) {
   static const struct {
@@ -97,6 +96,48 @@ static void pictures_of_a_batch_share_weights(void** state) {
   }
 }
 
+enum { GROUPS = 3, FEW = 8 };
+
+/* Three groups of `channels` each, by as many filters; the groups' axis of x is the first, or
+ * stands before the channels. */
+static hone_graph_t* make_groups(int channels, bool is_first) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  const char *x = is_first ? "3, 2, 34, 36, %d" : "2, 34, 36, 3, %d",
+             *windows = is_first ? "3, 2, 32, 34, %d" : "2, 32, 34, 3, %d";
+  hone_str_append(&text, "%0 = input : f32[");
+  hone_str_appendf(&text, x, channels);
+  hone_str_append(&text, "]\n%1 = constant {");
+  for (int i = 0; i < GROUPS * channels * channels * 9; i++)
+    hone_str_appendf(&text, "%s%d", i ? ", " : "", (i * 7919) % 41 - 20);
+  hone_str_appendf(&text, "} : f32[3, %d, %d, 3, 3]\n", channels, channels);
+  hone_str_appendf(&text, "%%2 = window %%0 axes=[%s] shape=[3, 3] hi=[1, 1] step=[1, 1] : f32[",
+                   is_first ? "2, 3" : "1, 2");
+  hone_str_appendf(&text, windows, channels);
+  hone_str_appendf(&text,
+                   ", 3, 3]\n%%3 = contract %%2 %%1 dtype=f32 axes=[%d, 0, 4, 2, 5, 3, 6, 4] "
+                   "batch=1 : f32[3, 2, 32, 34, %d]\nreturn %%3\n",
+                   is_first ? 0 : 3, channels);
+  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static void groups_go_by_tiles_too(void** state) {
+  for (int is_first = 0; is_first < 2; is_first++) {
+    hone_graph_t *before = make_groups(CHANNELS, is_first),
+                 *after = make_groups(CHANNELS, is_first);
+    assert_int_equal(rewrite(after), 1);
+    for (uint64_t seed = 0; seed < 2; seed++) assert_same_results(before, after, seed, 2e-2);
+    hone_graph_destroy(before);
+    hone_graph_destroy(after);
+  }
+  hone_graph_t* few = make_groups(FEW, false);
+  assert_int_equal(rewrite(few), 0);
+  hone_graph_destroy(few);
+}
+
+/* Tiles of 2 x 2 multiply what was rounded to bf16 again; f16 might not hold the largest. */
 static void small_tiles_of_bf16_stay_narrow(void** state) {
   static const layout_t l = {
       "bf16[1, 14, 14, 64]", "%3 = pad %0 %2 lo=[0, 1, 1, 0] hi=[0, 1, 1, 0] : bf16[1, 16, 16, 64]",
@@ -156,6 +197,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
       cmocka_unit_test(pictures_of_a_batch_share_weights),
+      cmocka_unit_test(groups_go_by_tiles_too),
       cmocka_unit_test(small_tiles_of_bf16_stay_narrow),
       cmocka_unit_test(exact_and_matrix_instructions_leave_it_alone),
       cmocka_unit_test(others_stay_as_they_are),

@@ -41,9 +41,6 @@ HONE_MUST_USE hone_status_t hone_limits_find(const hone_allocator_t* allocator,
                                              const hone_backend_t* backend, hone_device_t* device,
                                              hone_limits_t* out_limits);
 
-/* An exp or tanh counts as so many multiply-adds' halves. */
-enum { HONE_TRANSCENDENTAL_COST = 16 };
-
 /* Least seconds that the work takes: of computing and of moving its bytes, whose
  * larger one is the roofline. 0 where nothing is known. */
 double hone_limits_compute_seconds(const hone_limits_t* limits, const hone_work_amount_t* work);

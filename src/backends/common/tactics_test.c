@@ -297,6 +297,8 @@ static void threads_are_woken_for_work_that_lasts(void** state) {
   assert_int_equal(hone_cost_grain(&p, &work, groups), 40);
   work.read = 1e9;
   assert_int_equal(hone_cost_grain(&p, &work, groups), 1);
+  work = (hone_work_amount_t){.transcendental = 20000, .read = 100};
+  assert_true(hone_cost_grain(&p, &work, groups) < 40);
   work = (hone_work_amount_t){.written = 1};
   int64_t most = 0, least = 40;
   for (int i = 0; i < 150; i++) {
