@@ -252,3 +252,7 @@ hone_work_amount_t hone_work_eval(const hone_work_t* work, const int64_t* symbol
   out.read = amount(work->read, symbols);
   return out;
 }
+
+double hone_work_operations(const hone_work_amount_t* work) {
+  return work->arithmetic + HONE_TRANSCENDENTAL_COST * work->transcendental;
+}

@@ -51,5 +51,7 @@ hone_work_t hone_work_replace(hone_dims_t* dims, const hone_work_t* work, int n,
                               const hone_dim_t* to);
 /* For symbol values by id. */
 hone_work_amount_t hone_work_eval(const hone_work_t* work, const int64_t* symbols);
+/* Arithmetic and transcendental together. */
+double hone_work_operations(const hone_work_amount_t* work);
 
 #endif

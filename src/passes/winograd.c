@@ -254,36 +254,39 @@ static void transform_weights(const conv_t* c, void* to) {
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c) {
-  const int64_t grouped[] = {places_of(c), c->groups, c->channels, c->filters},
-                dims[] = {places_of(c), c->channels, c->filters};
+  int64_t dims[4] = {places_of(c)};
+  int n = 1;
+  if (c->group >= 0) dims[n++] = c->groups;
+  dims[n++] = c->channels;
+  dims[n++] = c->filters;
   hone_tensor_t* u;
-  hone_status_t status = hone_tensor_create_raw(r->graph->allocator, dtype_of_tiles(c), c->rank - 1,
-                                                c->group < 0 ? dims : grouped, &u);
+  hone_status_t status =
+      hone_tensor_create_raw(r->graph->allocator, dtype_of_tiles(c), n, dims, &u);
   if (status) return hone_fail_status(r->b, status);
   transform_weights(c, hone_tensor_data(u));
   return hone_constant(r->b, u);
 }
 
-/* The largest result of integers there can be from filter `f` of all, either way, of inputs of
- * magnitude 1. */
-static int64_t reach_of_filter(const conv_t* c, int64_t f, bool has_sign) {
-  strides_t s = strides_of(c);
-  int64_t above = 0, below = 0, start = f / c->filters * s.group + f % c->filters * s.filter;
+/* The largest result of integers there can be from filter `f` of all, of inputs of magnitude 1. */
+static int64_t reach_of_filter(const conv_t* c, const strides_t* s, int64_t f, bool has_sign) {
+  int64_t above = 0, below = 0, start = f / c->filters * s->group + f % c->filters * s->filter;
   for (int64_t i = 0; i < c->channels * WINDOW * WINDOW; i++) {
     int64_t channel = i / (WINDOW * WINDOW), row = i / WINDOW % WINDOW, column = i % WINDOW;
     int64_t w =
-        (int64_t)weight_at(c, start + channel * s.channel + row * s.row + column * s.column);
+        (int64_t)weight_at(c, start + channel * s->channel + row * s->row + column * s->column);
     *(w > 0 ? &above : &below) += w > 0 ? w : -w;
   }
   if (has_sign) return above + below;
   return above > below ? above : below;
 }
 
+/* The largest result of integers there can be, either way. */
 static int64_t reach_of(const conv_t* c) {
+  strides_t s = strides_of(c);
   bool has_sign = hone_dtype_of(c->x) == HONE_I8;
   int64_t most = 0;
   for (int64_t f = 0; f < c->groups * c->filters; f++) {
-    int64_t sum = reach_of_filter(c, f, has_sign);
+    int64_t sum = reach_of_filter(c, &s, f, has_sign);
     if (sum > most) most = sum;
   }
   return most * (has_sign ? 128 : 255);
@@ -437,10 +440,11 @@ static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
 /* Of patches and weights. */
 static hone_value_t* multiply(hone_rewriter_t* r, const conv_t* c) {
   static const int64_t pairs[][2] = {{0, 0}, {4, 1}}, grouped[][2] = {{0, 0}, {1, 1}, {5, 2}};
+  bool has_groups = c->group >= 0;
   hone_value_t *v = make_patches(r, c), *u = make_weights(r, c);
   hone_dtype_t sum = c->is_whole ? HONE_I32 : HONE_F32;
-  if (c->group >= 0) return hone_contract(r->b, v, u, 3, grouped, 2, sum);
-  return hone_contract(r->b, v, u, 2, pairs, 1, sum);
+  return hone_contract(r->b, v, u, 2 + has_groups, has_groups ? grouped : pairs, 1 + has_groups,
+                       sum);
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {

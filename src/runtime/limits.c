@@ -399,8 +399,7 @@ hone_status_t hone_limits_find(const hone_allocator_t* allocator, const hone_bac
 
 double hone_limits_compute_seconds(const hone_limits_t* limits, const hone_work_amount_t* work) {
   if (!(limits->gflops > 0)) return 0;
-  double operations = work->arithmetic + HONE_TRANSCENDENTAL_COST * work->transcendental;
-  return operations / limits->gflops * 1e-9;
+  return hone_work_operations(work) / limits->gflops * 1e-9;
 }
 
 double hone_limits_memory_seconds(const hone_limits_t* limits, const hone_work_amount_t* work) {

@@ -50,8 +50,8 @@ double hone_cost_share(const hone_device_properties_t* properties, double second
 int64_t hone_cost_grain(const hone_device_properties_t* properties, const hone_work_amount_t* work,
                         const int64_t groups[3]) {
   enum { SINGLES_A_CYCLE = 8 };
-  double operations = work->arithmetic + HONE_TRANSCENDENTAL_COST * work->transcendental;
-  double in_lanes = fmax(operations, work->read + work->written) / hone_cost_lanes(properties);
+  double in_lanes =
+      fmax(hone_work_operations(work), work->read + work->written) / hone_cost_lanes(properties);
   double seconds = fmax(in_lanes, work->single / SINGLES_A_CYCLE) / hone_cost_clock(properties);
   double rounds = (double)groups[0] * (double)groups[1] * (double)groups[2];
   if (!(seconds > 0) || !(rounds > 1)) return 1;

@@ -93,7 +93,6 @@ static double block_cycles(const hone_cpu_shape_t* shape, const hone_contraction
 /* Cycles that an element of data and a vector of weights take to arrive, beside arithmetic, where
  * tiles are wide: as measured on Emerald Rapids (docs/cpu.md). */
 static const double WIDE_ROW = 0.2, WIDE_VECTOR = 0.1;
-static const double LOAD_ALONE = 0.58;
 /* The part of the cycles for loads that shows beside products by slight weights, which keep two of
  * four units busy: 4 rows by 2 vectors take 0.92 of the time of 10 by 1, as measured on Zen 3. */
 static const double SLIGHT_LOAD = 1. / 3;
@@ -103,7 +102,8 @@ static const double SLIGHT_LOAD = 1. / 3;
  * in a quiet hour as well as where others share the core). */
 static double load_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c) {
   enum { FEW_REGISTERS = 16 /* of machines whose products take no element from memory */ };
-  return shape->registers <= FEW_REGISTERS && !c->apart ? LOAD_ALONE : 0.5;
+  static const double alone = 0.58, usual = 0.5;
+  return shape->registers <= FEW_REGISTERS && !c->apart ? alone : usual;
 }
 
 /* Cycles for one step of the sum over a tile, with two loads a cycle, and four cycles until a
@@ -176,18 +176,21 @@ static double even_cost(const hone_recipe_t* r, const hone_contraction_t* c, hon
          (double)n_high * step_cycles(r->shape, c, high);
 }
 
+/* Of tiles of the same height, and one of the rows that they leave over. */
+static double uneven_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t,
+                          int64_t rows) {
+  hone_tile_t rest = {(int)(rows % t.rows), t.vectors, t.lines};
+  int64_t blocks = rows / t.rows;
+  double cost = (double)blocks * step_cycles(r->shape, c, t);
+  return rest.rows ? cost + step_cycles(r->shape, c, rest) : cost;
+}
+
 /* Cycles for one step of the sums of a tile's vectors in all rows of a line. */
 static double rows_cost(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
   int64_t rows = c->rows ? hone_likely_extent(r->kernel, c->rows->extent) : HONE_MANY_ROUNDS;
-  int64_t blocks = rows / t.rows;
   bool is_even = c->rows && hone_dim_is_int(c->rows->extent) && !c->apart &&
                  hone_contraction_cuts_evenly(c->rows->extent, t.rows);
-  double cost =
-      is_even ? even_cost(r, c, t, rows, blocks + 1) : (double)blocks * step_cycles(r->shape, c, t);
-  if (rows % t.rows && !is_even) {
-    hone_tile_t rest = {(int)(rows % t.rows), t.vectors, t.lines};
-    cost += step_cycles(r->shape, c, rest);
-  }
+  double cost = is_even ? even_cost(r, c, t, rows, rows / t.rows + 1) : uneven_cost(r, c, t, rows);
   return cost / count_lines(t) * crowd_factor(r->shape, c, t);
 }
 

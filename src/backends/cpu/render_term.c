@@ -219,7 +219,12 @@ static const hone_term_t* of_logistic(const hone_term_t* term) {
   return is_prim(power->args[0], HONE_PRIM_NEG) ? power->args[0]->args[0] : NULL;
 }
 
-/* A function of f32 that is no primitive. */
+/* What a function of f32 that is no primitive is taken of; NULL: the term is none. */
+static const hone_term_t* of_function(const hone_term_t* term, const char** out_name) {
+  *out_name = is_cube(term) ? "cube" : "logistic";
+  return is_cube(term) ? term->args[0] : of_logistic(term);
+}
+
 static hone_operand_t render_function(hone_renderer_t* r, const char* name, const hone_term_t* term,
                                       hone_map_t* done) {
   hone_operand_t x = hone_render_term(r, term, done);
@@ -265,18 +270,17 @@ static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, 
 static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
   if (hone_render_quantized(r, term, done, out)) return true;
-  const hone_term_t *logistic = of_logistic(term), *x = by_bytes(term);
+  const char* name;
+  const hone_term_t *argument = of_function(term, &name), *x = by_bytes(term);
   bool is_bound = term->prim == HONE_PRIM_MIN || term->prim == HONE_PRIM_MAX;
   int bound = is_bound ? find_bound(term) : -1;
-  if (is_cube(term))
-    *out = render_function(r, "cube", term->args[0], done);
-  else if (logistic)
-    *out = render_function(r, "logistic", logistic, done);
+  if (argument)
+    *out = render_function(r, name, argument, done);
   else if (x)
     *out = render_by_bytes(r, term, x, done);
   else if (bound >= 0)
     *out = render_bound(r, term, bound, done);
-  return is_cube(term) || logistic || x || bound >= 0;
+  return argument || x || bound >= 0;
 }
 
 static hone_operand_t render_prim(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
