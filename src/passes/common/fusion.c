@@ -1,10 +1,9 @@
 /* Planning kernels. See passes/fuse.c for the idea. */
-#include "passes/common/fusion.h"
-
 #include <string.h>
 
 #include "base/memory.h"
 #include "ir/outline.h"
+#include "passes/common/fusion_impl.h"
 #include "passes/common/match.h"
 
 /* MAX_TREE: how often a node may be reached from one below it in its group. Who looks at
@@ -12,22 +11,6 @@
 enum { MAX_ROW = 16 << 10, MAX_STACK = 8, MAX_TREE = 10000 };
 /* A node begins a group, and may begin another one when it leaves the one that it joined. */
 enum { MOST_GROUPS = 2 };
-
-typedef enum kind {
-  KIND_MAP,      /* elementwise and movement */
-  KIND_REDUCE,   /* … with reductions over the rows of one shape */
-  KIND_CONTRACT, /* … with one contraction, or a chain of two */
-  KIND_WHOLE,    /* a scan, scatter or concat, with what it reads */
-} kind_t;
-
-struct hone_fusion_group {
-  kind_t kind;
-  int first, last;           /* lowest and highest node */
-  int merged;                /* the group it has gone into, or -1 */
-  const hone_node_t* anchor; /* that made it what it is; its only node at first */
-  const hone_value_t* shape; /* the extents that its loops run over */
-  const hone_value_t* rows;  /* REDUCE: the operand, when its rows are short enough to keep */
-};
 
 /* ---- nodes ---- */
 
@@ -84,19 +67,19 @@ static bool is_stack(const hone_node_t* node) {
   return true;
 }
 
-static kind_t kind_of(const hone_node_t* node) {
-  if (is_stack(node)) return KIND_MAP;
+hone_fusion_kind_t hone_fusion_kind_of(const hone_node_t* node) {
+  if (is_stack(node)) return HONE_FUSION_MAP;
   switch (node->prim) {
     case HONE_PRIM_REDUCE:
-      return KIND_REDUCE;
+      return HONE_FUSION_REDUCE;
     case HONE_PRIM_CONTRACT:
-      return KIND_CONTRACT;
+      return HONE_FUSION_CONTRACT;
     case HONE_PRIM_SCAN:
     case HONE_PRIM_SCATTER:
     case HONE_PRIM_CONCAT:
-      return KIND_WHOLE;
+      return HONE_FUSION_WHOLE;
     default:
-      return KIND_MAP;
+      return HONE_FUSION_MAP;
   }
 }
 
@@ -111,14 +94,14 @@ static bool same_count(const hone_fusion_t* f, const hone_value_t* a, const hone
 
 /* ---- groups ---- */
 
-static int group_at(const hone_fusion_t* f, int node) {
+int hone_fusion_group_at(const hone_fusion_t* f, int node) {
   int g = f->group_of[node];
   while (g >= 0 && f->groups[g].merged >= 0) g = f->groups[g].merged;
   return g;
 }
 
-static int group_of_value(const hone_fusion_t* f, const int* index_of, const hone_value_t* v) {
-  return v ? group_at(f, index_of[v->id]) : -1;
+int hone_fusion_group_of(const hone_fusion_t* f, const int* index_of, const hone_value_t* v) {
+  return v ? hone_fusion_group_at(f, index_of[v->id]) : -1;
 }
 
 /* Reductions over the last axes of rows that are short enough keep company
@@ -135,8 +118,8 @@ static const hone_value_t* rows_of(const hone_node_t* node) {
   return count <= MAX_ROW ? x : NULL;
 }
 
-static int start_group(hone_fusion_t* f, const hone_node_t* node, int index) {
-  kind_t kind = kind_of(node);
+int hone_fusion_start_group(hone_fusion_t* f, const hone_node_t* node, int index) {
+  hone_fusion_kind_t kind = hone_fusion_kind_of(node);
   f->groups[f->n_groups] = (hone_fusion_group_t){
       .kind = kind,
       .first = index,
@@ -144,28 +127,18 @@ static int start_group(hone_fusion_t* f, const hone_node_t* node, int index) {
       .merged = -1,
       .anchor = node,
       .shape = node->outputs[0],
-      .rows = kind == KIND_REDUCE ? rows_of(node) : NULL,
+      .rows = kind == HONE_FUSION_REDUCE ? rows_of(node) : NULL,
   };
   return f->n_groups++;
 }
 
 /* ---- paths ---- */
 
-typedef struct search {
-  const hone_fusion_t* f;
-  const int* index_of; /* by value: its node */
-  int* uses;           /* by value: readers, and outputs of the graph */
-  int* last_reader;    /* by value: the last node that reads it */
-  int* seen;           /* by node: the number of the last search that came by */
-  int number;
-  int* tree; /* by node: how many nodes of its group are above it, each counted for every way */
-} search_t;
-
 /* Whether the group is among the ancestors of the node, through others. A group
  * is computed at once: all of its inputs come before all of it. So only what
  * ends before `lowest`, where the group begins, is certain not to need it. */
-static bool reaches(search_t* s, int node, int group, int lowest) {
-  int mine = group_at(s->f, node);
+static bool reaches(hone_fusion_search_t* s, int node, int group, int lowest) {
+  int mine = hone_fusion_group_at(s->f, node);
   const hone_fusion_group_t* g = mine < 0 ? NULL : &s->f->groups[mine];
   if (mine == group) return true;
   if ((g ? g->last : node) < lowest || s->seen[node] == s->number) return false;
@@ -174,21 +147,21 @@ static bool reaches(search_t* s, int node, int group, int lowest) {
   for (int i = 0; i < n->n_inputs; i++)
     if (n->inputs[i] && reaches(s, s->index_of[n->inputs[i]->id], group, lowest)) return true;
   for (int i = g ? g->first : 0; g && i <= g->last; i++)
-    if (group_at(s->f, i) == mine && reaches(s, i, group, lowest)) return true;
+    if (hone_fusion_group_at(s->f, i) == mine && reaches(s, i, group, lowest)) return true;
   return false;
 }
 
 /* Whether a path leads from `from` to a node of `to` over a node of neither. */
-static bool is_cut(search_t* s, int from, int to) {
+static bool is_cut(hone_fusion_search_t* s, int from, int to) {
   const hone_fusion_group_t* g = &s->f->groups[to];
   s->number++;
   for (int i = g->first; i <= g->last; i++) {
-    if (group_at(s->f, i) != to) continue;
+    if (hone_fusion_group_at(s->f, i) != to) continue;
     const hone_node_t* n = s->f->graph->nodes[i];
     s->seen[i] = s->number;
     for (int k = 0; k < n->n_inputs; k++) {
       if (!n->inputs[k]) continue;
-      int input = s->index_of[n->inputs[k]->id], owner = group_at(s->f, input);
+      int input = s->index_of[n->inputs[k]->id], owner = hone_fusion_group_at(s->f, input);
       if (owner == from || owner == to) continue;
       if (reaches(s, input, from, s->f->groups[from].first)) return true;
     }
@@ -198,47 +171,46 @@ static bool is_cut(search_t* s, int from, int to) {
 
 /* Counts the ways above a node as if `one` and `other` were one group. What has loops of
  * its own is computed once, and asked of no further. */
-static int count_tree(const search_t* s, int index, int one, int other) {
+static int count_tree(const hone_fusion_search_t* s, int index, int one, int other) {
   const hone_node_t* node = s->f->graph->nodes[index];
   int64_t count = 1;
-  if (kind_of(node) != KIND_MAP) return 1;
+  if (hone_fusion_kind_of(node) != HONE_FUSION_MAP) return 1;
   /* Indices have names, so that what they are computed from is asked for once. */
   int n = node->prim == HONE_PRIM_GATHER ? 1 : node->n_inputs;
   for (int i = 0; i < n; i++) {
     int input = node->inputs[i] ? s->index_of[node->inputs[i]->id] : -1;
-    int g = input < 0 ? -1 : group_at(s->f, input);
+    int g = input < 0 ? -1 : hone_fusion_group_at(s->f, input);
     if (g >= 0 && (g == one || g == other)) count += s->tree[input];
   }
   return count > MAX_TREE ? MAX_TREE + 1 : (int)count;
 }
 
-/* Whether all would be looked at too often in one group. */
-static bool grows_too_large(const search_t* s, int one, int other) {
+bool hone_fusion_grows_too_large(const hone_fusion_search_t* s, int one, int other) {
   const hone_fusion_group_t *a = &s->f->groups[one], *b = &s->f->groups[other];
   int first = a->first < b->first ? a->first : b->first;
   int last = a->last > b->last ? a->last : b->last;
   bool is_large = false;
   for (int i = first; i <= last; i++) {
-    int g = group_at(s->f, i);
+    int g = hone_fusion_group_at(s->f, i);
     if (g < 0 || (g != one && g != other)) continue;
     s->tree[i] = count_tree(s, i, one, other);
     is_large |= s->tree[i] > MAX_TREE;
   }
   for (int i = first; i <= last && is_large; i++) { /* as they were */
-    int g = group_at(s->f, i);
+    int g = hone_fusion_group_at(s->f, i);
     if (g >= 0 && (g == one || g == other)) s->tree[i] = count_tree(s, i, g, g);
   }
   return is_large;
 }
 
-static void merge(hone_fusion_t* f, int from, int into) {
+void hone_fusion_merge(hone_fusion_t* f, int from, int into) {
   hone_fusion_group_t *a = &f->groups[from], *b = &f->groups[into];
   a->merged = into;
   if (a->first < b->first) b->first = a->first;
   if (a->last > b->last) b->last = a->last;
 }
 
-static void move(hone_fusion_t* f, int node, int group) {
+void hone_fusion_move(hone_fusion_t* f, int node, int group) {
   hone_fusion_group_t* g = &f->groups[group];
   f->group_of[node] = group;
   if (node < g->first) g->first = node;
@@ -247,27 +219,28 @@ static void move(hone_fusion_t* f, int node, int group) {
 
 /* ---- forwards ---- */
 
-static bool is_shape_keeping(const hone_node_t* node) {
+bool hone_fusion_keeps_shape(const hone_node_t* node) {
   return node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_PERMUTE ||
-         (hone_prim_info(node->prim)->family != HONE_FAMILY_MOVEMENT && kind_of(node) == KIND_MAP &&
-          node->prim != HONE_PRIM_GATHER);
+         (hone_prim_info(node->prim)->family != HONE_FAMILY_MOVEMENT &&
+          hone_fusion_kind_of(node) == HONE_FUSION_MAP && node->prim != HONE_PRIM_GATHER);
 }
 
 static bool is_same_reduction(const hone_fusion_t* f, const hone_fusion_group_t* g,
                               const hone_node_t* node) {
-  return g->kind == KIND_REDUCE && g->rows && rows_of(node) &&
+  return g->kind == HONE_FUSION_REDUCE && g->rows && rows_of(node) &&
          hone_match_same_shape(g->rows, node->inputs[0]) &&
          same_count(f, g->shape, node->outputs[0]);
 }
 
 /* A view of what others read as well would be stored a second time. */
-static bool is_second_view(const hone_fusion_t* f, const search_t* s, const hone_node_t* node) {
+static bool is_second_view(const hone_fusion_t* f, const hone_fusion_search_t* s,
+                           const hone_node_t* node) {
   return hone_fusion_is_view(node) && s->uses[node->inputs[0]->id] > 1;
 }
 
 /* Whether all that is read of the padded value is read out of order, by what has
  * to find it in memory: windows, mostly. */
-static bool is_pad_for_windows(const search_t* s, const hone_node_t* pad) {
+static bool is_pad_for_windows(const hone_fusion_search_t* s, const hone_node_t* pad) {
   const hone_graph_t* graph = s->f->graph;
   for (int i = 0; i < graph->n_nodes; i++) {
     const hone_node_t* node = graph->nodes[i];
@@ -280,39 +253,41 @@ static bool is_pad_for_windows(const search_t* s, const hone_node_t* pad) {
 }
 
 /* A pad whose operand the group makes: it is stored inside of the pad at once. */
-static bool may_pad(const search_t* s, const hone_fusion_group_t* g, const hone_node_t* pad) {
+static bool may_pad(const hone_fusion_search_t* s, const hone_fusion_group_t* g,
+                    const hone_node_t* pad) {
   const hone_value_t* x = pad->inputs[0];
   if (!hone_value_is_cheap(pad->inputs[1])) return false;
-  if (g->kind == KIND_WHOLE)
+  if (g->kind == HONE_FUSION_WHOLE)
     return x->node == g->anchor && x->node->prim == HONE_PRIM_CONCAT && s->uses[x->id] == 1;
-  bool is_row = g->kind == KIND_REDUCE && g->rows && same_count(s->f, g->rows, x);
+  bool is_row = g->kind == HONE_FUSION_REDUCE && g->rows && same_count(s->f, g->rows, x);
   return (is_row || same_count(s->f, g->shape, x)) && is_pad_for_windows(s, pad);
 }
 
 /* Whether the node may become a member of the group that makes its operand. */
-static bool may_follow(const search_t* s, const hone_fusion_group_t* g, const hone_node_t* node) {
+static bool may_follow(const hone_fusion_search_t* s, const hone_fusion_group_t* g,
+                       const hone_node_t* node) {
   const hone_fusion_t* f = s->f;
   const hone_value_t* out = node->outputs[0];
   if (node->prim == HONE_PRIM_PAD) return may_pad(s, g, node);
   if (node->prim == HONE_PRIM_REDUCE) return is_same_reduction(f, g, node);
-  if (kind_of(node) != KIND_MAP || node->prim == HONE_PRIM_WINDOW ||
-      node->prim == HONE_PRIM_GATHER || g->kind == KIND_WHOLE)
+  if (hone_fusion_kind_of(node) != HONE_FUSION_MAP || node->prim == HONE_PRIM_WINDOW ||
+      node->prim == HONE_PRIM_GATHER || g->kind == HONE_FUSION_WHOLE)
     return false;
-  if (g->kind == KIND_REDUCE && g->rows) {
+  if (g->kind == HONE_FUSION_REDUCE && g->rows) {
     bool expands_row = node->prim == HONE_PRIM_EXPAND && hone_match_same_shape(g->rows, out);
-    if (expands_row || (is_shape_keeping(node) && same_count(f, g->rows, out))) return true;
+    if (expands_row || (hone_fusion_keeps_shape(node) && same_count(f, g->rows, out))) return true;
   }
-  return is_shape_keeping(node) && same_count(f, g->shape, out);
+  return hone_fusion_keeps_shape(node) && same_count(f, g->shape, out);
 }
 
-static void join_forwards(hone_fusion_t* f, search_t* s, int index) {
+static void join_forwards(hone_fusion_t* f, hone_fusion_search_t* s, int index) {
   const hone_node_t* node = f->graph->nodes[index];
-  int own = start_group(f, node, index);
+  int own = hone_fusion_start_group(f, node, index);
   f->group_of[index] = own;
   /* The producer that comes last: the others are there before it. */
   int best = -1;
   for (int i = 0; i < node->n_inputs; i++) {
-    int g = group_of_value(f, s->index_of, node->inputs[i]);
+    int g = hone_fusion_group_of(f, s->index_of, node->inputs[i]);
     if (g < 0 || g == own || !may_follow(s, &f->groups[g], node)) continue;
     if (is_second_view(f, s, node)) continue;
     bool better =
@@ -324,31 +299,32 @@ static void join_forwards(hone_fusion_t* f, search_t* s, int index) {
   if (s->tree[index] > MAX_TREE)
     s->tree[index] = 1;
   else if (best >= 0)
-    merge(f, own, best);
+    hone_fusion_merge(f, own, best);
 }
 
 /* ---- backwards ---- */
 
-static int last_reader_of(const hone_fusion_t* f, const search_t* s, int group) {
+static int last_reader_of(const hone_fusion_t* f, const hone_fusion_search_t* s, int group) {
   int last = -1;
   for (int i = f->groups[group].first; i <= f->groups[group].last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
-    for (int k = 0; k < node->n_outputs && group_at(f, i) == group; k++)
+    for (int k = 0; k < node->n_outputs && hone_fusion_group_at(f, i) == group; k++)
       if (s->last_reader[node->outputs[k]->id] > last) last = s->last_reader[node->outputs[k]->id];
   }
   return last;
 }
 
-/* Whether one reader alone reads the group, and which. */
-static int only_reader(const hone_fusion_t* f, const search_t* s, int group, bool* out_is_only) {
+int hone_fusion_only_reader(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
+                            bool* out_is_only) {
   int reader = -1, last = last_reader_of(f, s, group);
   *out_is_only = true;
   for (int i = f->groups[group].first; i <= last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
-    int mine = group_at(f, i);
+    int mine = hone_fusion_group_at(f, i);
     if (mine == group) continue;
     for (int k = 0; k < node->n_inputs; k++) {
-      if (!node->inputs[k] || group_of_value(f, s->index_of, node->inputs[k]) != group) continue;
+      if (!node->inputs[k] || hone_fusion_group_of(f, s->index_of, node->inputs[k]) != group)
+        continue;
       if (reader >= 0 && reader != mine) *out_is_only = false;
       if (mine < 0) *out_is_only = false;
       if (reader < 0) reader = mine;
@@ -357,9 +333,9 @@ static int only_reader(const hone_fusion_t* f, const search_t* s, int group, boo
   return reader;
 }
 
-static bool is_output(const hone_fusion_t* f, const search_t* s, int group) {
+bool hone_fusion_gives_output(const hone_fusion_t* f, const hone_fusion_search_t* s, int group) {
   for (int i = 0; i < f->graph->n_outputs; i++)
-    if (group_of_value(f, s->index_of, f->graph->outputs[i]) == group) return true;
+    if (hone_fusion_group_of(f, s->index_of, f->graph->outputs[i]) == group) return true;
   return false;
 }
 
@@ -371,7 +347,7 @@ typedef struct contents {
 static contents_t contents_of(const hone_fusion_t* f, int group) {
   contents_t c = {.only_views = true};
   for (int i = f->groups[group].first; i <= f->groups[group].last; i++) {
-    if (group_at(f, i) != group) continue;
+    if (hone_fusion_group_at(f, i) != group) continue;
     const hone_node_t* node = f->graph->nodes[i];
     c.n++;
     c.only_views &= hone_fusion_is_view(node);
@@ -386,28 +362,30 @@ static contents_t contents_of(const hone_fusion_t* f, int group) {
 static bool is_read_once(const hone_fusion_t* f, const hone_fusion_group_t* map,
                          const hone_fusion_group_t* reader) {
   const hone_value_t* loops =
-      reader->kind == KIND_REDUCE ? reader->anchor->inputs[0] : reader->shape;
+      reader->kind == HONE_FUSION_REDUCE ? reader->anchor->inputs[0] : reader->shape;
   hone_dims_t* dims = f->graph->dims;
   hone_dim_t own = count_of(f, map->shape), whole = count_of(f, loops);
   hone_dim_t twice = hone_dim_mul(dims, own, hone_dim_int(2));
   return hone_dim_same(own, whole) || hone_dim_min_value(hone_dim_sub(dims, twice, whole)) >= 0 ||
-         reader->kind == KIND_WHOLE;
+         reader->kind == HONE_FUSION_WHOLE;
 }
 
 /* Whether the reader puts rows of the group on a stack, each of which it reads once. */
-static bool is_stacked(const hone_fusion_t* f, const search_t* s, int group, int reader) {
+static bool is_stacked(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
+                       int reader) {
   for (int i = f->groups[reader].first; i <= f->groups[reader].last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
-    if (group_at(f, i) != reader || !is_stack(node)) continue;
+    if (hone_fusion_group_at(f, i) != reader || !is_stack(node)) continue;
     for (int k = 0; k < node->n_inputs; k++)
-      if (group_of_value(f, s->index_of, node->inputs[k]) == group) return true;
+      if (hone_fusion_group_of(f, s->index_of, node->inputs[k]) == group) return true;
   }
   return false;
 }
 
 /* Whether the reader looks up elements of the group, several times as many as there are: each would
  * be computed where it is waited for. */
-static bool is_looked_up_often(const hone_fusion_t* f, const search_t* s, int group, int reader) {
+static bool is_looked_up_often(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
+                               int reader) {
   enum { OFTEN = 4 };
   const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
   hone_dims_t* dims = f->graph->dims;
@@ -415,322 +393,48 @@ static bool is_looked_up_often(const hone_fusion_t* f, const search_t* s, int gr
   if (hone_dim_min_value(hone_dim_sub(dims, count_of(f, to->shape), often)) < 0) return false;
   for (int i = to->first; i <= to->last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
-    if (group_at(f, i) != reader || node->prim != HONE_PRIM_GATHER) continue;
+    if (hone_fusion_group_at(f, i) != reader || node->prim != HONE_PRIM_GATHER) continue;
     const hone_value_t* table = node->inputs[0];
     while (table->node && hone_fusion_is_view(table->node)) table = table->node->inputs[0];
-    if (group_of_value(f, s->index_of, table) == group) return true;
+    if (hone_fusion_group_of(f, s->index_of, table) == group) return true;
   }
   return false;
 }
 
-static bool may_precede(const hone_fusion_t* f, const search_t* s, int group, int reader,
-                        bool is_only) {
+static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
+                        int reader, bool is_only) {
   const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
-  if (map->kind != KIND_MAP) return false;
+  if (map->kind != HONE_FUSION_MAP) return false;
   contents_t c = contents_of(f, group);
   if (c.only_views) return is_only;
   if (is_looked_up_often(f, s, group, reader)) return false;
   /* In the loops of a reduction what is on a stack could not be told apart. */
-  if (to->kind == KIND_CONTRACT || (c.has_stack && to->kind == KIND_REDUCE)) return false;
-  if (!is_only) return to->kind == KIND_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;
+  if (to->kind == HONE_FUSION_CONTRACT || (c.has_stack && to->kind == HONE_FUSION_REDUCE))
+    return false;
+  if (!is_only)
+    return to->kind == HONE_FUSION_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;
   if (is_read_once(f, map, to) || is_stacked(f, s, group, reader)) return true;
   return !c.has_costly && !c.has_choice && c.n <= 4;
 }
 
 /* Gives whether it has joined its reader. */
-static bool join_backwards(hone_fusion_t* f, search_t* s, int group) {
-  if (f->groups[group].merged >= 0 || f->groups[group].kind != KIND_MAP) return false;
+static bool join_backwards(hone_fusion_t* f, hone_fusion_search_t* s, int group) {
+  if (f->groups[group].merged >= 0 || f->groups[group].kind != HONE_FUSION_MAP) return false;
   bool is_only;
-  int reader = only_reader(f, s, group, &is_only);
-  if (is_output(f, s, group)) is_only = false;
+  int reader = hone_fusion_only_reader(f, s, group, &is_only);
+  if (hone_fusion_gives_output(f, s, group)) is_only = false;
   if (reader < 0 || !may_precede(f, s, group, reader, is_only) || is_cut(s, group, reader) ||
-      grows_too_large(s, group, reader))
+      hone_fusion_grows_too_large(s, group, reader))
     return false;
-  merge(f, group, reader);
+  hone_fusion_merge(f, group, reader);
   return true;
 }
 
 /* Until nothing changes: two readers of a group may become one. */
-static void join_all_backwards(hone_fusion_t* f, search_t* s) {
+static void join_all_backwards(hone_fusion_t* f, hone_fusion_search_t* s) {
   for (bool changed = true; changed;) {
     changed = false;
     for (int g = f->n_groups - 1; g >= 0; g--) changed |= join_backwards(f, s, g);
-  }
-}
-
-/* ---- chains ---- */
-
-/* Attention is a chain: a contraction sums over the rows that a softmax makes of the results
- * of another contraction. As one kernel it works on some rows at a time, which never leave
- * the caches; what is computed for a row must be of use to all that is computed from it. */
-typedef struct chain {
-  int first, rows, last;     /* groups: contraction, reductions, contraction */
-  const hone_node_t* scores; /* the first one's contraction */
-} chain_t;
-
-enum { LEAST_ROWS = 8, MOST_STEPS = 200 };
-
-static bool is_free(const hone_node_t* contract, int axis, int side) {
-  int first = contract->inputs[0]->type.rank - contract->n_axes / 2;
-  return axis >= contract->n_batch && (axis >= contract->n_batch + first) == (side == 1);
-}
-
-/* The axis of `value`, or a view of it, that becomes axis `axis` of the node's result. What
- * varies fastest goes on doing so when axes are joined or split. */
-static int axis_before(const hone_node_t* node, int axis) {
-  const hone_type_t* type = &node->inputs[0]->type;
-  if (node->prim == HONE_PRIM_SLICE || node->prim == HONE_PRIM_FLIP ||
-      node->prim == HONE_PRIM_WINDOW)
-    return -1;
-  if (node->prim == HONE_PRIM_EXPAND && hone_dim_is(type->dims[axis], 1)) return -1;
-  int before = hone_match_axis_before(node, axis);
-  bool is_last = axis == node->outputs[0]->type.rank - 1;
-  if (before < 0 && node->prim == HONE_PRIM_RESHAPE && is_last) before = type->rank - 1;
-  return before;
-}
-
-/* Follows an axis of `value` down the group's elementwise nodes and views to the result of
- * `target`, or, where that is NULL, to the first value that another group makes. */
-static int trace(const search_t* s, int group, const hone_value_t** value, int axis,
-                 const hone_node_t* target, int* steps) {
-  const hone_value_t* v = *value;
-  const hone_node_t* node = s->f->graph->nodes[s->index_of[v->id]];
-  bool is_inside = group_at(s->f, s->index_of[v->id]) == group;
-  if (axis < 0 || (*steps)++ > MOST_STEPS) return -1;
-  if (target ? v->node == target : !is_inside) return axis;
-  if (!is_inside || kind_of(node) != KIND_MAP) return -1;
-  bool is_view = hone_prim_info(node->prim)->family == HONE_FAMILY_MOVEMENT;
-  int n = is_view ? 1 : node->n_inputs;
-  for (int i = 0; i < n; i++) {
-    *value = node->inputs[i];
-    if (!target && i > 0) break;
-    int found = trace(s, group, value, is_view ? axis_before(node, axis) : axis, target, steps);
-    if (found >= 0) return found;
-  }
-  return -1;
-}
-
-/* Whether the group's results all lie as the second operand's free axis does: what is
- * computed for a row serves consecutive elements. */
-static bool lies_along_values(const search_t* s, int group, const hone_node_t* sums, int side) {
-  const hone_fusion_group_t* g = &s->f->groups[group];
-  const hone_graph_t* graph = s->f->graph;
-  for (int i = g->first; i <= g->last; i++) {
-    const hone_value_t* v = graph->nodes[i]->outputs[0];
-    bool is_used = false;
-    if (group_at(s->f, i) != group || graph->nodes[i]->n_outputs != 1) continue;
-    for (int k = 0; k < graph->n_outputs; k++) is_used |= graph->outputs[k] == v;
-    for (int k = i + 1; k < graph->n_nodes && !is_used; k++)
-      for (int n = 0; n < graph->nodes[k]->n_inputs; n++)
-        is_used |= graph->nodes[k]->inputs[n] == v && group_at(s->f, k) != group;
-    int steps = 0, axis = is_used ? trace(s, group, &v, v->type.rank - 1, sums, &steps) : 0;
-    if (is_used && (axis < 0 || !is_free(sums, axis, 1 - side))) return false;
-  }
-  return true;
-}
-
-/* The contraction from which the rows are computed. */
-static bool find_scores(const search_t* s, chain_t* chain) {
-  const hone_fusion_t* f = s->f;
-  const hone_fusion_group_t* rows = &f->groups[chain->rows];
-  chain->first = -1;
-  for (int i = rows->first; i <= rows->last; i++) {
-    const hone_node_t* node = f->graph->nodes[i];
-    for (int k = 0; k < node->n_inputs && group_at(f, i) == chain->rows; k++) {
-      int g = group_of_value(f, s->index_of, node->inputs[k]);
-      if (g < 0 || g == chain->rows || f->groups[g].kind != KIND_CONTRACT) continue;
-      if (chain->first >= 0 && chain->first != g) return false;
-      chain->first = g;
-    }
-  }
-  if (chain->first < 0) return false;
-  chain->scores = f->groups[chain->first].anchor;
-  return hone_match_same_shape(f->groups[chain->first].shape, chain->scores->outputs[0]);
-}
-
-/* Whether the softmax goes along a free axis of the scores, and there are rows besides. */
-static bool goes_along_keys(const search_t* s, const chain_t* chain) {
-  const hone_value_t* row = s->f->groups[chain->rows].rows;
-  const hone_node_t* scores = chain->scores;
-  const hone_value_t* v = row;
-  int steps = 0, axis = row->type.rank - 1;
-  /* Through what the reductions' group does to the scores, then through their own. */
-  for (int at = chain->rows; v->node != scores; at = chain->first) {
-    axis = trace(s, at, &v, axis, at == chain->first ? scores : NULL, &steps);
-    if (axis < 0) return false;
-    if (at == chain->first) break;
-    if (group_of_value(s->f, s->index_of, v) != chain->first) return false;
-  }
-  int side = is_free(scores, axis, 1);
-  if (!is_free(scores, axis, side)) return false;
-  for (int i = scores->n_batch; i < scores->outputs[0]->type.rank; i++) {
-    hone_dim_t extent = scores->outputs[0]->type.dims[i];
-    if (is_free(scores, i, 1 - side) && !(hone_dim_is_int(extent) && extent.k < LEAST_ROWS))
-      return hone_dim_max_value(row->type.dims[row->type.rank - 1]) <= s->f->longest_row;
-  }
-  return false;
-}
-
-/* Products of layers are better apart: weights are laid out, and shared out among threads. */
-static bool is_of_values(const hone_node_t* contract) {
-  return !hone_match_from_constants(contract->inputs[0]) &&
-         !hone_match_from_constants(contract->inputs[1]);
-}
-
-static bool is_read_by_one(const search_t* s, int group, int reader) {
-  bool is_only;
-  return only_reader(s->f, s, group, &is_only) == reader && is_only && !is_output(s->f, s, group);
-}
-
-/* Whether operand `side` of the group's contraction is the rows of a chain, summed up. */
-static bool find_chain(search_t* s, int last, int side, chain_t* chain) {
-  const hone_fusion_t* f = s->f;
-  const hone_node_t* sums = f->groups[last].anchor;
-  if (sums->n_axes - 2 * sums->n_batch != 2) return false;
-  const hone_value_t* v = sums->inputs[side];
-  int steps = 0, axis = (int)sums->axes[2 * sums->n_batch + side];
-  axis = trace(s, last, &v, axis, NULL, &steps);
-  int group = axis < 0 ? -1 : group_of_value(f, s->index_of, v);
-  if (group < 0 || group == last) return false;
-  const hone_fusion_group_t* rows = &f->groups[group];
-  *chain = (chain_t){.rows = group, .last = last};
-  return rows->kind == KIND_REDUCE && rows->rows && rows->anchor->n_axes == 1 &&
-         hone_match_same_shape(rows->rows, v) && axis == v->type.rank - 1 &&
-         is_read_by_one(s, group, last) && find_scores(s, chain) &&
-         is_read_by_one(s, chain->first, group) && goes_along_keys(s, chain) &&
-         is_of_values(sums) && is_of_values(chain->scores) &&
-         lies_along_values(s, last, sums, side);
-}
-
-/* What only one group reads has no way around that to the other. */
-static void join_chain(hone_fusion_t* f, search_t* s, int last) {
-  chain_t chain;
-  if (!find_chain(s, last, 0, &chain) && !find_chain(s, last, 1, &chain)) return;
-  if (grows_too_large(s, chain.first, chain.rows) || grows_too_large(s, chain.rows, last)) return;
-  merge(f, chain.first, last);
-  merge(f, chain.rows, last);
-}
-
-static void join_chains(hone_fusion_t* f, search_t* s) {
-  for (int g = 0; g < f->n_groups; g++)
-    if (f->groups[g].merged < 0 && f->groups[g].kind == KIND_CONTRACT) join_chain(f, s, g);
-}
-
-/* ---- views at the end ---- */
-
-static bool is_read_by(const search_t* s, const hone_value_t* value, int group, bool inside) {
-  const hone_graph_t* graph = s->f->graph;
-  for (int i = 0; i < graph->n_outputs; i++)
-    if (!inside && graph->outputs[i] == value) return true;
-  for (int i = s->index_of[value->id]; i <= s->last_reader[value->id]; i++)
-    for (int k = 0; k < graph->nodes[i]->n_inputs; k++)
-      if (graph->nodes[i]->inputs[k] == value && (group_at(s->f, i) == group) == inside)
-        return true;
-  return false;
-}
-
-/* Whether the group gives another value of that shape, which the same loops could store. */
-static bool gives_another(const search_t* s, int group, const hone_value_t* like) {
-  const hone_fusion_t* f = s->f;
-  for (int i = f->groups[group].first; i <= f->groups[group].last; i++) {
-    const hone_value_t* value = f->graph->nodes[i]->outputs[0];
-    if (group_at(f, i) == group && value != like && hone_match_same_shape(value, like) &&
-        is_read_by(s, value, group, false))
-      return true;
-  }
-  return false;
-}
-
-/* A reshape of a result stays out of a group that gives others in the shape that it had:
- * stored by loops of its own, it would be computed a second time. */
-static void leave_views_out(hone_fusion_t* f, const search_t* s) {
-  for (int i = 0; i < f->graph->n_nodes; i++) {
-    const hone_node_t* node = f->graph->nodes[i];
-    int group = group_at(f, i);
-    if (group < 0 || node->prim != HONE_PRIM_RESHAPE ||
-        group_of_value(f, s->index_of, node->inputs[0]) != group ||
-        is_read_by(s, node->outputs[0], group, true))
-      continue;
-    if (gives_another(s, group, node->inputs[0])) f->group_of[i] = -1;
-  }
-}
-
-/* ---- results in another order ---- */
-
-/* Whether it is a constant by channels, say, that only one node reads. */
-static bool is_own_constant(const search_t* s, const hone_value_t* value) {
-  return value->node->prim == HONE_PRIM_EXPAND && s->uses[value->id] == 1 &&
-         value->node->inputs[0]->node->prim == HONE_PRIM_CONSTANT;
-}
-
-/* The operand of the group that an elementwise node or view is computed from, beside constants and
- * what comes from elsewhere; NULL: of several, or none. */
-static const hone_value_t* operand_in(const search_t* s, int group, const hone_node_t* node) {
-  const hone_value_t* found = NULL;
-  bool is_map = hone_fusion_is_view(node) || is_shape_keeping(node);
-  for (int i = 0; i < node->n_inputs && is_map; i++) {
-    const hone_value_t* input = node->inputs[i];
-    if (hone_value_is_cheap(input) || is_own_constant(s, input) ||
-        group_of_value(s->f, s->index_of, input) != group)
-      continue;
-    if (found) return NULL;
-    found = input;
-  }
-  return found;
-}
-
-/* Whether the group stores a value, in its shape or, by another node than `but`, in another one. */
-static bool is_stored(const search_t* s, const hone_value_t* value, int group, int but) {
-  const hone_graph_t* graph = s->f->graph;
-  if (is_read_by(s, value, group, false)) return true;
-  for (int i = s->index_of[value->id]; i <= s->last_reader[value->id]; i++)
-    if (i != but && graph->nodes[i]->prim == HONE_PRIM_RESHAPE &&
-        graph->nodes[i]->inputs[0] == value && group_at(s->f, i) == group &&
-        is_read_by(s, graph->nodes[i]->outputs[0], group, false))
-      return true;
-  return false;
-}
-
-/* Lists the nodes from the one at `last` up to what the group stores as well, where one of them
- * turns it; 0: there is nothing such. */
-static int find_turned(const search_t* s, int group, int last, int room, int* out_path) {
-  const hone_fusion_t* f = s->f;
-  const hone_value_t* value = f->graph->nodes[last]->outputs[0];
-  bool is_turned = false;
-  for (int n = 0; n < room;) {
-    out_path[n++] = s->index_of[value->id];
-    is_turned |= value->node->prim == HONE_PRIM_PERMUTE;
-    value = operand_in(s, group, value->node);
-    if (!value || kind_of(value->node) == KIND_WHOLE) return 0;
-    if (is_stored(s, value, group, out_path[n - 1])) return is_turned ? n : 0;
-    if (s->uses[value->id] != 1) return 0;
-  }
-  return 0;
-}
-
-static void move_with_constants(hone_fusion_t* f, const search_t* s, int index, int group) {
-  const hone_node_t* node = f->graph->nodes[index];
-  for (int i = 0; i < node->n_inputs; i++)
-    if (is_own_constant(s, node->inputs[i])) move(f, s->index_of[node->inputs[i]->id], group);
-  move(f, index, group);
-}
-
-/* A result that is another one of the group in another order of axes would be computed a second
- * time, by loops of its own: behind sums it becomes a kernel that reads the other one. */
-static void leave_turned_out(hone_fusion_t* f, const search_t* s) {
-  enum { MOST = 16 };
-  int path[MOST];
-  for (int i = f->graph->n_nodes - 1; i >= 0; i--) {
-    const hone_value_t* value = f->graph->nodes[i]->outputs[0];
-    int group = group_at(f, i);
-    if (group < 0 ||
-        (f->groups[group].kind != KIND_REDUCE && f->groups[group].kind != KIND_CONTRACT) ||
-        !is_read_by(s, value, group, false) || is_read_by(s, value, group, true))
-      continue;
-    int n = find_turned(s, group, i, MOST, path);
-    if (n == 0) continue;
-    int own = start_group(f, f->graph->nodes[path[n - 1]], path[n - 1]);
-    for (int k = 0; k < n; k++) move_with_constants(f, s, path[k], own);
   }
 }
 
@@ -759,22 +463,25 @@ hone_value_t* hone_fusion_narrow(const hone_value_t* value) {
 /* Whether the reader's group can compute what it reads of a value element by element. */
 static bool may_widen(const hone_fusion_t* f, int group, const hone_node_t* reader) {
   if (hone_fusion_is_view(reader) || reader->prim == HONE_PRIM_PAD) return false;
-  if (f->groups[group].kind != KIND_CONTRACT && reader->prim == HONE_PRIM_REDUCE) return true;
-  return reader != f->groups[group].anchor && is_shape_keeping(reader);
+  if (f->groups[group].kind != HONE_FUSION_CONTRACT && reader->prim == HONE_PRIM_REDUCE)
+    return true;
+  return reader != f->groups[group].anchor && hone_fusion_keeps_shape(reader);
 }
 
 /* Where one group makes wide numbers of narrow ones for another, the other does. */
-static void widen_in_reader(hone_fusion_t* f, const search_t* s, hone_value_t* value, int reader) {
+static void widen_in_reader(hone_fusion_t* f, const hone_fusion_search_t* s, hone_value_t* value,
+                            int reader) {
   const hone_value_t* narrow = value ? hone_fusion_narrow(value) : NULL;
-  int from = narrow ? group_of_value(f, s->index_of, value) : -1, to = group_at(f, reader);
+  int from = narrow ? hone_fusion_group_of(f, s->index_of, value) : -1,
+      to = hone_fusion_group_at(f, reader);
   if (from < 0 || to < 0 || from == to || !may_widen(f, to, f->graph->nodes[reader])) return;
   for (const hone_value_t* v = value; v != narrow; v = hone_fusion_widened(v->node))
-    if (s->uses[v->id] != 1 || group_of_value(f, s->index_of, v) != from) return;
+    if (s->uses[v->id] != 1 || hone_fusion_group_of(f, s->index_of, v) != from) return;
   for (const hone_value_t* v = value; v != narrow; v = hone_fusion_widened(v->node))
-    move(f, s->index_of[v->id], to);
+    hone_fusion_move(f, s->index_of[v->id], to);
 }
 
-static void widen_in_readers(hone_fusion_t* f, const search_t* s) {
+static void widen_in_readers(hone_fusion_t* f, const hone_fusion_search_t* s) {
   for (int i = 0; i < f->graph->n_nodes; i++)
     for (int k = 0; k < f->graph->nodes[i]->n_inputs; k++)
       widen_in_reader(f, s, f->graph->nodes[i]->inputs[k], i);
@@ -782,24 +489,25 @@ static void widen_in_readers(hone_fusion_t* f, const search_t* s) {
 
 /* The bits of a float's absolute value, whose largest is wanted, are taken by who looks for it: in
  * memory they would be numbers that rounding changes by much. */
-static void take_bits_in_reader(hone_fusion_t* f, const search_t* s, int reader) {
+static void take_bits_in_reader(hone_fusion_t* f, const hone_fusion_search_t* s, int reader) {
   enum { MAX_STEPS = 6 };
   const hone_value_t* path[MAX_STEPS];
   const hone_value_t* value = f->graph->nodes[reader]->inputs[0];
-  int group = group_at(f, reader), from = group_of_value(f, s->index_of, value), n = 0;
+  int group = hone_fusion_group_at(f, reader), from = hone_fusion_group_of(f, s->index_of, value),
+      n = 0;
   bool are_bits = false;
   for (; n < MAX_STEPS && s->uses[value->id] == 1; value = value->node->inputs[0]) {
     hone_prim_t prim = value->node->prim;
     if (prim != HONE_PRIM_BITCAST && prim != HONE_PRIM_ABS && prim != HONE_PRIM_RESHAPE) break;
-    if (group_of_value(f, s->index_of, value) != from) return;
+    if (hone_fusion_group_of(f, s->index_of, value) != from) return;
     are_bits |= prim == HONE_PRIM_BITCAST;
     path[n++] = value;
   }
   if (!are_bits || group < 0 || from < 0 || group == from) return;
-  for (int i = 0; i < n; i++) move(f, s->index_of[path[i]->id], group);
+  for (int i = 0; i < n; i++) hone_fusion_move(f, s->index_of[path[i]->id], group);
 }
 
-static void take_bits_in_readers(hone_fusion_t* f, const search_t* s) {
+static void take_bits_in_readers(hone_fusion_t* f, const hone_fusion_search_t* s) {
   for (int i = 0; i < f->graph->n_nodes; i++)
     if (f->graph->nodes[i]->prim == HONE_PRIM_REDUCE) take_bits_in_reader(f, s, i);
 }
@@ -811,19 +519,19 @@ static bool stays(const hone_value_t* value) {
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as what is computed of constants */
-static void move_with_operands(hone_fusion_t* f, const search_t* s, const hone_value_t* value,
-                               int group) {
+static void move_with_operands(hone_fusion_t* f, const hone_fusion_search_t* s,
+                               const hone_value_t* value, int group) {
   if (value->node->prim == HONE_PRIM_CONSTANT) return;
-  move(f, s->index_of[value->id], group);
+  hone_fusion_move(f, s->index_of[value->id], group);
   for (int i = 0; i < value->node->n_inputs; i++)
     move_with_operands(f, s, value->node->inputs[i], group);
 }
 
 /* Products scale the weights of blocks themselves (pass dequantize), as they read them. */
-static void join_scaled_weights(hone_fusion_t* f, const search_t* s) {
+static void join_scaled_weights(hone_fusion_t* f, const hone_fusion_search_t* s) {
   for (int i = 0; i < f->graph->n_nodes; i++) {
     const hone_node_t* node = f->graph->nodes[i];
-    int group = group_at(f, i);
+    int group = hone_fusion_group_at(f, i);
     if (group < 0 || node->prim != HONE_PRIM_CONTRACT) continue;
     for (int k = 0; k < 2; k++) {
       const hone_value_t* value = node->inputs[k];
@@ -839,7 +547,7 @@ static void join_scaled_weights(hone_fusion_t* f, const search_t* s) {
 /* Numbers the groups that are left; one reshape alone is a view and no kernel. */
 static void number_groups(hone_fusion_t* f) {
   int n = f->n_groups, next = 0;
-  for (int i = 0; i < f->graph->n_nodes; i++) f->group_of[i] = group_at(f, i);
+  for (int i = 0; i < f->graph->n_nodes; i++) f->group_of[i] = hone_fusion_group_at(f, i);
   for (int g = 0; g < n; g++) {
     int members = 0, number = -1;
     const hone_node_t* last = NULL;
@@ -860,7 +568,7 @@ static void number_groups(hone_fusion_t* f) {
   f->n_groups = next;
 }
 
-static void find_readers(const search_t* s) {
+static void find_readers(const hone_fusion_search_t* s) {
   const hone_graph_t* graph = s->f->graph;
   for (int i = 0; i < graph->n_values; i++) s->last_reader[i] = -1;
   for (int i = 0; i < graph->n_nodes; i++)
@@ -875,12 +583,12 @@ static void find_readers(const search_t* s) {
 static hone_status_t plan(hone_fusion_t* f, int* by_value, int* by_node) {
   const hone_graph_t* graph = f->graph;
   int* index_of = by_value;
-  search_t s = {.f = f,
-                .index_of = index_of,
-                .uses = by_value + graph->n_values,
-                .last_reader = by_value + (ptrdiff_t)2 * graph->n_values,
-                .seen = by_node,
-                .tree = by_node + graph->n_nodes};
+  hone_fusion_search_t s = {.f = f,
+                            .index_of = index_of,
+                            .uses = by_value + graph->n_values,
+                            .last_reader = by_value + (ptrdiff_t)2 * graph->n_values,
+                            .seen = by_node,
+                            .tree = by_node + graph->n_nodes};
   find_readers(&s);
   for (int i = 0; i < graph->n_nodes; i++) {
     f->group_of[i] = -1;
@@ -893,12 +601,13 @@ static hone_status_t plan(hone_fusion_t* f, int* by_value, int* by_node) {
     if (hone_fusion_is_member(node) && !is_cheap) join_forwards(f, &s, i);
   }
   join_all_backwards(f, &s);
-  join_chains(f, &s);
+  hone_fusion_leave_mixing_out(f, &s);
+  hone_fusion_join_chains(f, &s);
   widen_in_readers(f, &s);
   take_bits_in_readers(f, &s);
   join_scaled_weights(f, &s);
-  leave_views_out(f, &s);
-  leave_turned_out(f, &s);
+  hone_fusion_leave_views_out(f, &s);
+  hone_fusion_leave_turned_out(f, &s);
   number_groups(f);
   return NULL;
 }

@@ -23,11 +23,14 @@ static hone_value_t* chain_permute(hone_rewriter_t* r, hone_node_t* node) {
 }
 
 /* Before the order of axes is chosen, a permute stays one step, which lets factors
- * sink next to a grouped convolution. */
+ * sink next to a grouped convolution. What repeats as a whole along axes that stay is reshaped
+ * before, so that who reads it has plain indices. */
 static hone_value_t* chain_reshape(hone_rewriter_t* r, hone_node_t* node) {
   bool is_late = r->context->phase >= HONE_PHASE_LAYOUT;
   hone_value_t* moved =
       hone_move_through_reshape(r->b, in(node), node->n_dims, node->shape, is_late);
+  if (!moved && hone_match_prim(in(node), HONE_PRIM_EXPAND))
+    moved = hone_move_unreshape(r->b, in(node), node->n_dims, node->shape);
   return moved ? moved : if_new(node, hone_move_reshape(r->b, in(node), node->n_dims, node->shape));
 }
 
