@@ -13,7 +13,7 @@ enum { GRAPHS = 300, NODES = 40 };
 
 /* Passes that may round differently; sums of several such steps add up. */
 static double tolerance_of(const char* pass) {
-  static const char* const rounding[] = {"affine", "bn_fold", NULL};
+  static const char* const rounding[] = {"affine", "bn_fold", "reparameterize", NULL};
   if (!pass) return 2e-3;
   for (int i = 0; rounding[i]; i++)
     if (strcmp(rounding[i], pass) == 0) return 2e-3;
