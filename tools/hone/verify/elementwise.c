@@ -31,10 +31,10 @@ static void build_select(hone_verify_maker_t* m) {
     .prim = HONE_PRIM_##NAME, .dtypes = (DTYPES), .forms = HONE_VERIFY_ALL_FORMS, .why = exact, \
     .build = (BUILD)                                                                            \
   }
-#define FUNCTION(NAME)                                                                      \
+#define FUNCTION(NAME, UNITS)                                                               \
   {                                                                                         \
     .prim = HONE_PRIM_##NAME, .dtypes = HONE_VERIFY_FLOATS, .forms = HONE_VERIFY_ALL_FORMS, \
-    .bound = {.ulps = 4}, .why = close, .build = build_unary                                \
+    .bound = {.ulps = (UNITS)}, .why = close, .build = build_unary                          \
   }
 
 static const hone_verify_row_t rows[] = {
@@ -69,13 +69,13 @@ static const hone_verify_row_t rows[] = {
     ROW(SQRT, HONE_VERIFY_FLOATS, build_unary),
     ROW(FLOOR, HONE_VERIFY_ALL_FLOATS& COUNTED, build_unary),
     ROW(ROUND, HONE_VERIFY_ALL_FLOATS& COUNTED, build_unary),
-    FUNCTION(EXP),
-    FUNCTION(LOG),
-    FUNCTION(SIN),
-    FUNCTION(COS),
-    FUNCTION(ATAN),
-    FUNCTION(TANH),
-    FUNCTION(ERF),
+    FUNCTION(EXP, 4),
+    FUNCTION(LOG, 4),
+    FUNCTION(SIN, 4),
+    FUNCTION(COS, 4),
+    FUNCTION(ATAN, 4),
+    FUNCTION(TANH, 4),
+    FUNCTION(ERF, 6),
     ROW(SELECT, HONE_VERIFY_NUMBERS | HONE_VERIFY_BOOL | HONE_VERIFY_COMPLEX, build_select),
 };
 
