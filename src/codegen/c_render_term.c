@@ -249,7 +249,8 @@ static void put_cast(hone_c_render_t* render, const hone_term_t* term, bool wide
   hone_str_append(&render->text, ")");
 }
 
-/* max(x, c) and min(x, c) are cheaper for a number c that is no zero and no NaN. */
+/* max(x, c) and min(x, c) are cheaper for a number c that is no NaN, and no zero that is
+ * the result where x is the other one: of 0 and -0, 0 is the larger. */
 static const char* function_name(const hone_term_t* term) {
   const char* name = hone_prim_info(term->prim)->name;
   bool is_extreme = term->prim == HONE_PRIM_MIN || term->prim == HONE_PRIM_MAX;
@@ -258,8 +259,10 @@ static const char* function_name(const hone_term_t* term) {
   if (second->kind != HONE_TERM_CONST) return name;
   double value = hone_to_double(second->dtype, second->bits);
   if (isnan(value)) return name;
-  if (value == 0) return term->prim == HONE_PRIM_MAX && !signbit(value) ? "relu" : name;
-  return term->prim == HONE_PRIM_MIN ? "minc" : "maxc";
+  bool is_min = term->prim == HONE_PRIM_MIN;
+  if (value == 0 && !is_min && !signbit(value)) return "relu";
+  if (value == 0 && is_min && signbit(value)) return name;
+  return is_min ? "minc" : "maxc";
 }
 
 static void put_prim(hone_c_render_t* render, const hone_term_t* term, bool wide) {

@@ -5,18 +5,17 @@
 
 typedef hone_value_t* (*activation_fn)(hone_lower_t* l, hone_value_t* x);
 
+/* Below 0 alpha * (exp(x / alpha) - 1) has the sign of x, whatever that of alpha. */
 static hone_value_t* celu(hone_lower_t* l, hone_value_t* x) {
   hone_builder_t* b = l->b;
   double alpha = hone_attr_float(l->node, "alpha", 1);
-  hone_value_t* below = hone_mul_number(b, hone_expm1(b, hone_div_number(b, x, alpha)), alpha);
-  return hone_add(b, hone_max_number(b, x, 0), hone_min_number(b, below, 0));
+  hone_value_t* ratio = hone_div_number(b, x, alpha);
+  hone_value_t* curve = alpha > 0 ? hone_expm1_below(b, ratio) : hone_expm1(b, ratio);
+  return hone_select(b, hone_lt_number(b, x, 0), hone_mul_number(b, curve, alpha), x);
 }
 
 static hone_value_t* elu(hone_lower_t* l, hone_value_t* x) {
-  hone_builder_t* b = l->b;
-  double alpha = hone_attr_float(l->node, "alpha", 1);
-  hone_value_t* below = hone_mul_number(b, hone_expm1(b, x), alpha);
-  return hone_select(b, hone_lt_number(b, x, 0), below, x);
+  return hone_elu(l->b, x, hone_attr_float(l->node, "alpha", 1));
 }
 
 static hone_value_t* gelu(hone_lower_t* l, hone_value_t* x) {
@@ -43,8 +42,7 @@ static hone_value_t* selu(hone_lower_t* l, hone_value_t* x) {
   hone_builder_t* b = l->b;
   double alpha = hone_attr_float(l->node, "alpha", l->opset < 6 ? 1.6732f : 1.67326319217681884766);
   double gamma = hone_attr_float(l->node, "gamma", l->opset < 6 ? 1.0507f : 1.05070102214813232422);
-  hone_value_t* below = hone_mul_number(b, hone_expm1(b, x), alpha);
-  return hone_mul_number(b, hone_select(b, hone_gt_number(b, x, 0), x, below), gamma);
+  return hone_mul_number(b, hone_elu(b, x, alpha), gamma);
 }
 
 static hone_value_t* shrink(hone_lower_t* l, hone_value_t* x) {

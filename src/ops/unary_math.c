@@ -6,10 +6,6 @@ static void lower_prim(hone_lower_t* l) {
   hone_op_out(l, 0, hone_unary(l->b, (hone_prim_t)l->op->data, hone_op_in(l, 0)));
 }
 
-static hone_value_t* mish(hone_builder_t* b, hone_value_t* x) {
-  return hone_mul(b, x, hone_tanh(b, hone_softplus(b, x)));
-}
-
 static hone_value_t* softsign(hone_builder_t* b, hone_value_t* x) {
   return hone_div(b, x, hone_add_number(b, hone_abs(b, x), 1));
 }
@@ -35,18 +31,10 @@ typedef enum formula {
 } formula_t;
 
 static const hone_formula_fn formulas[] = {
-    [ACOS] = hone_acos,
-    [ACOSH] = hone_acosh,
-    [ASIN] = hone_asin,
-    [ASINH] = hone_asinh,
-    [ATANH] = hone_atanh,
-    [COSH] = hone_cosh,
-    [MISH] = mish,
-    [SINH] = hone_sinh,
-    [SIGMOID] = hone_sigmoid,
-    [SOFTPLUS] = hone_softplus,
-    [SOFTSIGN] = softsign,
-    [TAN] = hone_tan,
+    [ACOS] = hone_acos,         [ACOSH] = hone_acosh,  [ASIN] = hone_asin,
+    [ASINH] = hone_asinh,       [ATANH] = hone_atanh,  [COSH] = hone_cosh,
+    [MISH] = hone_mish,         [SINH] = hone_sinh,    [SIGMOID] = hone_sigmoid,
+    [SOFTPLUS] = hone_softplus, [SOFTSIGN] = softsign, [TAN] = hone_tan,
     [HARD_SWISH] = hard_swish,
 };
 

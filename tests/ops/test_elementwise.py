@@ -5,7 +5,8 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from one_node import check
+import hone_ctypes
+from one_node import check, node_model
 
 F32, F64, F16, BF16 = np.float32, np.float64, np.float16, ml_dtypes.bfloat16
 FLOATS = [F32, F64, F16, BF16]
@@ -175,7 +176,8 @@ def test_clip_of_integers(dtype):
 
 
 @pytest.mark.parametrize("op,opset,attrs", [
-    ("Celu", 12, {}), ("Celu", 12, {"alpha": 2.0}), ("Elu", 1, {}), ("Elu", 6, {"alpha": 0.3}),
+    ("Celu", 12, {}), ("Celu", 12, {"alpha": 2.0}), ("Celu", 12, {"alpha": -2.0}), ("Elu", 1, {}),
+    ("Elu", 6, {"alpha": 0.3}), ("Elu", 6, {"alpha": -0.3}),
     ("Gelu", 20, {}), ("Gelu", 20, {"approximate": "tanh"}), ("HardSigmoid", 1, {}),
     ("HardSigmoid", 6, {"alpha": 0.5, "beta": 0.1}), ("HardSwish", 14, {}),
     ("LeakyRelu", 6, {"alpha": 0.3}), ("LeakyRelu", 16, {}), ("Selu", 6, {}),
@@ -184,6 +186,28 @@ def test_clip_of_integers(dtype):
     ("ThresholdedRelu", 10, {}), ("ThresholdedRelu", 10, {"alpha": 2.0})])
 def test_activations(op, opset, attrs):
     check(op, [np.linspace(-9, 9, 181, dtype=F32)], opset, attrs)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_exponential_units_are_accurate_everywhere():
+    wide = DENSE.astype(F32).astype(F64)
+    for op, opset, gamma, alpha in (("Elu", 6, 1, 1), ("Celu", 12, 1, 1),
+                                    ("Selu", 6, 1.05070102214813232422, 1.67326319217681884766)):
+        expected = gamma * np.where(wide < 0, alpha * np.expm1(wide), wide)
+        check(op, [DENSE.astype(F32)], opset, expected=[expected.astype(F32)], rtol=1e-6,
+              atol=1e-37)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64])
+@pytest.mark.parametrize("op,zero,less", [("Min", 0.0, np.less), ("Min", -0.0, np.less),
+                                          ("Max", 0.0, np.greater), ("Max", -0.0, np.greater)])
+def test_limits_of_either_zero(op, zero, less, dtype):
+    x = np.tile(np.array([0.0, -0.0, 2, -2, np.inf, -np.inf, np.nan, 1e-30], dtype), 5)
+    of_zeros = zero if np.signbit(zero) == (op == "Min") else x
+    expected = np.where(x == 0, of_zeros, np.where(less(zero, x), zero, x)).astype(dtype)
+    model = node_model(op, [x, np.array(zero, dtype)], 13, constants=[1])
+    y = hone_ctypes.run(model, {"x0": x})[0]
+    assert y.tobytes() == expected.tobytes()
 
 
 def test_selu_of_the_first_opset_has_short_constants():

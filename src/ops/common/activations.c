@@ -1,6 +1,7 @@
 /* The activation functions that recurrent layers name, with their numbers. */
 #include <strings.h>
 
+#include "ops/common/formulas.h"
 #include "ops/common/recurrent_impl.h"
 
 typedef hone_builder_t builder;
@@ -46,9 +47,7 @@ static value* hard_sigmoid(builder* b, value* x, double alpha, double beta) {
 
 static value* elu(builder* b, value* x, double alpha, double beta) {
   (void)beta;
-  if (!x) return NULL;
-  value* curve = hone_mul_number(b, hone_add_number(b, hone_exp(b, x), -1), alpha);
-  return hone_select(b, hone_lt_number(b, x, 0), curve, x);
+  return hone_elu(b, x, alpha);
 }
 
 static value* softsign(builder* b, value* x, double alpha, double beta) {
@@ -56,11 +55,9 @@ static value* softsign(builder* b, value* x, double alpha, double beta) {
   return hone_div(b, x, hone_add_number(b, hone_abs(b, x), 1));
 }
 
-/* max(x, 0) + log(1 + exp(-|x|)) */
 static value* softplus(builder* b, value* x, double alpha, double beta) {
   (void)alpha, (void)beta;
-  value* rest = hone_log(b, hone_add_number(b, hone_exp(b, hone_neg(b, hone_abs(b, x))), 1));
-  return hone_add(b, hone_max_number(b, x, 0), rest);
+  return hone_softplus(b, x);
 }
 
 static const hone_activation_row_t rows[] = {

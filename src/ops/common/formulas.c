@@ -40,12 +40,25 @@ hone_value_t* hone_log1p(hone_builder_t* b, hone_value_t* x) {
   return hone_select(b, hone_eq_number(b, u, 1), x, y);
 }
 
-/* 2 t / (1 - t) with t = tanh(x / 2) has no cancellation for x below 1/2. */
-hone_value_t* hone_expm1(hone_builder_t* b, hone_value_t* x) {
+/* 2 t / (1 - t) with t = tanh(x / 2): no cancellation for x below 1/2. */
+static hone_value_t* expm1_by_tanh(hone_builder_t* b, hone_value_t* x) {
   hone_value_t* t = hone_tanh(b, hone_mul_number(b, x, 0.5));
-  hone_value_t* small = hone_div(b, hone_mul_number(b, t, 2), hone_number_sub(b, 1, t));
+  return hone_div(b, hone_mul_number(b, t, 2), hone_number_sub(b, 1, t));
+}
+
+hone_value_t* hone_expm1_below(hone_builder_t* b, hone_value_t* x) {
+  return expm1_by_tanh(b, hone_min_number(b, x, 0));
+}
+
+hone_value_t* hone_expm1(hone_builder_t* b, hone_value_t* x) {
+  hone_value_t* small = expm1_by_tanh(b, x);
   hone_value_t* large = hone_add_number(b, hone_exp(b, x), -1);
   return hone_select(b, hone_lt_number(b, x, 0.5), small, large);
+}
+
+hone_value_t* hone_elu(hone_builder_t* b, hone_value_t* x, double alpha) {
+  hone_value_t* below = hone_mul_number(b, hone_expm1_below(b, x), alpha);
+  return hone_select(b, hone_lt_number(b, x, 0), below, x);
 }
 
 /* exp(|x|) / 2 without overflow before the result does. */
@@ -113,9 +126,31 @@ hone_value_t* hone_atanh(hone_builder_t* b, hone_value_t* x) {
   return hone_with_sign(b, x, hone_mul_number(b, hone_log1p(b, ratio), 0.5));
 }
 
+/* log(1 + x) for x of 0 to 1: 2 atanh(s) with s = x / (2 + x), which is at most
+ * 1/3. The polynomial in s^2 is within 4e-9 of it (minimax of the relative error). */
+static hone_value_t* log1p_of_fraction(hone_builder_t* b, hone_value_t* x) {
+  static const double coefficients[] = {0.400249102795, 0.666663146821, 2};
+  if (hone_wide_dtype(hone_dtype_of(x)) == HONE_F64) return hone_log1p(b, x);
+  hone_value_t* s = hone_div(b, x, hone_add_number(b, x, 2));
+  hone_value_t* square = hone_square(b, s);
+  hone_value_t* y = hone_add_number(b, hone_mul_number(b, square, 0.281783350867), 0.279606027472);
+  for (int i = 0; i < 3; i++) y = hone_add_number(b, hone_mul(b, y, square), coefficients[i]);
+  return hone_mul(b, y, s);
+}
+
 hone_value_t* hone_softplus(hone_builder_t* b, hone_value_t* x) {
-  hone_value_t* tail = hone_log1p(b, hone_exp(b, hone_neg(b, hone_abs(b, x))));
+  if (!x) return NULL;
+  hone_value_t* tail = log1p_of_fraction(b, hone_exp(b, hone_neg(b, hone_abs(b, x))));
   return hone_add(b, hone_max_number(b, x, 0), tail);
+}
+
+/* tanh(log(1 + e)) = (e^2 + 2 e) / (e^2 + 2 e + 2) with e = exp(x), which is 1 in
+ * every type long before e^2 overflows. */
+hone_value_t* hone_mish(hone_builder_t* b, hone_value_t* x) {
+  static const double ONE_FROM = 20;
+  hone_value_t* e = hone_exp(b, hone_min_number(b, x, ONE_FROM));
+  hone_value_t* n = hone_mul(b, e, hone_add_number(b, e, 2));
+  return hone_mul(b, x, hone_div(b, n, hone_add_number(b, n, 2)));
 }
 
 hone_value_t* hone_sign(hone_builder_t* b, hone_value_t* x) {
