@@ -44,71 +44,118 @@
 
 enum { WINDOW = HONE_WINOGRAD_WINDOW };
 
+enum { SLIDES = 2, TAPS = WINDOW * WINDOW, MOST_PARTS = 16 };
+
+/* One of the axes that windows slide along. A window is cut into parts of as many elements as the
+ * tiling has in one, of every step-th of its own; the last of them may have fewer. */
+typedef struct slide {
+  int axis;                 /* of x */
+  int w_axis;               /* of the weights */
+  int64_t size, taps, step; /* of the result; of the window */
+  int64_t tiles;            /* this and what follows depends on the tiling */
+  int n_parts, n_full;      /* whole ones come first */
+  int64_t first[MOST_PARTS];
+} slide_t;
+
 typedef struct conv {
   const hone_node_t *contract, *window;
-  hone_value_t* x;        /* before the window */
-  const hone_tensor_t* w; /* weights */
-  int rank;               /* of x: 4, or 5 with groups */
-  int group;              /* axis of x; -1: there is none */
-  int channel;            /* the same; the others are batch, height, width in order */
-  int free[3];
-  int64_t images;                                    /* 1 where only a run knows */
-  int64_t height, width;                             /* of the result */
-  int w_group, w_filter, w_channel, w_row, w_column; /* axes of the weights */
-  int64_t groups, channels, filters;                 /* the latter of a group */
-  bool is_whole;                                     /* bytes, and sums of 32 bits */
-  bool is_narrow;                                    /* floats of 16 bits, and sums in f32 */
-  double word_price;                                 /* of the device */
-  const hone_winograd_t* tiling;                     /* what follows depends on it */
-  int64_t tiles_high, tiles_wide;
+  hone_value_t* x;                 /* before the window */
+  const hone_tensor_t* w;          /* weights */
+  int rank;                        /* of x */
+  int group;                       /* axis of x; -1: there is none */
+  int channel;                     /* the same */
+  int n_free, free[HONE_MAX_RANK]; /* all others in order, those of slides among them */
+  int n_slides;
+  slide_t slides[SLIDES];
+  int64_t images;                    /* of all free axes but slides; 1 where only a run knows */
+  int w_group, w_filter, w_channel;  /* axes of the weights */
+  int64_t groups, channels, filters; /* the latter of a group */
+  bool is_whole;                     /* bytes, and sums of 32 bits */
+  bool is_narrow;                    /* floats of 16 bits, and sums in f32 */
+  double word_price;                 /* of the device */
+  const hone_winograd_t* tiling;
 } conv_t;
+
+/* Products over the axes that windows slide along. */
+static int for_slides(const conv_t* c, int n) { return c->n_slides == 1 ? n : n * n; }
+static int64_t taps_of(const conv_t* c) {
+  return c->slides[0].taps * (c->n_slides == 1 ? 1 : c->slides[1].taps);
+}
+static int64_t size_of(const conv_t* c) {
+  return c->slides[0].size * (c->n_slides == 1 ? 1 : c->slides[1].size);
+}
+static int64_t tiles_of(const conv_t* c) {
+  return c->slides[0].tiles * (c->n_slides == 1 ? 1 : c->slides[1].tiles);
+}
+static int places_of(const conv_t* c) { return for_slides(c, c->tiling->patch); }
+static int parts_across(const conv_t* c) { return c->n_slides == 1 ? 1 : c->slides[1].n_parts; }
+static int parts_of(const conv_t* c) { return c->slides[0].n_parts * parts_across(c); }
 
 /* ---- recognising ---- */
 
-static bool is_window(const hone_node_t* node) {
-  if (!node || node->n_axes != 2) return false;
-  for (int i = 0; i < 2; i++)
-    if (!hone_dim_is(node->shape[i], WINDOW) || !hone_dim_is(node->step[i], 1) ||
-        !hone_dim_is(node->hi[i], 1))
+static bool find_slides(conv_t* c) {
+  const hone_node_t* window = c->window;
+  if (!window || window->n_axes > SLIDES) return false;
+  c->n_slides = window->n_axes;
+  for (int i = 0; i < c->n_slides; i++) {
+    slide_t* s = &c->slides[i];
+    if (!hone_dim_is_int(window->shape[i]) || !hone_dim_is_int(window->step[i]) ||
+        !hone_dim_is(window->hi[i], 1))
       return false;
-  return node->axes[0] < node->axes[1];
+    s->axis = (int)window->axes[i];
+    s->taps = window->shape[i].k;
+    s->step = window->step[i].k;
+    if (s->taps < 2 || s->step < 1 || s->step >= s->taps) return false;
+  }
+  return c->n_slides == 1 || c->slides[0].axis < c->slides[1].axis;
 }
 
 /* The weights' axes, and those of x for groups and channels: the one free axis is the filters'. */
 static bool find_axes(conv_t* c) {
   const hone_node_t* contract = c->contract;
-  c->w_row = hone_match_partner(contract, 0, c->rank);
-  c->w_column = hone_match_partner(contract, 0, c->rank + 1);
+  int all = c->w->rank * (c->w->rank - 1) / 2;
   c->group = contract->n_batch ? (int)contract->axes[0] : -1;
   c->w_group = contract->n_batch ? (int)contract->axes[1] : 0;
   c->channel = -1;
-  int n = 0;
   for (int i = 0; i < c->rank; i++) {
     int other = hone_match_partner(contract, 0, i);
-    if (other < 0 && n < 3) c->free[n++] = i;
+    if (other < 0) c->free[c->n_free++] = i;
     if (other < 0 || i == c->group) continue;
     c->channel = i;
     c->w_channel = other;
   }
-  if (c->w_row < 0 || c->w_column < 0 || c->channel < 0 || n != 3) return false;
-  int all = c->rank * (c->rank - 1) / 2;
-  c->w_filter = all - c->w_group - c->w_row - c->w_column - c->w_channel;
-  return c->free[1] == c->window->axes[0] && c->free[2] == c->window->axes[1];
+  c->w_filter = all - c->w_group - c->w_channel;
+  for (int i = 0; i < c->n_slides; i++) {
+    slide_t* s = &c->slides[i];
+    s->w_axis = hone_match_partner(contract, 0, c->rank + i);
+    if (s->w_axis < 0 || hone_match_partner(contract, 0, s->axis) >= 0) return false;
+    c->w_filter -= s->w_axis;
+  }
+  return c->channel >= 0 && c->n_free == c->rank - contract->n_batch - 1;
+}
+
+static slide_t* slide_of(conv_t* c, int axis) {
+  for (int i = 0; i < c->n_slides; i++)
+    if (c->slides[i].axis == axis) return &c->slides[i];
+  return NULL;
 }
 
 static bool is_byte(hone_dtype_t dtype) { return dtype == HONE_I8 || dtype == HONE_U8; }
 
 static bool find_sizes(conv_t* c) {
-  const hone_type_t* type = &c->contract->outputs[0]->type;
-  const hone_dim_t* dims = type->dims + c->contract->n_batch; /* behind the groups */
-  if (!hone_dim_is_int(dims[1]) || !hone_dim_is_int(dims[2])) return false;
-  c->images = hone_dim_is_int(dims[0]) && dims[0].k > 0 ? dims[0].k : 1;
-  c->height = dims[1].k;
-  c->width = dims[2].k;
+  const hone_dim_t* dims = c->contract->outputs[0]->type.dims + c->contract->n_batch;
+  c->images = 1;
+  for (int i = 0; i < c->n_free; i++) {
+    slide_t* s = slide_of(c, c->free[i]);
+    bool is_known = hone_dim_is_int(dims[i]) && dims[i].k > 0;
+    if (s && !is_known) return false;
+    if (s) s->size = dims[i].k;
+    if (!s && is_known) c->images *= dims[i].k;
+  }
   c->groups = c->group < 0 ? 1 : hone_tensor_dims(c->w)[c->w_group];
   c->channels = hone_tensor_dims(c->w)[c->w_channel];
   c->filters = hone_tensor_dims(c->w)[c->w_filter];
-  return c->height > 0 && c->width > 0;
+  return true;
 }
 
 static bool is_half(hone_dtype_t dtype) { return dtype == HONE_BF16 || dtype == HONE_F16; }
@@ -124,12 +171,13 @@ static bool has_types(conv_t* c) {
 static bool recognise(const hone_node_t* node, conv_t* c) {
   *c = (conv_t){.contract = node};
   if (node->prim != HONE_PRIM_CONTRACT || node->n_batch > 1) return false;
-  c->rank = 4 + node->n_batch;
   c->window = hone_match_prim(node->inputs[0], HONE_PRIM_WINDOW);
   c->w = hone_match_constant(node->inputs[1]);
-  if (!is_window(c->window) || !c->w || node->n_axes != 2 * (3 + node->n_batch)) return false;
+  if (!c->w || !find_slides(c)) return false;
+  int summed = node->n_batch + 1 + c->n_slides; /* groups, channels, elements of a window */
   c->x = c->window->inputs[0];
-  if (c->x->type.rank != c->rank || hone_tensor_rank(c->w) != c->rank) return false;
+  c->rank = c->x->type.rank;
+  if (node->n_axes != 2 * summed || hone_tensor_rank(c->w) != summed + 1) return false;
   return has_types(c) && find_axes(c) && find_sizes(c);
 }
 
@@ -143,22 +191,22 @@ static hone_dtype_t dtype_of_tiles(const conv_t* c) {
   return c->is_whole ? HONE_I16 : stays_narrow(c) ? HONE_BF16 : HONE_F32;
 }
 
-static int places_of(const conv_t* c) { return c->tiling->patch * c->tiling->patch; }
-
 /* ---- weights ---- */
 
 typedef struct strides {
-  int64_t group, filter, channel, row, column;
+  int64_t group, filter, channel, taps[SLIDES];
 } strides_t;
 
 static strides_t strides_of(const conv_t* c) {
   int64_t stride[HONE_MAX_RANK], next = 1;
-  for (int i = c->rank - 1; i >= 0; i--) {
+  for (int i = hone_tensor_rank(c->w) - 1; i >= 0; i--) {
     stride[i] = next;
     next *= hone_tensor_dims(c->w)[i];
   }
-  return (strides_t){c->group < 0 ? 0 : stride[c->w_group], stride[c->w_filter],
-                     stride[c->w_channel], stride[c->w_row], stride[c->w_column]};
+  strides_t s = {
+      c->group < 0 ? 0 : stride[c->w_group], stride[c->w_filter], stride[c->w_channel], {0}};
+  for (int i = 0; i < c->n_slides; i++) s.taps[i] = stride[c->slides[i].w_axis];
+  return s;
 }
 
 static inline float weight_at(const conv_t* c, int64_t index) {
@@ -176,26 +224,47 @@ static inline float weight_at(const conv_t* c, int64_t index) {
   }
 }
 
+/* What one product multiplies: places along an axis, and parts, the first ones. */
+typedef struct block {
+  int first, count, parts;
+} block_t;
+
+static int block_places(const conv_t* c, const block_t* block) {
+  return for_slides(c, block->count);
+}
+
 /* Weights that are transformed together: one channel of some filters. */
 enum { LANES = HONE_WINOGRAD_LANES, PLACES = HONE_WINOGRAD_PATCH * HONE_WINOGRAD_PATCH };
 
 typedef struct transform {
   const conv_t* conv;
+  const block_t* block;
   strides_t strides;
-  void* to; /* [places, groups, channels, filters] */
+  void* to; /* [places, groups, parts, channels, filters] */
 } transform_t;
 
-/* The windows of `n` filters, the first of which is at `index`, as [row, column, filter]; zero
- * beyond them. */
-static void gather_windows(const transform_t* t, int64_t index, int64_t n, double (*out)[LANES]) {
-  const strides_t* s = &t->strides;
-  float found[WINDOW * WINDOW][LANES] = {{0}};
-  for (int64_t f = 0; f < n; f++, index += s->filter)
-    for (int row = 0; row < WINDOW; row++)
-      for (int column = 0; column < WINDOW; column++)
-        found[row * WINDOW + column][f] =
-            weight_at(t->conv, index + row * s->row + column * s->column);
-  for (int i = 0; i < WINDOW * WINDOW; i++)
+/* The elements of a part of the windows of `n` filters, as [element, filter], zero beyond the
+ * filters and the windows: the first filter is at `index`, and `part` counts along the last axis
+ * first. */
+static void gather_windows(const transform_t* t, int64_t part, int64_t index, int64_t n,
+                           double (*out)[LANES]) {
+  const conv_t* c = t->conv;
+  int64_t parts[SLIDES] = {part / parts_across(c), part % parts_across(c)};
+  float found[TAPS][LANES] = {{0}};
+  for (int i = 0; i < for_slides(c, WINDOW); i++) {
+    int64_t at = index;
+    bool is_there = true;
+    for (int k = 0; k < c->n_slides; k++) {
+      const slide_t* s = &c->slides[k];
+      int element = k == c->n_slides - 1 ? i % WINDOW : i / WINDOW;
+      int64_t tap = s->first[parts[k]] + element * s->step;
+      is_there = is_there && element < c->tiling->window && tap < s->taps;
+      at += tap * t->strides.taps[k];
+    }
+    for (int64_t f = 0; is_there && f < n; f++)
+      found[i][f] = weight_at(c, at + f * t->strides.filter);
+  }
+  for (int i = 0; i < TAPS; i++)
     for (int f = 0; f < LANES; f++) out[i][f] = (double)found[i][f];
 }
 
@@ -215,22 +284,35 @@ static void put_place(const transform_t* t, const double* from, int64_t at, int6
   memcpy((float*)t->to + at, rounded, (size_t)n * sizeof *rounded);
 }
 
-static void transform_block(const transform_t* t, int64_t group, int64_t channel, int64_t filter) {
-  const conv_t* c = t->conv;
+/* G along each axis of a part's elements. */
+static void transform_part(const conv_t* c, double (*window)[LANES], double (*all)[LANES]) {
+  double rows[HONE_WINOGRAD_PATCH * WINDOW][LANES];
   int patch = c->tiling->patch;
-  int64_t n = c->filters - filter < LANES ? c->filters - filter : LANES;
-  double window[WINDOW * WINDOW][LANES], rows[HONE_WINOGRAD_PATCH * WINDOW][LANES];
-  double all[PLACES][LANES];
-  const strides_t* s = &t->strides;
-  gather_windows(t, group * s->group + channel * s->channel + filter * s->filter, n, window);
+  if (c->n_slides == 1) {
+    hone_winograd_weights(c->tiling, window, 1, all, 1);
+    return;
+  }
   for (int k = 0; k < WINDOW; k++)
     hone_winograd_weights(c->tiling, window + k, WINDOW, rows + k, WINDOW);
   for (int r = 0; r < patch; r++)
     hone_winograd_weights(c->tiling, rows + (ptrdiff_t)r * WINDOW, 1, all + (ptrdiff_t)r * patch,
                           1);
-  for (int p = 0; p < places_of(c); p++)
-    put_place(t, all[p], ((p * c->groups + group) * c->channels + channel) * c->filters + filter,
-              n);
+}
+
+/* Of a group, channels of all parts are counted together. */
+static void transform_block(const transform_t* t, int64_t group, int64_t channel, int64_t filter) {
+  const conv_t* c = t->conv;
+  const strides_t* s = &t->strides;
+  int64_t n = c->filters - filter < LANES ? c->filters - filter : LANES;
+  int64_t channels = t->block->parts * c->channels;
+  double window[TAPS][LANES], all[PLACES][LANES];
+  gather_windows(t, channel / c->channels,
+                 group * s->group + channel % c->channels * s->channel + filter * s->filter, n,
+                 window);
+  transform_part(c, window, all);
+  for (int p = 0; p < block_places(c, t->block); p++)
+    put_place(t, all[t->block->first + p],
+              ((p * c->groups + group) * channels + channel) * c->filters + filter, n);
 }
 
 static int64_t filter_blocks(const conv_t* c) { return (c->filters + LANES - 1) / LANES; }
@@ -238,42 +320,43 @@ static int64_t filter_blocks(const conv_t* c) { return (c->filters + LANES - 1) 
 /* Neighbouring channels follow one another, since their weights share lines of memory. */
 static void transform_blocks(void* context, int64_t begin, int64_t end) {
   const transform_t* t = context;
-  int64_t channels = t->conv->channels, blocks = filter_blocks(t->conv);
+  int64_t channels = t->block->parts * t->conv->channels, blocks = filter_blocks(t->conv);
   for (int64_t i = begin; i < end; i++) {
     int64_t block = i / channels;
     transform_block(t, block / blocks, i % channels, block % blocks * LANES);
   }
 }
 
-/* U as [places, groups, channels, filters]. */
-static void transform_weights(const conv_t* c, void* to) {
+/* U as [places, groups, parts and channels, filters]. */
+static void transform_weights(const conv_t* c, const block_t* block, void* to) {
   enum { GRAIN = 64 };
-  transform_t t = {c, strides_of(c), to};
-  int64_t n = c->groups * filter_blocks(c) * c->channels;
+  transform_t t = {c, block, strides_of(c), to};
+  int64_t n = c->groups * filter_blocks(c) * block->parts * c->channels;
   hone_parallel_for(hone_thread_pool_shared(), n, GRAIN, transform_blocks, &t);
 }
 
-static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c) {
-  int64_t dims[4] = {places_of(c)};
+static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const block_t* block) {
+  int64_t dims[4] = {block_places(c, block)};
   int n = 1;
   if (c->group >= 0) dims[n++] = c->groups;
-  dims[n++] = c->channels;
+  dims[n++] = block->parts * c->channels;
   dims[n++] = c->filters;
   hone_tensor_t* u;
   hone_status_t status =
       hone_tensor_create_raw(r->graph->allocator, dtype_of_tiles(c), n, dims, &u);
   if (status) return hone_fail_status(r->b, status);
-  transform_weights(c, hone_tensor_data(u));
+  transform_weights(c, block, hone_tensor_data(u));
   return hone_constant(r->b, u);
 }
 
 /* The largest result of integers there can be from filter `f` of all, of inputs of magnitude 1. */
 static int64_t reach_of_filter(const conv_t* c, const strides_t* s, int64_t f, bool has_sign) {
   int64_t above = 0, below = 0, start = f / c->filters * s->group + f % c->filters * s->filter;
-  for (int64_t i = 0; i < c->channels * WINDOW * WINDOW; i++) {
-    int64_t channel = i / (WINDOW * WINDOW), row = i / WINDOW % WINDOW, column = i % WINDOW;
-    int64_t w =
-        (int64_t)weight_at(c, start + channel * s->channel + row * s->row + column * s->column);
+  int64_t across = c->n_slides == 1 ? 1 : c->slides[1].taps;
+  for (int64_t i = 0; i < c->channels * taps_of(c); i++) {
+    int64_t channel = i / taps_of(c), tap = i % taps_of(c);
+    int64_t w = (int64_t)weight_at(
+        c, start + channel * s->channel + tap / across * s->taps[0] + tap % across * s->taps[1]);
     *(w > 0 ? &above : &below) += w > 0 ? w : -w;
   }
   if (has_sign) return above + below;
@@ -294,10 +377,36 @@ static int64_t reach_of(const conv_t* c) {
 
 /* ---- which tiles pay ---- */
 
-static void set_tiling(conv_t* c, const hone_winograd_t* tiling) {
+/* The parts of windows, those with all elements first; false if there are too many. */
+static bool cut_windows(slide_t* s, int window) {
+  s->n_parts = 0;
+  for (int is_rest = 0; is_rest < 2; is_rest++) {
+    for (int64_t start = 0; start < s->taps; start += s->step * window)
+      for (int64_t first = start; first < start + s->step && first < s->taps; first++) {
+        bool is_full = first + (window - 1) * s->step < s->taps;
+        if (is_full == is_rest) continue;
+        if (s->n_parts == MOST_PARTS) return false;
+        s->first[s->n_parts++] = first;
+      }
+    if (!is_rest) s->n_full = s->n_parts;
+  }
+  return true;
+}
+
+static bool set_tiling(conv_t* c, const hone_winograd_t* tiling) {
   c->tiling = tiling;
-  c->tiles_high = (c->height + tiling->tile - 1) / tiling->tile;
-  c->tiles_wide = (c->width + tiling->tile - 1) / tiling->tile;
+  for (int i = 0; i < c->n_slides; i++) {
+    slide_t* s = &c->slides[i];
+    s->tiles = (s->size + tiling->tile - 1) / tiling->tile;
+    if (!cut_windows(s, tiling->window)) return false;
+  }
+  return parts_of(c) <= MOST_PARTS;
+}
+
+/* Whether the last place, where an incomplete part has no weights, is multiplied by the others
+ * alone: of lines, which have one such place. */
+static bool parts_ways(const conv_t* c) {
+  return c->n_slides == 1 && c->slides[0].n_full > 0 && c->slides[0].n_full < c->slides[0].n_parts;
 }
 
 /* What tiles take, as the multiply-adds of f32, or of bytes, that take as long, for one pair of a
@@ -324,11 +433,12 @@ static const prices_t* prices_of(const conv_t* c) {
 
 static double cost(const conv_t* c) {
   const prices_t* p = prices_of(c);
-  double places = places_of(c);
-  double products = places * (double)(c->tiles_high * c->tiles_wide);
-  double weights = places * p->weight - WINDOW * WINDOW * p->old_weight;
-  double moved = p->patch / (double)c->filters + p->result / (double)c->channels;
-  return products * (p->product + c->word_price * moved) +
+  double parts = parts_of(c), tiles = (double)tiles_of(c), places = places_of(c);
+  double pairs = places * parts; /* of places and parts that have weights there */
+  if (parts_ways(c)) pairs -= c->slides[0].n_parts - c->slides[0].n_full;
+  double weights = pairs * p->weight - (double)taps_of(c) * p->old_weight;
+  double moved = pairs * p->patch / (double)c->filters + places * p->result / (double)c->channels;
+  return tiles * (p->product * pairs + c->word_price * moved) +
          c->word_price * weights / (double)c->images;
 }
 
@@ -338,14 +448,25 @@ static double cost(const conv_t* c) {
 static double cost_of_windows(const conv_t* c) {
   enum { LOW = 8 };
   static const double waits = 1.15, of_groups = 1.6;
-  double products = (double)(WINDOW * WINDOW) * (double)(c->height * c->width);
+  double products = (double)taps_of(c) * (double)size_of(c);
+  bool is_low = c->slides[c->n_slides - 1].size < LOW;
   if (c->group >= 0 && !c->is_whole && !c->is_narrow) products *= of_groups;
-  return prices_of(c)->direct * products * (c->word_price > 1 && c->width < LOW ? waits : 1);
+  return prices_of(c)->direct * products * (c->word_price > 1 && is_low ? waits : 1);
+}
+
+/* Bits by which results of integers are too large, after all axes. */
+static int shift_of(const conv_t* c) { return c->n_slides * c->tiling->shift; }
+
+/* Prices of large windows and of lines are nearer to what is measured than those of 3 x 3. */
+static double least_gain(const conv_t* c) {
+  static const double of_others = 1.1;
+  bool is_usual = taps_of(c) == TAPS && c->n_slides == SLIDES;
+  return is_usual ? prices_of(c)->least_gain : of_others;
 }
 
 /* Whether sums of integers, no larger than `reach`, are known from the bits that are left. */
 static bool is_exact(const conv_t* c, int64_t reach) {
-  return !c->is_whole || reach < (int64_t)1 << (31 - c->tiling->shift);
+  return !c->is_whole || reach < (int64_t)1 << (31 - shift_of(c));
 }
 
 /* Sets the best tiling; false where windows are as fast. */
@@ -358,77 +479,117 @@ static bool choose(conv_t* c, const hone_pass_options_t* options) {
   if (c->is_whole && c->channels % PAIR) return false;
   int64_t reach = c->is_whole ? reach_of(c) : 0;
   for (int i = 0; hone_winograd_at(c->is_whole, i); i++) {
-    set_tiling(c, hone_winograd_at(c->is_whole, i));
-    if (is_exact(c, reach) && (!best.tiling || cost(c) < cost(&best))) best = *c;
+    if (!set_tiling(c, hone_winograd_at(c->is_whole, i)) || !is_exact(c, reach)) continue;
+    if (!best.tiling || cost(c) < cost(&best)) best = *c;
   }
   *c = best;
   if (!c->tiling) return false;
-  return cost_of_windows(c) > prices_of(c)->least_gain * cost(c);
+  return cost_of_windows(c) > least_gain(c) * cost(c);
 }
 
 /* ---- the three steps ---- */
 
-/* x with as much more padding behind as whole tiles need. */
+/* Inputs along an axis that the tiles of a part reach to, from its first element on. */
+static int64_t reach_of_part(const conv_t* c, const slide_t* s) {
+  return s->step * (s->tiles * c->tiling->tile + c->tiling->window - 2) + 1;
+}
+
+/* x with as much more padding behind as whole tiles of all parts need. */
 static hone_value_t* fill_tiles(hone_rewriter_t* r, const conv_t* c) {
   hone_dim_t more[HONE_MAX_RANK] = {{0}};
-  more[c->free[1]] = hone_d(c->tiles_high * c->tiling->tile - c->height);
-  more[c->free[2]] = hone_d(c->tiles_wide * c->tiling->tile - c->width);
+  for (int i = 0; i < c->n_slides; i++) {
+    const slide_t* s = &c->slides[i];
+    int64_t last = 0, given = c->x->type.dims[s->axis].k;
+    for (int k = 0; k < s->n_parts; k++) last = s->first[k] > last ? s->first[k] : last;
+    int64_t wanted = last + reach_of_part(c, s);
+    if (wanted > given) more[s->axis] = hone_d(wanted - given);
+  }
   return hone_pad_more(r->b, c->x, more);
 }
 
-/* [places, groups, batch, tiles down, tiles across, channels], the groups where there are some */
-static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c) {
-  int tile = c->tiling->tile, patch = c->tiling->patch;
-  const hone_dim_t sizes[] = {hone_d(patch), hone_d(patch)};
-  const hone_dim_t strides[] = {hone_d(tile), hone_d(tile)}, ones[] = {hone_d(1), hone_d(1)};
-  int64_t order[HONE_MAX_RANK];
+/* [places, groups, batch, tiles, channels] of a part of a block, the groups where there are some.
+ * `x` has whole tiles for all parts. */
+static hone_value_t* make_part(hone_rewriter_t* r, const conv_t* c, const block_t* block,
+                               hone_value_t* x, const int* part) {
+  hone_dim_t sizes[SLIDES], strides[SLIDES], gaps[SLIDES];
+  int64_t order[HONE_MAX_RANK], axes[SLIDES];
   int n = 0;
-  order[n++] = c->rank;
-  order[n++] = c->rank + 1;
+  for (int i = 0; i < c->n_slides; i++) {
+    const slide_t* s = &c->slides[i];
+    int64_t first = s->first[part[i]];
+    x = hone_slice_axis(r->b, x, s->axis, hone_d(first), hone_d(first + reach_of_part(c, s)));
+    sizes[i] = hone_d(c->tiling->patch);
+    strides[i] = hone_d(c->tiling->tile * s->step);
+    gaps[i] = hone_d(s->step);
+    axes[i] = s->axis;
+    order[n++] = c->rank + i;
+  }
   if (c->group >= 0) order[n++] = c->group;
-  for (int i = 0; i < 3; i++) order[n++] = c->free[i];
+  for (int i = 0; i < c->n_free; i++) order[n++] = c->free[i];
   order[n++] = c->channel;
-  hone_value_t* v = hone_window(r->b, fill_tiles(r, c), 2, c->window->axes, sizes, strides, ones);
+  hone_value_t* v = hone_window(r->b, x, c->n_slides, axes, sizes, strides, gaps);
   if (c->is_whole) v = hone_cast(r->b, v, HONE_I16);
   if (c->is_narrow) v = hone_cast(r->b, v, HONE_F32);
-  for (int i = 0; i < 2; i++) v = hone_winograd_inputs(r->b, c->tiling, v, c->rank + i);
+  for (int i = 0; i < c->n_slides; i++)
+    v = hone_winograd_inputs(r->b, c->tiling, v, c->rank + i, block->first, block->count);
   if (stays_narrow(c)) v = hone_cast_flags(r->b, v, HONE_BF16, HONE_FLAG_FLUSHES);
   v = hone_permute(r->b, v, order);
   if (!v) return NULL;
-  hone_dim_t shape[HONE_MAX_RANK] = {hone_d(patch * patch)};
-  for (int i = 1; i <= c->rank; i++) shape[i] = hone_dim(v, i + 1);
+  hone_dim_t shape[HONE_MAX_RANK] = {hone_d(block_places(c, block))};
+  for (int i = 1; i <= c->rank; i++) shape[i] = hone_dim(v, i + c->n_slides - 1);
   return hone_reshape(r->b, v, c->rank + 1, shape);
 }
 
-/* The two axes in front, of places in a tile, behind those of tiles, and joined with them; then
- * without what the last tiles have too many. */
-static hone_value_t* join_tiles(hone_builder_t* b, const conv_t* c, hone_value_t* y) {
-  static const int64_t order[] = {2, 3, 0, 4, 1, 5}, grouped[] = {2, 3, 4, 0, 5, 1, 6};
-  y = hone_permute(b, y, c->group < 0 ? order : grouped);
-  if (!y) return NULL;
-  hone_dim_t shape[HONE_MAX_RANK];
-  int n = 0;
-  for (; n < c->rank - 3; n++) shape[n] = hone_dim(y, n); /* groups, images */
-  int high = n, wide = n + 1;
-  shape[high] = hone_d(c->tiles_high * c->tiling->tile);
-  shape[wide] = hone_d(c->tiles_wide * c->tiling->tile);
-  shape[wide + 1] = hone_d(c->filters);
-  y = hone_reshape(b, y, c->rank, shape);
-  y = hone_slice_axis(b, y, high, hone_d(0), hone_d(c->height));
-  return hone_slice_axis(b, y, wide, hone_d(0), hone_d(c->width));
+/* Parts side by side as channels. */
+static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c, const block_t* block,
+                                  hone_value_t* x) {
+  hone_value_t* parts[MOST_PARTS];
+  for (int i = 0; i < block->parts; i++) {
+    const int part[SLIDES] = {i / parts_across(c), i % parts_across(c)};
+    parts[i] = make_part(r, c, block, x, part);
+  }
+  return hone_concat(r->b, block->parts, parts, c->rank);
 }
 
-/* [groups, batch, height, width, filters] from [places, groups, batch, tiles down, tiles across,
- * filters], the groups where there are some. */
+/* The axes in front, of places in a tile, behind those of tiles, and joined with them; then
+ * without what the last tiles have too many. */
+static hone_value_t* join_tiles(hone_builder_t* b, const conv_t* c, hone_value_t* y) {
+  int64_t order[HONE_MAX_RANK];
+  hone_dim_t shape[HONE_MAX_RANK];
+  int n = 0, from = c->n_slides, groups = c->group >= 0, slide = 0;
+  if (groups) order[n++] = from++;
+  for (int i = 0; i < c->n_free; i++) {
+    order[n++] = from++;
+    if (slide < c->n_slides && c->free[i] == c->slides[slide].axis) order[n++] = slide++;
+  }
+  order[n] = from;
+  y = hone_permute(b, y, order);
+  if (!y) return NULL;
+  for (int i = 0, k = 0; i < c->rank; i++) {
+    bool is_slide = k < c->n_slides && i >= groups && i < groups + c->n_free &&
+                    c->free[i - groups] == c->slides[k].axis;
+    shape[i] = is_slide ? hone_d(c->slides[k].tiles * c->tiling->tile) : hone_dim(y, i + k);
+    if (is_slide) k++;
+  }
+  y = hone_reshape(b, y, c->rank, shape);
+  for (int i = 0, k = 0; i < c->n_free && k < c->n_slides; i++)
+    if (c->free[i] == c->slides[k].axis)
+      y = hone_slice_axis(b, y, groups + i, hone_d(0), hone_d(c->slides[k++].size));
+  return y;
+}
+
+/* [groups, batch, sizes, filters] from [places, groups, batch, tiles, filters], the groups where
+ * there are some. */
 static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_value_t* m) {
   hone_builder_t* b = r->b;
   if (!m) return NULL;
-  int patch = c->tiling->patch;
-  hone_dim_t apart[HONE_MAX_RANK] = {hone_d(patch), hone_d(patch)};
-  for (int i = 1; i <= c->rank; i++) apart[i + 1] = hone_dim(m, i);
-  hone_value_t* y = hone_reshape(b, m, c->rank + 2, apart);
-  for (int axis = 1; axis >= 0; axis--) y = hone_winograd_results(b, c->tiling, y, axis, axis == 0);
-  if (c->is_whole) y = hone_binary(b, HONE_PRIM_SHR, y, hone_scalar(b, HONE_I32, c->tiling->shift));
+  hone_dim_t apart[HONE_MAX_RANK];
+  for (int i = 0; i < c->n_slides; i++) apart[i] = hone_d(c->tiling->patch);
+  for (int i = 1; i <= c->rank; i++) apart[i + c->n_slides - 1] = hone_dim(m, i);
+  hone_value_t* y = hone_reshape(b, m, c->rank + c->n_slides, apart);
+  for (int axis = c->n_slides - 1; axis >= 0; axis--)
+    y = hone_winograd_results(b, c->tiling, y, axis, axis == 0 ? c->n_slides : 0);
+  if (c->is_whole) y = hone_binary(b, HONE_PRIM_SHR, y, hone_scalar(b, HONE_I32, shift_of(c)));
   return join_tiles(b, c, y);
 }
 
@@ -438,13 +599,25 @@ static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
 }
 
 /* Of patches and weights. */
+static hone_value_t* multiply_block(hone_rewriter_t* r, const conv_t* c, const block_t* block,
+                                    hone_value_t* x) {
+  int has_groups = c->group >= 0;
+  int64_t pairs[][2] = {{0, 0}, {1, 1}, {0, 0}};
+  pairs[1 + has_groups][0] = c->rank;
+  pairs[1 + has_groups][1] = 1 + has_groups;
+  hone_value_t *v = make_patches(r, c, block, x), *u = make_weights(r, c, block);
+  return hone_contract(r->b, v, u, 2 + has_groups, (const int64_t(*)[2])pairs, 1 + has_groups,
+                       c->is_whole ? HONE_I32 : HONE_F32);
+}
+
 static hone_value_t* multiply(hone_rewriter_t* r, const conv_t* c) {
-  static const int64_t pairs[][2] = {{0, 0}, {4, 1}}, grouped[][2] = {{0, 0}, {1, 1}, {5, 2}};
-  bool has_groups = c->group >= 0;
-  hone_value_t *v = make_patches(r, c), *u = make_weights(r, c);
-  hone_dtype_t sum = c->is_whole ? HONE_I32 : HONE_F32;
-  return hone_contract(r->b, v, u, 2 + has_groups, has_groups ? grouped : pairs, 1 + has_groups,
-                       sum);
+  int patch = c->tiling->patch;
+  hone_value_t* x = fill_tiles(r, c);
+  const block_t all = {0, patch, parts_of(c)}, but_one = {0, patch - 1, parts_of(c)};
+  const block_t one = {patch - 1, 1, c->slides[0].n_full};
+  if (!parts_ways(c)) return multiply_block(r, c, &all, x);
+  hone_value_t* products[] = {multiply_block(r, c, &but_one, x), multiply_block(r, c, &one, x)};
+  return hone_concat(r->b, 2, products, 0);
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
@@ -453,7 +626,9 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
       !choose(&c, r->context->options))
     return NULL;
   hone_value_t* now = make_results(r, &c, multiply(r, &c));
-  if (now) hone_pass_did(r->context, node, "by tiles of %d x %d", c.tiling->tile, c.tiling->tile);
+  int tile = c.tiling->tile;
+  if (now && c.n_slides == 1) hone_pass_did(r->context, node, "by tiles of %d", tile);
+  if (now && c.n_slides == 2) hone_pass_did(r->context, node, "by tiles of %d x %d", tile, tile);
   return now;
 }
 

@@ -1,5 +1,6 @@
 /* Convolutions by tiles against themselves as they were, and what stays one. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/ref/testing/same_results.h"
@@ -9,21 +10,26 @@
 
 enum { CHANNELS = 32, FILTERS = 40, MANY = 64 };
 
-/* A convolution of x by weights that differ everywhere: `x` is its type, `axes` those
- * of the window, `pairs` of the contraction. Of bf16 it has more channels and filters. */
-static hone_graph_t* make_graph(const char* x, const char* before, const char* window,
-                                const char* pairs, const char* result) {
+/* The product of the numbers in a list. */
+static int count_of(const char* dims) {
+  int count = 1;
+  char* end;
+  for (const char* at = dims; *at; at = *end ? end + 1 : end) count *= (int)strtol(at, &end, 10);
+  return count;
+}
+
+/* A convolution of x by weights that differ everywhere: `x` is its type, `w` the extents of the
+ * weights, `axes` those of the window, `pairs` of the contraction. */
+static hone_graph_t* make_conv(const char* x, const char* w, const char* before, const char* window,
+                               const char* pairs, const char* result) {
   hone_str_t text;
-  bool is_narrow = strncmp(x, "bf16", 4) == 0;
-  const char* dtype = is_narrow ? "bf16" : "f32";
-  int channels = is_narrow ? MANY : CHANNELS, filters = is_narrow ? MANY : FILTERS;
+  const char* dtype = strncmp(x, "bf16", 4) == 0 ? "bf16" : "f32";
   hone_str_init(&text, NULL);
   hone_str_appendf(&text, "%%0%s = input : %s\n%%1 = constant {",
                    strstr(x, "[n") ? " <0 dim 0>" : "", x);
-  for (int i = 0; i < channels * filters * 9; i++)
+  for (int i = 0; i < count_of(w); i++)
     hone_str_appendf(&text, "%s%d", i ? ", " : "", (i * 7919) % 41 - 20);
-  hone_str_appendf(&text, "} : %s[%d, %d, 3, 3]\n%%2 = constant {3} : %s[]\n", dtype, filters,
-                   channels, dtype);
+  hone_str_appendf(&text, "} : %s[%s]\n%%2 = constant {3} : %s[]\n", dtype, w, dtype);
   hone_str_appendf(&text, "%s\n%%4 = window %%3 %s\n", before, window);
   hone_str_appendf(&text, "%%5 = contract %%4 %%1 dtype=f32 axes=[%s] batch=0 : %s\nreturn %%5\n",
                    pairs, result);
@@ -31,6 +37,15 @@ static hone_graph_t* make_graph(const char* x, const char* before, const char* w
       hone_graph_of_text("symbol \"n\" input 0 2147483647\n", hone_str_text(&text));
   hone_str_free(&text);
   return graph;
+}
+
+/* By windows of 3 x 3. Of bf16 it has more channels and filters. */
+static hone_graph_t* make_graph(const char* x, const char* before, const char* window,
+                                const char* pairs, const char* result) {
+  char w[64];
+  bool is_narrow = strncmp(x, "bf16", 4) == 0;
+  snprintf(w, sizeof w, "%d, %d, 3, 3", is_narrow ? MANY : FILTERS, is_narrow ? MANY : CHANNELS);
+  return make_conv(x, w, before, window, pairs, result);
 }
 
 static int64_t rewrite(hone_graph_t* graph) {
@@ -137,6 +152,64 @@ static void groups_go_by_tiles_too(void** state) {
   hone_graph_destroy(few);
 }
 
+/* Windows along one axis, longer ones and such that take steps, which are cut into parts. */
+static const struct {
+  const char* w;
+  layout_t conv;
+} windows[] = {
+    /* A line of three, channels last: whole tiles, and a batch of any size. */
+    {"104, 96, 3",
+     {"f32[n, 98, 96]", "%3 = pad %0 %2 lo=[0, 1, 0] hi=[0, 1, 0] : f32[n, 100, 96]",
+      "axes=[1] shape=[3] hi=[1] step=[1] : f32[n, 98, 96, 3]", "2, 1, 3, 2", "f32[n, 98, 104]"}},
+    /* Five rows of pictures, channels first: a part of three, one of two. */
+    {"128, 96, 5",
+     {"f32[2, 96, 37, 9]", "%3 = abs %0 : f32[2, 96, 37, 9]",
+      "axes=[2] shape=[5] hi=[1] step=[1] : f32[2, 96, 33, 9, 5]", "1, 1, 4, 2",
+      "f32[2, 33, 9, 128]"}},
+    /* Elements come first in the weights; three parts. */
+    {"7, 96, 96",
+     {"f32[1, 9, 64, 96]", "%3 = pad %0 %2 lo=[0, 0, 3, 0] hi=[0, 0, 3, 0] : f32[1, 9, 70, 96]",
+      "axes=[2] shape=[7] hi=[1] step=[1] : f32[1, 9, 64, 96, 7]", "3, 1, 4, 0",
+      "f32[1, 9, 64, 96]"}},
+    /* Every second: two elements and one. What is behind the last window stays unread. */
+    {"256, 256, 3",
+     {"f32[1, 1060, 256]", "%3 = abs %0 : f32[1, 1060, 256]",
+      "axes=[1] shape=[3] hi=[1] step=[2] : f32[1, 529, 256, 3]", "2, 1, 3, 2",
+      "f32[1, 529, 256]"}},
+    /* Every second of seven: four and three. */
+    {"128, 64, 7",
+     {"f32[1, 64, 1001]", "%3 = pad %0 %2 lo=[0, 0, 3] hi=[0, 0, 2] : f32[1, 64, 1006]",
+      "axes=[2] shape=[7] hi=[1] step=[2] : f32[1, 64, 500, 7]", "1, 1, 3, 2", "f32[1, 500, 128]"}},
+    /* Four parts of pictures. */
+    {"64, 64, 5, 4",
+     {"f32[1, 25, 27, 64]", "%3 = pad %0 %2 lo=[0, 2, 1, 0] hi=[0, 2, 2, 0] : f32[1, 29, 30, 64]",
+      "axes=[1, 2] shape=[5, 4] hi=[1, 1] step=[1, 1] : f32[1, 25, 27, 64, 5, 4]",
+      "3, 1, 4, 2, 5, 3", "f32[1, 25, 27, 64]"}},
+    /* Steps that differ. */
+    {"40, 32, 5, 3",
+     {"f32[1, 49, 27, 32]", "%3 = abs %0 : f32[1, 49, 27, 32]",
+      "axes=[1, 2] shape=[5, 3] hi=[1, 1] step=[2, 1] : f32[1, 23, 25, 32, 5, 3]",
+      "3, 1, 4, 2, 5, 3", "f32[1, 23, 25, 40]"}},
+    /* Windows of two. */
+    {"64, 64, 2, 2",
+     {"f32[1, 30, 29, 64]", "%3 = abs %0 : f32[1, 30, 29, 64]",
+      "axes=[1, 2] shape=[2, 2] hi=[1, 1] step=[1, 1] : f32[1, 29, 28, 64, 2, 2]",
+      "3, 1, 4, 2, 5, 3", "f32[1, 29, 28, 64]"}},
+};
+
+static void other_windows_give_the_same(void** state) {
+  for (size_t i = 0; i < TEST_COUNT(windows); i++) {
+    const layout_t* l = &windows[i].conv;
+    hone_graph_t* graphs[2];
+    for (int k = 0; k < 2; k++)
+      graphs[k] = make_conv(l->x, windows[i].w, l->before, l->window, l->pairs, l->result);
+    assert_int_equal(rewrite(graphs[1]), 1);
+    /* Sums of up to 768 products of up to 40. */
+    for (uint64_t seed = 0; seed < 2; seed++) assert_same_results(graphs[0], graphs[1], seed, 2e-2);
+    for (int k = 0; k < 2; k++) hone_graph_destroy(graphs[k]);
+  }
+}
+
 /* Tiles of 2 x 2 multiply what was rounded to bf16 again; f16 might not hold the largest. */
 static void small_tiles_of_bf16_stay_narrow(void** state) {
   static const layout_t l = {
@@ -198,6 +271,7 @@ int main(void) {
       cmocka_unit_test(results_are_the_same),
       cmocka_unit_test(pictures_of_a_batch_share_weights),
       cmocka_unit_test(groups_go_by_tiles_too),
+      cmocka_unit_test(other_windows_give_the_same),
       cmocka_unit_test(small_tiles_of_bf16_stay_narrow),
       cmocka_unit_test(exact_and_matrix_instructions_leave_it_alone),
       cmocka_unit_test(others_stay_as_they_are),

@@ -1,13 +1,14 @@
 /* The transforms, along one axis.
  *
  * A tile of 4 evaluates polynomials at 0, 1, -1, 2, -2 and infinity, one of 2 at 0, 1, -1 and
- * infinity. In floats G has the divisors that interpolating needs: 4, 6, 24. Each is a factor
- * of a row, so that integers leave rows of G whole, multiplied as A' and the size of numbers
- * like it best, and divide in the end. */
+ * infinity, one of 4 by windows of two elements at 0, 1, -1, 2 and infinity. In floats G has the
+ * divisors that interpolating needs: 4, 6, 24. Each is a factor of a row, so that integers leave
+ * rows of G whole, multiplied as A' and the size of numbers like it best, and divide in the end. */
 #include "passes/common/winograd.h"
 
 static const hone_winograd_t floats[] = {
     {.tile = 4,
+     .window = 3,
      .patch = 6,
      .weights = {{1.0 / 4, 0, 0},
                  {-1.0 / 6, -1.0 / 6, -1.0 / 6},
@@ -17,33 +18,44 @@ static const hone_winograd_t floats[] = {
                  {0, 0, 1}},
      .near = {1, 1, 1, 1},
      .far = {1, 2, 4, 8}},
-    {.tile = 2, .patch = 4, .weights = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, -1}}},
+    {.tile = 2,
+     .window = 3,
+     .patch = 4,
+     .weights = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, -1}}},
+    {.tile = 4,
+     .window = 2,
+     .patch = 5,
+     .weights =
+         {{1.0 / 2, 0}, {-1.0 / 2, -1.0 / 2}, {-1.0 / 6, 1.0 / 6}, {1.0 / 6, 1.0 / 3}, {0, 1}}},
 };
 
-/* Rows of A' give 24, 12, 6 and 6 times the result: 3 (8, 4, 2, 2). 954437177 * 9 is 1 modulo
- * 2^32. */
+/* Rows of A' give 24, 12, 6 and 6 times the result: 3 (8, 4, 2, 2). 2863311531 * 3 and 954437177 *
+ * 9 are 1 modulo 2^32. */
 static const hone_winograd_t integers[] = {
     {.tile = 4,
+     .window = 3,
      .patch = 6,
      .weights = {{6, 0, 0}, {-1, -1, -1}, {-1, 1, -1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 6}},
      .near = {4, 2, 1, 1},
      .far = {1, 1, 1, 2},
      .is_whole = true,
      .unit = {1, 2, 4, 4},
-     .inverse = 954437177,
-     .shift = 6},
+     .inverse = {2863311531, 954437177},
+     .shift = 3},
     {.tile = 2,
+     .window = 3,
      .patch = 4,
      .weights = {{2, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, -2}},
      .is_whole = true,
      .unit = {1, 1},
-     .inverse = 1,
-     .shift = 2},
+     .inverse = {1, 1},
+     .shift = 1},
 };
 
 const hone_winograd_t* hone_winograd_at(bool is_whole, int index) {
-  const int count = sizeof floats / sizeof *floats;
-  if (index < 0 || index >= count) return NULL;
+  const size_t count =
+      is_whole ? sizeof integers / sizeof *integers : sizeof floats / sizeof *floats;
+  if (index < 0 || (size_t)index >= count) return NULL;
   return is_whole ? &integers[index] : &floats[index];
 }
 
@@ -79,6 +91,22 @@ static void results_of_6(hone_builder_t* b, const hone_winograd_t* w, hone_value
   y[3] = hone_add(b, y[3], m[5]);
 }
 
+static void inputs_of_5(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
+  v[3] = hone_sub(b, d[3], d[1]);
+  v[0] = plus(b, v[3], 2, hone_sub(b, d[0], d[2]));
+  v[1] = plus(b, hone_sub(b, d[3], d[2]), -2, d[1]);
+  v[2] = plus(b, plus(b, d[3], -3, d[2]), 2, d[1]);
+  v[4] = plus(b, hone_sub(b, d[4], d[2]), -2, v[3]);
+}
+
+static void results_of_5(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
+  hone_value_t *sum = hone_add(b, m[1], m[2]), *difference = hone_sub(b, m[1], m[2]);
+  y[0] = hone_add(b, hone_add(b, m[0], sum), m[3]);
+  y[1] = plus(b, difference, 2, m[3]);
+  y[2] = plus(b, sum, 4, m[3]);
+  y[3] = hone_add(b, plus(b, difference, 8, m[3]), m[4]);
+}
+
 static void inputs_of_4(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
   v[0] = hone_sub(b, d[0], d[2]);
   v[1] = hone_add(b, d[1], d[2]);
@@ -97,29 +125,33 @@ static void take_apart(hone_builder_t* b, const hone_winograd_t* w, hone_value_t
 }
 
 hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
-                                   int axis) {
+                                   int axis, int first, int count) {
   hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_PATCH];
   take_apart(b, w, x, axis, in);
   if (w->patch == 6)
     inputs_of_6(b, in, out);
+  else if (w->patch == 5)
+    inputs_of_5(b, in, out);
   else
     inputs_of_4(b, in, out);
-  return hone_concat(b, w->patch, out, axis);
+  return hone_concat(b, count, out + first, axis);
 }
 
 /* `x` modulo 2^32, as an i32. */
 static double wrapped(double x) { return (double)(int32_t)(uint32_t)(uint64_t)x; }
 
 hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
-                                    int axis, bool last) {
+                                    int axis, int axes) {
   hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_TILE];
   take_apart(b, w, x, axis, in);
   if (w->patch == 6)
     results_of_6(b, w, in, out);
+  else if (w->patch == 5)
+    results_of_5(b, in, out);
   else
     results_of_4(b, in, out);
   for (int i = 0; w->is_whole && i < w->tile; i++)
-    out[i] = times(b, out[i], wrapped(w->unit[i] * (last ? w->inverse : 1)));
+    out[i] = times(b, out[i], wrapped(w->unit[i] * (axes ? w->inverse[axes - 1] : 1)));
   return hone_concat(b, w->tile, out, axis);
 }
 

@@ -1,4 +1,5 @@
-/* Tiles of Winograd's algorithm for 3 x 3 windows, in floats and in integers. */
+/* Tiles of Winograd's algorithm for windows of two or three elements along an axis, in floats and
+ * in integers. */
 #ifndef HONE_PASSES_COMMON_WINOGRAD_H
 #define HONE_PASSES_COMMON_WINOGRAD_H
 
@@ -13,27 +14,29 @@ enum {
   HONE_WINOGRAD_LANES = 32 /* filters whose weights are transformed at once */
 };
 
-/* One size of tiles. Of integers, G and A' have whole numbers, and what A' gives along an axis is
- * the result times 3 2^k, or 2^k, where unit[i] makes k the same for all. After both axes
- * `inverse` takes the factor 9 away, modulo 2^32, and 2^shift times the result is left. */
+/* One size of tiles, along an axis. The last place is the one at infinity: its weight is the
+ * window's last element. Of integers, G and A' have whole numbers, and what A' gives along an axis
+ * is the result times 3 2^k, or 2^k, where unit[i] makes k the same for all, which is `shift`.
+ * After one axis, and after two, `inverse` takes the factor 3, or 9, away, modulo 2^32. */
 typedef struct hone_winograd {
-  int tile, patch;                                           /* results and inputs along an axis */
+  int tile, window, patch;                                   /* results, elements, inputs */
   double weights[HONE_WINOGRAD_PATCH][HONE_WINOGRAD_WINDOW]; /* G */
   double near[HONE_WINOGRAD_TILE], far[HONE_WINOGRAD_TILE];  /* A': factors for 1, -1; 2, -2 */
   bool is_whole;
   double unit[HONE_WINOGRAD_TILE];
-  double inverse;
+  double inverse[2];
   int shift;
 } hone_winograd_t;
 
-/* Larger tiles first; NULL past the last. */
+/* Larger tiles and windows first; NULL past the last. */
 const hone_winograd_t* hone_winograd_at(bool is_whole, int index);
-/* B' x along an axis. */
+/* B' x along an axis: `count` places, from `first` on. */
 hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
-                                   int axis);
-/* A' x along an axis; of integers, in their unit, `last` without the factor 9. */
+                                   int axis, int first, int count);
+/* A' x along an axis; of integers, in their unit, and behind the last of one or two `axes` without
+ * the factor 3 or 9. Else `axes` is 0. */
 hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
-                                    int axis, bool last);
+                                    int axis, int axes);
 /* G: out[r] = sum of weights[r][k] in[k], each of HONE_WINOGRAD_LANES numbers at once; these lie
  * `stride` of their kind apart. `in` and `out` do not overlap. */
 void hone_winograd_weights(const hone_winograd_t* w, double (*in)[HONE_WINOGRAD_LANES],
