@@ -41,7 +41,8 @@ typedef struct hone_cpu_choice {
   bool no_pack;   /* weights stay as they lie */
   bool no_tile;   /* as anything else */
   /* Chains of contractions. */
-  int chain_rows; /* done at a time, which are lanes; 0: each as it comes */
+  int chain_rows;  /* done at a time, which are lanes; 0: each as it comes */
+  bool chain_near; /* operands that all rows read are copied, so that their rows lie near */
   /* Products of matrices by a library or a function. */
   const char* product;               /* the intrinsic; NULL: by loops */
   int product_rows, product_columns; /* of the output, in a call: divisors; 0: all */
@@ -106,7 +107,7 @@ bool hone_product_find(hone_kernel_t* kernel, bool is_sparse, hone_product_facts
  * that is nearly as many, so that blocks do not overlap and threads can share them. Where they do,
  * the last begins earlier, and each block of columns has all of them. */
 int64_t hone_product_sparse_rows(int64_t rows, bool* out_overlap);
-/* Whether the kernel is a chain: sums of products, and sums over rows of those. */
-bool hone_chain_any(hone_kernel_t* kernel);
+/* Rows of a chain: sums of products, and sums over rows of those; 0: the kernel is none. */
+double hone_chain_rows(hone_kernel_t* kernel);
 
 #endif

@@ -197,27 +197,91 @@ static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block) {
   return has_copy;
 }
 
-/* Copies what all rows of a round of the loop around them read of an operand that goes in pairs, so
- * that it is near. Gives the innermost loop that copies; false: there is none. */
-static bool put_down(hone_recipe_t* r, const char* rows, const hone_term_t* operand,
-                     char copy[HONE_LOOP_NAME]) {
-  hone_stmt_t* around = hone_kernel_find_loop(r->kernel, rows)->parent;
-  int before = around->n_body;
-  if (around == r->kernel->root || !operand || operand->buffer->dtype != HONE_BF16 ||
-      operand->buffer->role == HONE_ROLE_SCRATCH || !r->shape->has_dot2_bf16 ||
-      !hone_copy_load(r, around, operand))
-    return false;
-  const hone_stmt_t* nest = around->body[0];
-  while (hone_only_loop(nest)) nest = hone_only_loop(nest);
-  return around->n_body == before + 1 && hone_loop_name(copy, nest->name, "");
+/* What is put down near: an operand of which all rows of a round of the loop around them read the
+ * same. */
+typedef struct copy {
+  char loop[HONE_LOOP_NAME]; /* the innermost that copies; "": there is no copy */
+  const hone_buffer_t* buffer;
+} copy_t;
+
+/* Bytes of a load's buffer that all rows of a round read; all of it where sizes are open. */
+static double bytes_of_round(const chain_t* c, const hone_term_t* load) {
+  double bytes = (double)hone_dtype_size(load->buffer->dtype);
+  for (int i = 0; i < load->buffer->rank; i++) bytes *= hone_cost_extent(load->buffer->dims[i]);
+  for (int i = 0; i < c->n_outs; i++)
+    if (c->outs[i] != c->rows && hone_term_uses(load, c->outs[i]->var))
+      bytes /= hone_cost_extent(c->outs[i]->extent);
+  return bytes;
 }
 
-/* Lanes, though they are put down two apart. */
+/* Numbers that go in pairs; and f32, whose rows lie so far apart that few of them fit a cache, if
+ * there is room on a thread's stack. */
+static bool is_put_down(const hone_recipe_t* r, const chain_t* c, const hone_term_t* operand) {
+  static const double room = 2 << 20;
+  if (!operand || operand->buffer->role == HONE_ROLE_SCRATCH) return false;
+  if (operand->buffer->dtype == HONE_BF16) return r->shape->has_dot2_bf16;
+  return operand->buffer->dtype == HONE_F32 && r->choice->chain_near &&
+         bytes_of_round(c, operand) <= room;
+}
+
+static copy_t put_down(hone_recipe_t* r, const char* rows, const hone_term_t* operand,
+                       bool is_wanted) {
+  copy_t copy = {{0}};
+  hone_stmt_t* around = hone_kernel_find_loop(r->kernel, rows)->parent;
+  int before = around->n_body;
+  if (around == r->kernel->root || !is_wanted || !hone_copy_load(r, around, operand) ||
+      around->n_body != before + 1)
+    return copy;
+  const hone_stmt_t* nest = around->body[0];
+  while (hone_only_loop(nest)) nest = hone_only_loop(nest);
+  if (hone_loop_name(copy.loop, nest->name, "")) copy.buffer = nest->body[0]->buffer;
+  return copy;
+}
+
+/* Lanes, though they may be put down two apart. */
 static void copy_in_lanes(hone_recipe_t* r, const char* loop) {
   char lanes[HONE_LOOP_NAME];
   if (hone_loop_name(lanes, loop, ".i") &&
       hone_recipe_did(r, hone_sched_split(r->kernel, loop, r->shape->lanes, HONE_TAIL_PEEL)))
     hone_recipe_did(r, hone_sched_vectorize(r->kernel, lanes));
+}
+
+/* The loop of the last product over the last axis of the copy. */
+static const hone_stmt_t* find_columns(const hone_stmt_t* rows, const hone_buffer_t* copy) {
+  const hone_stmt_t* product = NULL;
+  for (int i = rows->n_body - 1; i >= 0 && !product; i--) product = find_product(rows->body[i]);
+  for (int side = 0; side < 2 && product; side++) {
+    const hone_term_t* load = factor(product, side);
+    if (!load || load->buffer != copy) continue;
+    for (const hone_stmt_t* loop = product->parent; loop; loop = loop->parent)
+      if (hone_stmt_is_loop(loop) && hone_dim_same(load->index[copy->rank - 1], loop->var))
+        return loop;
+  }
+  return NULL;
+}
+
+/* Columns by as many as the product does at once: all rows of these lie side by side. `blocks` is
+ * the loop over them. */
+static void lay_by_columns(hone_recipe_t* r, const copy_t* copy, const char* blocks) {
+  char words[HONE_MAX_RANK + 1][24], inner[HONE_LOOP_NAME];
+  const char* layout[HONE_MAX_RANK + 1];
+  const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, blocks);
+  int n = 0, last = copy->buffer->rank - 1;
+  int64_t columns = copy->buffer->dims[last].k, lanes = r->shape->lanes;
+  int64_t width = loop && hone_dim_is_int(loop->extent) ? columns / loop->extent.k : 0;
+  if (width < lanes || width % lanes || columns % width || columns == width ||
+      last + 2 > HONE_MAX_RANK) {
+    copy_in_lanes(r, copy->loop);
+    return;
+  }
+  snprintf(words[n++], sizeof *words, "%d/%d", last, (int)width);
+  for (int i = 0; i < last; i++) snprintf(words[n++], sizeof *words, "%d", i);
+  snprintf(words[n++], sizeof *words, "%d%%%d", last, (int)width);
+  for (int i = 0; i < n; i++) layout[i] = words[i];
+  if (hone_loop_name(inner, copy->loop, ".i") &&
+      hone_recipe_did(r, hone_sched_split(r->kernel, copy->loop, (int)width, HONE_TAIL_EXACT)))
+    hone_make_vectors(r, inner, width / lanes);
+  hone_recipe_did(r, hone_sched_pack(r->kernel, copy->buffer->name, n, layout));
 }
 
 /* A map or reduction over the rows: all loops but that of the lanes go around. */
@@ -282,22 +346,26 @@ static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* rows, int64_t block) 
 
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   chain_t c;
-  char rows[HONE_LOOP_NAME], copies[2][HONE_LOOP_NAME];
+  char rows[HONE_LOOP_NAME], blocks[HONE_LOOP_NAME] = "";
   if (!recognise(&c, nest)) return false;
   int64_t block = rows_at_once(r, c.rows->extent);
+  bool has_v = is_put_down(r, &c, c.v), has_k = is_put_down(r, &c, c.k);
   if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !move_rows_in(r, &c)) return false;
-  const hone_term_t* const operands[] = {c.v, c.k};
-  bool has_copy[2];
-  for (int i = 0; i < 2; i++) has_copy[i] = put_down(r, rows, operands[i], copies[i]);
+  const copy_t v = put_down(r, rows, c.v, has_v), k = put_down(r, rows, c.k, has_k);
+  const hone_stmt_t* columns = v.buffer && v.buffer->dtype == HONE_F32
+                                   ? find_columns(hone_kernel_find_loop(r->kernel, rows), v.buffer)
+                                   : NULL;
+  if (columns && !hone_loop_name(blocks, columns->name, ".o")) return false;
   if (!schedule_blocks(r, hone_kernel_find_loop(r->kernel, rows), block)) return false;
-  for (int i = 0; i < 2; i++)
-    if (has_copy[i]) copy_in_lanes(r, copies[i]);
+  if (k.buffer) copy_in_lanes(r, k.loop);
+  if (v.buffer && !columns) copy_in_lanes(r, v.loop);
+  if (columns) lay_by_columns(r, &v, blocks);
   return true;
 }
 
-bool hone_chain_any(hone_kernel_t* kernel) {
+double hone_chain_rows(hone_kernel_t* kernel) {
   chain_t c;
   for (int i = 0; i < kernel->root->n_body; i++)
-    if (recognise(&c, kernel->root->body[i])) return true;
-  return false;
+    if (recognise(&c, kernel->root->body[i])) return hone_cost_extent(c.rows->extent);
+  return 0;
 }
