@@ -43,6 +43,17 @@ static bool reads_consecutively(hone_kernel_t* kernel, hone_stmt_t* inside, hone
   return s.consecutive;
 }
 
+/* The same of what is read alone; something is read along it. */
+static bool loads_consecutively(hone_kernel_t* kernel, const hone_stmt_t* inside, strides_t* s,
+                                bool* reads) {
+  if (inside->value) {
+    hone_visit_loads(kernel, inside->value, check_stride, s);
+    *reads |= hone_term_uses(inside->value, s->var);
+  }
+  for (int i = 0; i < inside->n_body; i++) loads_consecutively(kernel, inside->body[i], s, reads);
+  return s->consecutive && *reads;
+}
+
 /* Whether there are only stores inside, and places for them that all lanes look up alike. */
 static bool stores_alike(const hone_stmt_t* loop, hone_dim_t lanes) {
   for (int i = 0; i < loop->n_body; i++) {
@@ -130,6 +141,16 @@ typedef struct columns {
   bool sums; /* the reduction too, else only what is before and behind it */
 } columns_t;
 
+/* Whether lanes of the loop find side by side what they read. Sums may be put down apart, where
+ * each is of many numbers. */
+static bool finds_side_by_side(const hone_recipe_t* r, hone_stmt_t* loop,
+                               const hone_stmt_t* reduction) {
+  strides_t s = {.var = loop->var, .consecutive = true};
+  bool reads = false, is_long = hone_dim_min_value(reduction->extent) >= r->shape->lanes;
+  return reads_consecutively(r->kernel, loop, loop->var) ||
+         (is_long && loads_consecutively(r->kernel, loop, &s, &reads));
+}
+
 static bool is_costly(const hone_term_t* term) {
   if (term->kind == HONE_TERM_PRIM && hone_prim_is_transcendental(term->prim)) return true;
   for (int i = 0; i < term->n_args; i++)
@@ -165,8 +186,7 @@ static columns_t choose_columns(const hone_recipe_t* r, hone_stmt_t* loop,
   const hone_stmt_t* last = innermost(reduction);
   int64_t lanes = r->shape->lanes, extent = hone_dim_is_int(loop->extent) ? loop->extent.k : lanes;
   bool is_alike = stores_alike(last, loop->var), shares = is_alike && looks_up(last);
-  if (is_alike &&
-      (reads_consecutively(r->kernel, loop, loop->var) || (shares && extent <= lanes))) {
+  if (is_alike && (finds_side_by_side(r, loop, reduction) || (shares && extent <= lanes))) {
     if (extent < lanes) return (columns_t){shares && extent > 1 ? (int)extent : 0, true};
     int64_t vectors = shares ? extent / lanes : count_vectors(r, extent);
     return (columns_t){(int)(lanes * (vectors < MOST_VECTORS ? vectors : MOST_VECTORS)), true};
@@ -201,6 +221,36 @@ static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
     hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
   }
   return true;
+}
+
+/* Where the loop around a sum reads what lies apart, and one further out does not, that one takes
+ * its place: for c { for x { acc = 0; for k { acc += in[k, x, c] }; out[c, x] = acc } }. */
+static bool schedule_turned_columns(hone_recipe_t* r, hone_stmt_t* nest) {
+  char name[HONE_LOOP_NAME];
+  hone_stmt_t *lanes = NULL, *last = nest;
+  while (hone_only_loop(last) && !last->is_reduction) last = hone_only_loop(last);
+  const hone_stmt_t* reduction = last->is_reduction ? NULL : only_reduction(last);
+  if (r->choice->no_columns || !reduction || finds_side_by_side(r, last, reduction)) return false;
+  for (hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop)) {
+    if (loop->loop != HONE_LOOP_SERIAL) return false;
+    if (hone_dim_min_value(loop->extent) < r->shape->lanes) continue;
+    strides_t s = {.var = loop->var, .consecutive = true};
+    bool reads = false;
+    if (stores_alike(innermost(reduction), loop->var) &&
+        loads_consecutively(r->kernel, last, &s, &reads) &&
+        hone_dim_min_value(reduction->extent) >= r->shape->lanes)
+      lanes = loop;
+  }
+  if (!lanes || !hone_loop_name(name, lanes->name, "")) return false;
+  const char* names[32];
+  int n = 0;
+  for (hone_stmt_t* loop = hone_only_loop(lanes); n < 31; loop = hone_only_loop(loop)) {
+    names[n++] = loop->name;
+    if (loop == last) break;
+  }
+  names[n++] = name;
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return false;
+  return schedule_columns(r, hone_kernel_find_loop(r->kernel, name));
 }
 
 /* ---- rows ---- */
@@ -345,7 +395,8 @@ void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* loop) {
       hone_make_lanes(r, loop);
     return;
   }
-  if (!loop->is_reduction && schedule_columns(r, loop)) return;
+  if (!loop->is_reduction && (schedule_columns(r, loop) || schedule_turned_columns(r, loop)))
+    return;
   if (schedule_turned_map(r, loop)) return;
   /* From the last on, since parts that are peeled off stand behind. */
   for (int i = loop->n_body - 1; i >= 0; i--)

@@ -732,6 +732,17 @@ static void long_sums_are_added_by_parts(void** state) {
   }
 }
 
+/* Means of columns of pictures, channels last, that are given channels first. */
+static void sums_of_what_is_turned_get_lanes(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[40, 50, 32]\n"
+                         "  %1 = reduce %0 combine=add axes=[0] : f32[50, 32]\n"
+                         "  %2 = permute %1 axes=[1, 0] : f32[32, 50]\n"
+                         "  return %2 \"y\"\n");
+  test_schedule_expect(text, 1, (const char* const[]){"acc2[i.i.1] += in0[k, i1, ("});
+  free(text);
+}
+
 static void short_sums_are_not(void** state) {
   char* text = scheduled("",
                          "  %0 \"x\" = input : f32[7, 7, 32]\n"
@@ -956,6 +967,7 @@ int main(void) {
       cmocka_unit_test(lanes_look_up_the_same_once),
       cmocka_unit_test(chains_of_lookups_take_turns),
       cmocka_unit_test(long_sums_are_added_by_parts),
+      cmocka_unit_test(sums_of_what_is_turned_get_lanes),
       cmocka_unit_test(short_sums_are_not),
       cmocka_unit_test(narrow_attention_goes_in_pairs),
       cmocka_unit_test(attention_reads_what_is_near),
