@@ -412,7 +412,8 @@ static bool parts_ways(const conv_t* c) {
 /* What tiles take, as the multiply-adds of f32, or of bytes, that take as long, for one pair of a
  * channel and a filter, of an image. Transformed weights are more bytes, most of which come from
  * memory in each run, once for all images of a batch; patches and results are written and read
- * again in a far cache. Fitted on x86 with AVX2, and those of narrow floats with AVX-512, whose
+ * again in a far cache, and patches of parts of windows, which are the more, beyond it where it has
+ * no room for them. Fitted on x86 with AVX2, and those of narrow floats with AVX-512, whose
  * tiles have so many rows that weights arrive meanwhile. */
 typedef struct prices {
   double patch, result;      /* to write and read a number of V, and of M */
@@ -432,12 +433,16 @@ static const prices_t* prices_of(const conv_t* c) {
 }
 
 static double cost(const conv_t* c) {
+  static const double far_cache = 24 << 20, beyond = 3.5; /* bytes; times the price */
   const prices_t* p = prices_of(c);
   double parts = parts_of(c), tiles = (double)tiles_of(c), places = places_of(c);
   double pairs = places * parts; /* of places and parts that have weights there */
   if (parts_ways(c)) pairs -= c->slides[0].n_parts - c->slides[0].n_full;
   double weights = pairs * p->weight - (double)taps_of(c) * p->old_weight;
-  double moved = pairs * p->patch / (double)c->filters + places * p->result / (double)c->channels;
+  double patches = pairs * tiles * (double)(c->images * c->groups * c->channels);
+  bool is_far = parts > 1 && patches * (double)hone_dtype_size(dtype_of_tiles(c)) > far_cache;
+  double patch = p->patch * (is_far ? beyond : 1);
+  double moved = pairs * patch / (double)c->filters + places * p->result / (double)c->channels;
   return tiles * (p->product * pairs + c->word_price * moved) +
          c->word_price * weights / (double)c->images;
 }
