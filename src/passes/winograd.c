@@ -1,13 +1,20 @@
-/* Winograd: convolutions by 3 x 3 windows, side by side, with fewer products; of all channels or in
- * groups.
+/* Winograd: convolutions by windows that overlap, along one axis or two, with fewer products; of
+ * all channels or in groups.
  *
- * Results are made in tiles of 4 x 4 or 2 x 2. The 6 x 6 or 4 x 4 inputs under a
+ * Of 3 x 3 windows results are made in tiles of 4 x 4 or 2 x 2. The 6 x 6 or 4 x 4 inputs under a
  * tile are transformed, V = B' d B, the weights once and for all, U = G g G'; the
  * sum over channels is one product of matrices for each of the 36 or 16 places, and
  * a tile is Y = A' M A of its results. That takes 36 or 64 products for 16 results,
  * where windows take 144; the smaller tiles have weights of 16 numbers for each 9,
  * the larger of 36. After A. Lavin and S. Gray, "Fast Algorithms for Convolutional
  * Neural Networks" (2015), F(4 x 4, 3 x 3) and F(2 x 2, 3 x 3).
+ *
+ * Windows that slide along one axis have tiles of 4 or 2, with 6 products for 12. Longer ones, and
+ * such that take steps, are cut into parts of three elements or of two (F(4, 2), 5 products for 8),
+ * each of every step-th element: [0 2 4] and [1 3] of five in steps of two. The patches of all
+ * parts lie side by side, as more channels, so that products add them up. A part that is too short
+ * is filled up with zeros; along one axis it has none but zeros in the last place, where products
+ * leave it out.
  *
  * The transforms are written as slices, sums and concats of elements, which
  * become one kernel each. Results of floats differ by rounding, by about 1e-5 of the
@@ -42,9 +49,7 @@
 #include "passes/common/padding.h"
 #include "passes/common/rewrite.h"
 
-enum { WINDOW = HONE_WINOGRAD_WINDOW };
-
-enum { SLIDES = 2, TAPS = WINDOW * WINDOW, MOST_PARTS = 16 };
+enum { WINDOW = HONE_WINOGRAD_WINDOW, SLIDES = 2, TAPS = WINDOW * WINDOW, MOST_PARTS = 16 };
 
 /* One of the axes that windows slide along. A window is cut into parts of as many elements as the
  * tiling has in one, of every step-th of its own; the last of them may have fewer. */
@@ -148,7 +153,7 @@ static bool find_sizes(conv_t* c) {
   for (int i = 0; i < c->n_free; i++) {
     slide_t* s = slide_of(c, c->free[i]);
     bool is_known = hone_dim_is_int(dims[i]) && dims[i].k > 0;
-    if (s && !is_known) return false;
+    if (s && (!is_known || !hone_dim_is_int(c->x->type.dims[s->axis]))) return false;
     if (s) s->size = dims[i].k;
     if (!s && is_known) c->images *= dims[i].k;
   }
