@@ -398,6 +398,7 @@ static void schedule_nest(hone_recipe_t* r, int position) {
   if (!r->choice->no_tile && hone_schedule_contract(r, nest)) return;
   if (r->choice->no_lanes) return;
   nest = r->kernel->root->body[position];
+  hone_fuse_contiguous_sums(r, nest);
   if (!hone_schedule_choices(r, nest)) hone_schedule_rows(r, r->kernel->root->body[position]);
 }
 

@@ -261,13 +261,31 @@ static bool is_innermost(const hone_stmt_t* loop) {
   return true;
 }
 
-/* Vectors of partial sums, each in a register. */
+/* Vectors of partial sums, each in a register: several, which do not wait for one another, where
+ * rounds are enough to add them up in the end. */
 static int partial_sums(const hone_recipe_t* r, hone_dim_t extent) {
-  int vectors = r->choice->unroll > 1 ? r->choice->unroll : 1;
-  while (vectors > 1 &&
-         (!hone_dim_is_int(extent) || extent.k < 2 * (int64_t)vectors * r->shape->lanes))
+  bool is_chosen = r->choice->unroll > 1;
+  int vectors = is_chosen ? r->choice->unroll : MOST_VECTORS;
+  int64_t rounds = is_chosen ? 2 : 8;
+  while (vectors > 1 && (!hone_dim_is_int(extent) || extent.k < rounds * vectors * r->shape->lanes))
     vectors /= 2;
   return vectors;
+}
+
+/* The sum of so many vectors of partial sums: first of the vectors, then across lanes. */
+static void add_up_vectors(hone_recipe_t* r, const char* loop, int vectors) {
+  char inner[HONE_LOOP_NAME], part[HONE_LOOP_NAME];
+  if (vectors == 1) {
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, loop));
+    return;
+  }
+  if (!hone_loop_name(inner, loop, ".i") ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, loop, r->shape->lanes, HONE_TAIL_EXACT)) ||
+      !hone_recipe_did(r, hone_sched_rfactor(r->kernel, inner)))
+    return;
+  hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
+  if (hone_loop_name(part, inner, ".z")) hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
+  if (hone_loop_name(part, loop, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
 }
 
 /* Sums over consecutive elements get vectors of partial sums. */
@@ -285,19 +303,13 @@ static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
     return;
   hone_stmt_t* inner = hone_only_loop(parent->body[position]);
   if (!inner) return;
-  char name[124], part[128];
-  if (strlen(inner->name) >= sizeof name) return;
-  memcpy(name, inner->name, strlen(inner->name) + 1);
+  char name[HONE_LOOP_NAME], part[HONE_LOOP_NAME];
+  if (!hone_loop_name(name, inner->name, "")) return;
   bool is_split = hone_recipe_did(r, hone_sched_rfactor(r->kernel, name));
   hone_make_vectors(r, name, vectors);
-  if (!is_split) return;
-  static const char* const parts[] = {".z", ".c"};
-  for (int i = 0; i < 2; i++) {
-    size_t length = strlen(name);
-    memcpy(part, name, length);
-    memcpy(part + length, parts[i], 3);
-    hone_make_vectors(r, part, vectors);
-  }
+  if (!is_split || !hone_loop_name(part, name, ".z")) return;
+  hone_make_vectors(r, part, vectors);
+  if (hone_loop_name(part, name, ".c")) add_up_vectors(r, part, vectors);
 }
 
 /* ---- lookups ---- */

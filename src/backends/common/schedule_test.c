@@ -743,6 +743,18 @@ static void sums_of_what_is_turned_get_lanes(void** state) {
   free(text);
 }
 
+/* Rows of pictures that follow one another are one sum, of four vectors that are added up first. */
+static void sums_of_rows_are_of_several_vectors(void** state) {
+  char* text = scheduled("",
+                         "  %0 \"x\" = input : f32[9, 20, 24]\n"
+                         "  %1 = reduce %0 combine=max axes=[1, 2] : f32[9]\n"
+                         "  return %1 \"y\"\n");
+  test_schedule_expect(
+      text, 3,
+      (const char* const[]){"in 15 reduction", "local acc.r: f32[32]", "rfactor k_k1.i.c.i"});
+  free(text);
+}
+
 static void short_sums_are_not(void** state) {
   char* text = scheduled("",
                          "  %0 \"x\" = input : f32[7, 7, 32]\n"
@@ -968,6 +980,7 @@ int main(void) {
       cmocka_unit_test(chains_of_lookups_take_turns),
       cmocka_unit_test(long_sums_are_added_by_parts),
       cmocka_unit_test(sums_of_what_is_turned_get_lanes),
+      cmocka_unit_test(sums_of_rows_are_of_several_vectors),
       cmocka_unit_test(short_sums_are_not),
       cmocka_unit_test(narrow_attention_goes_in_pairs),
       cmocka_unit_test(attention_reads_what_is_near),
