@@ -56,7 +56,8 @@ hone_value_t* hone_softmax(hone_builder_t* b, hone_value_t* x, int axis) {
   return hone_div(b, e, hone_reduce(b, HONE_COMBINE_ADD, e, 1, axes, true));
 }
 
-/* The smallest index at which x equals its extreme; NaN counts as extreme. */
+/* The smallest index at which x equals its extreme; NaN counts as extreme. Of 32 bits, of which a
+ * vector has twice as many, where they hold all that there can be. */
 hone_value_t* hone_arg_max(hone_builder_t* b, hone_value_t* x, int axis, bool smallest, bool last,
                            bool keep_dims) {
   if (!hone_is_known(b, x)) return NULL;
@@ -65,10 +66,13 @@ hone_value_t* hone_arg_max(hone_builder_t* b, hone_value_t* x, int axis, bool sm
   hone_value_t* best = hone_reduce(b, extreme, x, 1, axes, true);
   hone_value_t* hit = hone_eq(b, x, best);
   if (hone_dtype_is_float(x->type.dtype)) hit = hone_or(b, hit, hone_is_nan(b, x));
-  hone_value_t* index = hone_iota(b, HONE_I64, x->type.rank, x->type.dims, (int)axes[0]);
-  hone_value_t* never = hone_scalar_i64(b, HONE_I64, last ? -1 : INT64_MAX);
-  return hone_reduce(b, last ? HONE_COMBINE_MAX : HONE_COMBINE_MIN,
-                     hone_select(b, hit, index, never), 1, axes, keep_dims);
+  bool is_short = hone_dim_max_value(x->type.dims[axes[0]]) < INT32_MAX;
+  hone_dtype_t dtype = is_short ? HONE_I32 : HONE_I64;
+  hone_value_t* index = hone_iota(b, dtype, x->type.rank, x->type.dims, (int)axes[0]);
+  hone_value_t* never = hone_scalar_i64(b, dtype, last ? -1 : is_short ? INT32_MAX : INT64_MAX);
+  index = hone_reduce(b, last ? HONE_COMBINE_MAX : HONE_COMBINE_MIN,
+                      hone_select(b, hit, index, never), 1, axes, keep_dims);
+  return hone_cast(b, index, HONE_I64);
 }
 
 /* ---- contractions ---- */

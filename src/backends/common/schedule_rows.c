@@ -272,6 +272,16 @@ static int partial_sums(const hone_recipe_t* r, hone_dim_t extent) {
   return vectors;
 }
 
+/* Whether lanes may have numbers of their own places, as the search for one among many has: those
+ * of 32 bits are whole vectors. */
+static bool finds_places(const hone_recipe_t* r, const hone_stmt_t* loop) {
+  for (int i = 0; i < loop->n_body; i++)
+    if (loop->body[i]->kind != HONE_STMT_STORE ||
+        hone_dtype_size(loop->body[i]->buffer->dtype) != sizeof(float))
+      return false;
+  return loop->n_body > 0 && hone_count_apart(r, loop, loop->var) == 0;
+}
+
 /* The sum of so many vectors of partial sums: first of the vectors, then across lanes. */
 static void add_up_vectors(hone_recipe_t* r, const char* loop, int vectors) {
   char inner[HONE_LOOP_NAME], part[HONE_LOOP_NAME];
@@ -292,11 +302,12 @@ static void add_up_vectors(hone_recipe_t* r, const char* loop, int vectors) {
 static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* parent = loop->parent;
   int position = hone_stmt_position(loop);
-  if (!hone_can_be_lanes(r, loop)) {
+  bool is_plain = hone_can_be_lanes(r, loop);
+  if (!is_plain && !finds_places(r, loop)) {
     add_by_parts(r, loop);
     return;
   }
-  int lanes = r->shape->lanes, vectors = partial_sums(r, loop->extent);
+  int lanes = r->shape->lanes, vectors = is_plain ? partial_sums(r, loop->extent) : 1;
   if (hone_dim_is_int(loop->extent) && loop->extent.k < 2 * lanes) return;
   if (!hone_recipe_did(
           r, hone_sched_split(r->kernel, loop->name, (int64_t)lanes * vectors, HONE_TAIL_PEEL)))

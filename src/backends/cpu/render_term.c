@@ -193,6 +193,23 @@ static hone_operand_t render_by_bytes(hone_renderer_t* r, const hone_term_t* ter
   return to;
 }
 
+/* Places of 32 bits in consecutive lanes, which are not made of 64 bits first. */
+static bool is_place(const hone_renderer_t* r, const hone_term_t* term) {
+  int64_t step;
+  return term->prim == HONE_PRIM_CAST && term->dtype == HONE_I32 && r->vector &&
+         term->args[0]->kind == HONE_TERM_INDEX &&
+         hone_dim_factor(term->args[0]->dim, r->vector->var, &step) && step == 1;
+}
+
+static hone_operand_t render_places(hone_renderer_t* r, const hone_term_t* term) {
+  hone_operand_t to = hone_render_fresh(r, HONE_I32, true);
+  hone_str_append(r->out, " = hone_iota_i32v((hone_i32)(");
+  hone_c_dim(r->out, hone_dim_replace_symbol(r->kernel->dims, term->args[0]->dim, r->vector->var,
+                                             hone_dim_int(0)));
+  hone_str_append(r->out, "));\n");
+  return to;
+}
+
 static bool is_cube(const hone_term_t* term) {
   const hone_term_t* power = term->prim == HONE_PRIM_POW ? term->args[1] : NULL;
   return power && term->dtype == HONE_F32 && power->kind == HONE_TERM_CONST &&
@@ -233,16 +250,20 @@ static hone_operand_t render_function(hone_renderer_t* r, const char* name, cons
   return to;
 }
 
-/* Which operand of a minimum or maximum is a number, neither NaN nor a zero but that of
- * max(x, 0); -1: none is. Then it is simpler. */
+static bool is_relu(const hone_term_t* term, double bound) {
+  return term->prim == HONE_PRIM_MAX && bound == 0 && !signbit(bound);
+}
+
+/* Which operand of a minimum or maximum is a number, neither NaN nor the smaller of both zeros
+ * for a minimum; -1: none is. Then it is simpler. */
 static int find_bound(const hone_term_t* term) {
   if (!hone_dtype_is_float(term->dtype)) return -1;
   for (int i = 0; i < 2; i++) {
     const hone_term_t* bound = term->args[i];
     if (bound->kind != HONE_TERM_CONST) continue;
     double value = hone_to_double(bound->dtype, bound->bits);
-    bool is_relu = term->prim == HONE_PRIM_MAX && value == 0 && !signbit(value);
-    if (!isnan(value) && (value != 0 || is_relu)) return i;
+    bool is_least = term->prim == HONE_PRIM_MIN && value == 0 && signbit(value);
+    if (!isnan(value) && !is_least) return i;
   }
   return -1;
 }
@@ -250,15 +271,15 @@ static int find_bound(const hone_term_t* term) {
 static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, int bound,
                                    hone_map_t* done) {
   hone_operand_t x = hone_render_term(r, term->args[1 - bound], done);
-  bool is_relu = hone_to_double(term->dtype, term->args[bound]->bits) == 0;
-  hone_operand_t c = is_relu ? x : hone_render_term(r, term->args[bound], done);
+  bool relu = is_relu(term, hone_to_double(term->dtype, term->args[bound]->bits));
+  hone_operand_t c = relu ? x : hone_render_term(r, term->args[bound], done);
   hone_operand_t to = hone_render_fresh(r, term->dtype, x.is_vector);
   hone_str_appendf(r->out, " = hone_%s_%s%s(t%d",
-                   is_relu                       ? "relu"
+                   relu                          ? "relu"
                    : term->prim == HONE_PRIM_MAX ? "maxc"
                                                  : "minc",
                    type_name(term->dtype), x.is_vector ? "v" : "", x.temporary);
-  if (!is_relu) {
+  if (!relu) {
     hone_str_append(r->out, ", ");
     hone_render_operand(r, c, term->dtype, x.is_vector);
   }
@@ -286,6 +307,7 @@ static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map
 static hone_operand_t render_prim(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
   hone_operand_t args[3], simpler;
   bool wide = false;
+  if (is_place(r, term)) return render_places(r, term);
   if (render_simpler(r, term, done, &simpler)) return simpler;
   for (int i = 0; i < term->n_args; i++) {
     args[i] = hone_render_term(r, term->args[i], done);
