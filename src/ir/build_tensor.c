@@ -254,8 +254,8 @@ hone_value_t* hone_scan(hone_builder_t* b, hone_combine_t combine, hone_value_t*
   return hone_emit(b, &node);
 }
 
-hone_value_t* hone_sort(hone_builder_t* b, hone_value_t* x, int axis, bool descending,
-                        hone_value_t** out_index) {
+hone_value_t* hone_sort(hone_builder_t* b, hone_value_t* x, int axis, hone_dim_t count,
+                        bool descending, hone_value_t** out_index) {
   if (out_index) *out_index = NULL;
   if (!hone_is_known(b, x)) return NULL;
   int64_t at = hone_axis(b, axis, x->type.rank);
@@ -264,6 +264,8 @@ hone_value_t* hone_sort(hone_builder_t* b, hone_value_t* x, int axis, bool desce
                       .inputs = &x,
                       .n_axes = 1,
                       .axes = &at,
+                      .n_dims = 1,
+                      .shape = &count,
                       .flags = descending ? HONE_FLAG_DESCENDING : 0};
   hone_value_t* out = hone_emit(b, &node);
   if (out && out_index) *out_index = out->node->outputs[1];

@@ -226,9 +226,9 @@ hone_value_t* hone_scatter_along(hone_builder_t* b, hone_combine_t combine, hone
                                  hone_value_t* index, hone_value_t* updates, int axis);
 hone_value_t* hone_scan(hone_builder_t* b, hone_combine_t combine, hone_value_t* x, int axis,
                         bool exclusive);
-/* `out_index` may be NULL; i64. */
-hone_value_t* hone_sort(hone_builder_t* b, hone_value_t* x, int axis, bool descending,
-                        hone_value_t** out_index);
+/* The first `count` of all in order. `out_index` may be NULL; i64. */
+hone_value_t* hone_sort(hone_builder_t* b, hone_value_t* x, int axis, hone_dim_t count,
+                        bool descending, hone_value_t** out_index);
 /* i64 index of the largest (smallest) along `axis`; of equals the first, or the last. */
 hone_value_t* hone_arg_max(hone_builder_t* b, hone_value_t* x, int axis, bool smallest, bool last,
                            bool keep_dims);

@@ -405,10 +405,10 @@ static void rule_scan(hone_gradient_t* s, const hone_node_t* node, hone_value_t*
 
 /* Sorting the indices gives the way back. */
 static void rule_sort(hone_gradient_t* s, const hone_node_t* node, hone_value_t* g) {
-  int axis = (int)node->axes[0];
-  hone_value_t* back;
-  hone_sort(s->b, node->outputs[1], axis, false, &back);
-  if (g) hone_gradient_add(s, node, 0, hone_take_along(s->b, g, back, axis));
+  hone_value_t *none = zeros(s, node->inputs[0]), *index = node->outputs[1];
+  if (!g) return;
+  g = hone_scatter_along(s->b, HONE_COMBINE_SET, none, index, g, (int)node->axes[0]);
+  hone_gradient_add(s, node, 0, g);
 }
 
 const hone_gradient_rule_t hone_gradient_rules[HONE_PRIM_COUNT] = {

@@ -389,7 +389,17 @@ static hone_status_t rule_scan(rule_t* r) {
 }
 
 static hone_status_t rule_sort(rule_t* r) {
-  HONE_TRY(rule_scan(r));
+  const hone_type_t* in = r->in[0];
+  if (r->node->n_axes != 1 || !axis_ok(r->node->axes[0], in->rank))
+    return wrong(r, "axis out of range");
+  if (r->node->n_dims != 1 || hone_dim_max_value(r->node->shape[0]) < 0 ||
+      hone_dim_min_value(r->node->shape[0]) > hone_dim_max_value(in->dims[r->node->axes[0]]))
+    return wrong(r, "more elements are wanted than there are");
+  hone_dim_t* dims = make_out(r, 0, in->dtype, in->rank);
+  if (!dims) return hone_oom();
+  copy_dims(dims, in->dims, in->rank);
+  dims[r->node->axes[0]] = r->node->shape[0];
+  HONE_TRY(finish(r));
   r->out[1] = hone_type_tensor(HONE_I64, r->out[0].rank, r->out[0].dims);
   return NULL;
 }

@@ -85,8 +85,9 @@
  *                     order; combine set, add, mul, min or max
  *   scan(x)           cumulative `combine` along axes[0]; EXCLUSIVE leaves out
  *                     the element itself
- *   sort(x)           along axes[0], stable; DESCENDING. Results: sorted values
- *                     and i64 indices. NaN is larger than everything
+ *   sort(x)           along axes[0], stable; DESCENDING. Results: the first
+ *                     shape[0] of the sorted values, and their i64 indices.
+ *                     NaN is larger than everything
  *
  * Control
  *   if(c, …)          regions[0] when the bool scalar c holds, else regions[1];
@@ -192,7 +193,7 @@ typedef enum hone_prim_family {
   X(GATHER, "gather", WHOLE, 2, 2, 1, 0, 0)                                                      \
   X(SCATTER, "scatter", WHOLE, 3, 3, 1, HONE_USES_COMBINE, 0)                                    \
   X(SCAN, "scan", WHOLE, 1, 1, 1, HONE_USES_COMBINE | HONE_USES_AXES | HONE_USES_FLAGS, 0)       \
-  X(SORT, "sort", WHOLE, 1, 1, 2, HONE_USES_AXES | HONE_USES_FLAGS, 0)                           \
+  X(SORT, "sort", WHOLE, 1, 1, 2, HONE_USES_AXES | HONE_USES_SHAPE | HONE_USES_FLAGS, 0)         \
   X(IF, "if", CONTROL, 1, -1, -1, 0, 2)                                                          \
   X(LOOP, "loop", CONTROL, 2, -1, -1, HONE_USES_CARRIED, 1)                                      \
   X(CALL, "call", CONTROL, 0, -1, -1, HONE_USES_LABEL, 1)                                        \

@@ -30,9 +30,9 @@ static void lower_top_k(hone_lower_t* l) {
     return;
   }
   hone_value_t* index;
-  hone_value_t* sorted = hone_sort(b, x, axis, hone_attr_int(l->node, "largest", 1) != 0, &index);
-  hone_op_out(l, 0, hone_slice_axis(b, sorted, axis, hone_d(0), k));
-  hone_op_out(l, 1, hone_slice_axis(b, index, axis, hone_d(0), k));
+  bool is_largest = hone_attr_int(l->node, "largest", 1) != 0;
+  hone_op_out(l, 0, hone_sort(b, x, axis, k, is_largest, &index));
+  hone_op_out(l, 1, index);
 }
 
 static const hone_op_t ops[] = {

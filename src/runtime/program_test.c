@@ -448,7 +448,7 @@ static void branches_are_taken(void** state) {
 static const char mixed[] =
     "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
     "  %1 = neg %0 : f32[k, m]\n"
-    "  %2 %3 = sort %1 axes=[1] : f32[k, m], i64[k, m] @ \"top (TopK)\"\n"
+    "  %2 %3 = sort %1 axes=[1] shape=[m] : f32[k, m], i64[k, m] @ \"top (TopK)\"\n"
     "  %4 = add %2 %1 : f32[k, m]\n"
     "  %5 = random dtype=f32 seed=3 shape=[k, m] unseeded : f32[k, m] @ \"noise (Random)\"\n"
     "  %6 = mul %4 %5 : f32[k, m]\n"
@@ -676,9 +676,9 @@ static void the_plan_says_what_a_run_takes(void** state) {
   fixture_t f;
   compile_text(&f, symbols_km,
                "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
-               "  %1 %2 = sort %0 axes=[1] : f32[k, m], i64[k, m]\n"
+               "  %1 %2 = sort %0 axes=[1] shape=[m] : f32[k, m], i64[k, m]\n"
                "  %3 = reduce %1 combine=add axes=[0] : f32[m]\n"
-               "  %4 %5 = sort %3 axes=[0] : f32[m], i64[m]\n"
+               "  %4 %5 = sort %3 axes=[0] shape=[m] : f32[m], i64[m]\n"
                "  %6 = reduce %4 combine=max axes=[0] : f32[]\n"
                "  return %6 \"y\"\n");
   hone_program_memory_t memory;
@@ -898,7 +898,7 @@ static void compiling_survives_running_out_of_memory(void** state) {
   fault_case_t c = {{numbers(HONE_F32, 2, (int64_t[]){4, 3}, 1)},
                     symbols_km,
                     "  %0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
-                    "  %1 %2 = sort %0 axes=[1] : f32[k, m], i64[k, m]\n"
+                    "  %1 %2 = sort %0 axes=[1] shape=[m] : f32[k, m], i64[k, m]\n"
                     "  %3 = reshape %1 shape=[(k*m)] : f32[(k*m)]\n"
                     "  return %3 \"y\" %2 \"i\"\n",
                     true};

@@ -134,6 +134,22 @@ def test_top_k_with_ties(k, axis):
                   constants=constants)
 
 
+@pytest.mark.parametrize("dtype", [F32, np.int32])
+@pytest.mark.parametrize("k", [0, 1, 5, 32, 33, 299, 300])
+def test_top_k_of_long_lines(k, dtype):
+    """Few are found one after the other, many by sorting all. NaN is larger than everything."""
+    x = RNG.integers(0, 200, (300, 3)).astype(dtype)
+    if dtype is F32:
+        x[[0, 7, 250], 1] = np.nan
+        x[[3, 299], 2] = np.inf
+        x[[3, 299], 0] = -np.inf
+    key = np.where(np.isnan(x), np.inf, x).astype(np.float64) + 1e300 * np.isnan(x)
+    for largest in (0, 1):
+        order = np.argsort(-key if largest else key, axis=0, kind="stable")[:k]
+        check("TopK", [x, np.array([k])], 11, {"axis": 0, "largest": largest}, n_outputs=2,
+              constants=(1,), expected=[np.take_along_axis(x, order, 0), order])
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.float64])
 def test_top_k_of_other_types(dtype):
     x = RNG.integers(0, 100, 9).astype(dtype)

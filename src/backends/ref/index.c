@@ -1,4 +1,5 @@
 /* Gather, scatter and sort. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -160,18 +161,55 @@ static const compare_fn compares[3][2] = {[HONE_SCALAR_F64] = {f64_up, f64_down}
                                           [HONE_SCALAR_I64] = {i64_up, i64_down},
                                           [HONE_SCALAR_U64] = {u64_up, u64_down}};
 
-static void sort_line(const ref_call_t* call, sort_item_t* items, int64_t n, const char* from,
-                      int64_t stride, char* values, char* indices, int64_t to_stride) {
-  hone_dtype_t dtype = call->in[0]->dtype;
-  bool down = call->node->flags & HONE_FLAG_DESCENDING;
-  int64_t size = (int64_t)hone_dtype_size(dtype);
-  for (int64_t i = 0; i < n; i++) {
-    hone_scalar_load(dtype, from + i * stride, stride, 1, &items[i].key);
-    items[i].index = i;
+/* A line that is sorted, or the first `count` of it. */
+typedef struct sort {
+  hone_dtype_t dtype;
+  bool is_float, down;
+  compare_fn compare;
+  sort_item_t* items; /* room for twice the line */
+  int64_t n, count;
+} sort_t;
+
+static void load_items(const sort_t* s, const char* from, int64_t stride) {
+  hone_scalar_t keys[HONE_REF_ROW];
+  for (int64_t i = 0; i < s->n; i += HONE_REF_ROW) {
+    int64_t some = s->n - i < HONE_REF_ROW ? s->n - i : HONE_REF_ROW;
+    hone_scalar_load(s->dtype, from + i * stride, stride, some, keys);
+    for (int64_t k = 0; k < some; k++) s->items[i + k] = (sort_item_t){keys[k], i + k};
   }
-  hone_merge_sort(items, items + n, (size_t)n, sizeof *items,
-                  compares[hone_scalar_class(dtype)][down]);
-  for (int64_t i = 0; i < n; i++) {
+}
+
+/* Whether an item that comes later is surely not among the first: NaN is not sure. */
+static inline bool is_behind(const sort_t* s, const sort_item_t* item, const sort_item_t* last) {
+  return s->is_float && (s->down ? item->key.f <= last->key.f : item->key.f >= last->key.f);
+}
+
+/* Keeps the first `count` in order, one item after the other. */
+static void select_first(const sort_t* s) {
+  sort_item_t* items = s->items;
+  int64_t kept = 0;
+  for (int64_t i = 0; i < s->n; i++) {
+    sort_item_t item = items[i];
+    if (kept == s->count && is_behind(s, &item, &items[kept - 1])) continue;
+    if (kept == s->count && s->compare(&item, &items[kept - 1]) > 0) continue;
+    int64_t at = kept < s->count ? kept++ : kept - 1;
+    for (; at > 0 && s->compare(&item, &items[at - 1]) < 0; at--) items[at] = items[at - 1];
+    items[at] = item;
+  }
+}
+
+static void sort_line(const sort_t* s, const char* from, int64_t stride, char* values,
+                      char* indices, int64_t to_stride) {
+  enum { FEW = 32 }; /* that are found one after the other */
+  const sort_item_t* items = s->items;
+  hone_dtype_t dtype = s->dtype;
+  int64_t size = (int64_t)hone_dtype_size(dtype);
+  load_items(s, from, stride);
+  if (s->count > 0 && s->count <= FEW && s->count < s->n)
+    select_first(s);
+  else
+    hone_merge_sort(s->items, s->items + s->n, (size_t)s->n, sizeof *items, s->compare);
+  for (int64_t i = 0; i < s->count; i++) {
     hone_scalar_store(dtype, &items[i].key, 1, values + i * to_stride);
     memcpy(indices + i * to_stride / size * 8, &items[i].index, 8);
   }
@@ -184,23 +222,40 @@ hone_status_t hone_ref_sort(ref_call_t* call) {
   if (hone_scalar_class(x->dtype) > HONE_SCALAR_U64)
     return hone_status_make(HONE_UNSUPPORTED, "sort of %s is not defined",
                             hone_dtype_name(x->dtype));
-  int64_t axis = call->node->axes[0], n = x->dims[axis];
-  HONE_TRY(hone_ref_make(call->allocator, x->dtype, x->rank, x->dims, &call->out[0]));
-  HONE_TRY(hone_ref_make(call->allocator, HONE_I64, x->rank, x->dims, &call->out[1]));
+  int64_t axis = call->node->axes[0], n = x->dims[axis], wanted = call->shape[0];
+  if (wanted < 0 || wanted > n)
+    return hone_status_make(HONE_INVALID_ARGUMENT,
+                            "sort: %" PRId64 " elements are wanted along axis %" PRId64
+                            ", which has %" PRId64,
+                            wanted, axis, n);
+  int64_t dims[HONE_MAX_RANK];
+  memcpy(dims, x->dims, sizeof *dims * (size_t)x->rank);
+  dims[axis] = wanted;
+  HONE_TRY(hone_ref_make(call->allocator, x->dtype, x->rank, dims, &call->out[0]));
+  HONE_TRY(hone_ref_make(call->allocator, HONE_I64, x->rank, dims, &call->out[1]));
   size_t bytes;
   if (!hone_size_mul((size_t)n, 2 * sizeof(sort_item_t), &bytes)) return hone_oom();
   sort_item_t* items = hone_alloc(call->allocator, bytes);
   if (!items) return hone_oom();
   ref_view_t from = *x, values = call->out[0], indices = call->out[1];
   int64_t to_stride = values.strides[axis];
-  from.dims[axis] = values.dims[axis] = indices.dims[axis] = n ? 1 : 0;
+  from.dims[axis] = values.dims[axis] = indices.dims[axis] = wanted ? 1 : 0;
+  hone_scalar_class_t class = hone_scalar_class(x->dtype);
+  bool down = call->node->flags & HONE_FLAG_DESCENDING;
+  const sort_t sort = {.dtype = x->dtype,
+                       .is_float = class == HONE_SCALAR_F64,
+                       .down = down,
+                       .compare = compares[class][down],
+                       .items = items,
+                       .n = n,
+                       .count = wanted};
   const ref_view_t* views[3] = {&from, &values, &indices};
   ref_rows_t rows;
   char* at[HONE_REF_MAX_VIEWS];
   hone_ref_rows_start(&rows, 3, views);
   for (int64_t count; (count = hone_ref_rows_next(&rows, at)) > 0;)
     for (int64_t i = 0; i < count; i++)
-      sort_line(call, items, n, at[0] + i * rows.row_stride[0], x->strides[axis],
+      sort_line(&sort, at[0] + i * rows.row_stride[0], x->strides[axis],
                 at[1] + i * rows.row_stride[1], at[2] + i * rows.row_stride[2], to_stride);
   hone_free(call->allocator, items, bytes);
   return NULL;

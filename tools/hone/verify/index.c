@@ -47,7 +47,8 @@ static void build_sort(hone_verify_maker_t* m) {
   if (!x || hone_rank(x) == 0) return;
   for (int descending = 0; descending < 2; descending++) {
     hone_value_t* places;
-    hone_verify_output(m, hone_sort(m->b, x, -1, descending, &places));
+    hone_verify_output(m,
+                       hone_sort(m->b, x, -1, hone_dim(x, hone_rank(x) - 1), descending, &places));
     hone_verify_output(m, places);
   }
 }
