@@ -18,7 +18,7 @@
 #include "loop/access.h"
 #include "tune/cost.h"
 
-enum { MAX_LOOPS = 24, MAX_PARTS = 24 };
+enum { MAX_LOOPS = 24, MAX_PARTS = 24, STACK = 1 << 20 /* bytes of copies */ };
 
 typedef struct chain {
   int n_outs;
@@ -214,14 +214,17 @@ static double bytes_of_round(const chain_t* c, const hone_term_t* load) {
   return bytes;
 }
 
-/* Numbers that go in pairs; and f32, whose rows lie so far apart that few of them fit a cache, if
- * there is room on a thread's stack. */
-static bool is_put_down(const hone_recipe_t* r, const chain_t* c, const hone_term_t* operand) {
-  static const double room = 2 << 20;
+/* Whether the operand is copied: numbers that go in pairs; and f32, whose rows lie so far apart
+ * that few of them fit a cache, if there is `room` on a thread's stack, of which it takes its part.
+ */
+static bool is_put_down(const hone_recipe_t* r, const chain_t* c, const hone_term_t* operand,
+                        double* room) {
   if (!operand || operand->buffer->role == HONE_ROLE_SCRATCH) return false;
   if (operand->buffer->dtype == HONE_BF16) return r->shape->has_dot2_bf16;
-  return operand->buffer->dtype == HONE_F32 && r->choice->chain_near &&
-         bytes_of_round(c, operand) <= room;
+  double bytes = bytes_of_round(c, operand);
+  if (operand->buffer->dtype != HONE_F32 || !r->choice->chain_near || bytes > *room) return false;
+  *room -= bytes;
+  return true;
 }
 
 static copy_t put_down(hone_recipe_t* r, const char* rows, const hone_term_t* operand,
@@ -349,7 +352,8 @@ bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   char rows[HONE_LOOP_NAME], blocks[HONE_LOOP_NAME] = "";
   if (!recognise(&c, nest)) return false;
   int64_t block = rows_at_once(r, c.rows->extent);
-  bool has_v = is_put_down(r, &c, c.v), has_k = is_put_down(r, &c, c.k);
+  double room = STACK;
+  bool has_v = is_put_down(r, &c, c.v, &room), has_k = is_put_down(r, &c, c.k, &room);
   if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !move_rows_in(r, &c)) return false;
   const copy_t v = put_down(r, rows, c.v, has_v), k = put_down(r, rows, c.k, has_k);
   const hone_stmt_t* columns = v.buffer && v.buffer->dtype == HONE_F32
