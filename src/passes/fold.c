@@ -4,7 +4,8 @@
  * Not everything that could be is: a constant costs memory and reading it costs
  * time, so what only repeats its input (expand, pad, window), or would grow by
  * more than a factor, stays an expression over smaller constants, which kernels
- * compute on the fly. For each value that the rest of the graph needs the fold
+ * compute on the fly; unless they would compute sines or the like of each element,
+ * as of the matrix of a Fourier transform. For each value that the rest of the graph needs the fold
  * goes as far towards it as these limits allow.
  *
  * Until quantized arithmetic has been recognised, quantized weights are left
@@ -23,11 +24,14 @@ enum {
   MAX_WORK = 1 << 27,      /* multiplications of one contraction */
   MAX_WORK_OF_ALL = 16,    /* so many times that, of all together: about two seconds */
   DEFAULT_GROWTH = 4,
+  COSTLY_BYTES = 8 << 20, /* of a constant that functions are computed for */
+  COSTLY_OF_ALL = 8,      /* so many times that, of all together */
 };
 
 /* What is known of a value of the graph at hand. */
 typedef struct known {
   bool constant;        /* follows from constants alone */
+  bool is_costly;       /* by functions such as the sine of each element */
   int64_t leaf_bytes;   /* of the constants it follows from */
   bool wanted;          /* becomes a constant */
   hone_tensor_t* value; /* once computed */
@@ -38,8 +42,9 @@ typedef struct folder {
   hone_graph_t* graph;
   known_t* known; /* by value id, as ids were before the sweep */
   double growth;
-  int64_t work_left; /* multiplications that contractions may still take */
-  int64_t bytes;     /* of all constants made */
+  int64_t work_left;   /* multiplications that contractions may still take */
+  int64_t costly_left; /* bytes that costly constants may still take */
+  int64_t bytes;       /* of all constants made */
   int64_t folded;
 } folder_t;
 
@@ -94,12 +99,15 @@ static bool could_fold(folder_t* f, const hone_node_t* node) {
 static void note_known(folder_t* f, const hone_node_t* node) {
   if (!could_fold(f, node)) return;
   int64_t leaves = node->constant ? (int64_t)hone_tensor_bytes(node->constant) : 0;
+  bool is_costly = hone_prim_is_transcendental(node->prim);
   for (int i = 0; i < node->n_inputs; i++) {
+    is_costly = is_costly || f->known[node->inputs[i]->id].is_costly;
     int64_t more = f->known[node->inputs[i]->id].leaf_bytes;
     if (!hone_i64_add(leaves, more, &leaves)) leaves = INT64_MAX;
   }
   for (int i = 0; i < node->n_outputs; i++)
-    f->known[node->outputs[i]->id] = (known_t){.constant = true, .leaf_bytes = leaves};
+    f->known[node->outputs[i]->id] =
+        (known_t){.constant = true, .is_costly = is_costly, .leaf_bytes = leaves};
 }
 
 /* ---- what should be ---- */
@@ -116,11 +124,14 @@ static bool only_repeats(const hone_node_t* node) {
   }
 }
 
-static bool should_fold(const folder_t* f, const hone_value_t* value) {
+static bool should_fold(folder_t* f, const hone_value_t* value) {
   if (only_repeats(value->node)) return false;
+  const known_t* known = &f->known[value->id];
   int64_t bytes = hone_match_bytes(&value->type);
-  if (bytes <= SMALL_BYTES) return true;
-  return (double)bytes <= f->growth * (double)f->known[value->id].leaf_bytes;
+  if (bytes <= SMALL_BYTES || (double)bytes <= f->growth * (double)known->leaf_bytes) return true;
+  if (!known->is_costly || bytes > COSTLY_BYTES || bytes > f->costly_left) return false;
+  f->costly_left -= bytes;
+  return true;
 }
 
 /* The rest of the graph needs `value`: it is folded where that is worth it. */
@@ -322,7 +333,8 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   double growth = context->options->fold_growth;
   folder_t folder = {.context = context,
                      .growth = growth > 0 ? growth : DEFAULT_GROWTH,
-                     .work_left = (int64_t)MAX_WORK * MAX_WORK_OF_ALL};
+                     .work_left = (int64_t)MAX_WORK * MAX_WORK_OF_ALL,
+                     .costly_left = (int64_t)COSTLY_BYTES * COSTLY_OF_ALL};
   HONE_TRY(fold_graph(&folder, graph));
   if (folder.folded)
     hone_pass_note(context, "folded %" PRId64 " values (%.1f kB)", folder.folded,
