@@ -43,15 +43,12 @@ static bool reads_consecutively(hone_kernel_t* kernel, hone_stmt_t* inside, hone
   return s.consecutive;
 }
 
-/* The same of what is read alone; something is read along it. */
-static bool loads_consecutively(hone_kernel_t* kernel, const hone_stmt_t* inside, strides_t* s,
-                                bool* reads) {
-  if (inside->value) {
-    hone_visit_loads(kernel, inside->value, check_stride, s);
-    *reads |= hone_term_uses(inside->value, s->var);
-  }
-  for (int i = 0; i < inside->n_body; i++) loads_consecutively(kernel, inside->body[i], s, reads);
-  return s->consecutive && *reads;
+/* Notes the loads alone; gives whether any goes along the variable. */
+static bool visit_loads(hone_kernel_t* kernel, const hone_stmt_t* inside, strides_t* s) {
+  bool reads = inside->value && hone_term_uses(inside->value, s->var);
+  if (inside->value) hone_visit_loads(kernel, inside->value, check_stride, s);
+  for (int i = 0; i < inside->n_body; i++) reads |= visit_loads(kernel, inside->body[i], s);
+  return reads;
 }
 
 /* Whether there are only stores inside, and places for them that all lanes look up alike. */
@@ -141,14 +138,19 @@ typedef struct columns {
   bool sums; /* the reduction too, else only what is before and behind it */
 } columns_t;
 
-/* Whether lanes of the loop find side by side what they read. Sums may be put down apart, where
- * each is of many numbers. */
+/* Whether lanes along the variable find side by side what is read inside. The sums may be put down
+ * apart, since each is of many numbers. */
+static bool sums_side_by_side(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var,
+                              const hone_stmt_t* reduction) {
+  strides_t s = {.var = var, .consecutive = true};
+  return hone_dim_min_value(reduction->extent) >= r->shape->lanes &&
+         visit_loads(r->kernel, inside, &s) && s.consecutive;
+}
+
 static bool finds_side_by_side(const hone_recipe_t* r, hone_stmt_t* loop,
                                const hone_stmt_t* reduction) {
-  strides_t s = {.var = loop->var, .consecutive = true};
-  bool reads = false, is_long = hone_dim_min_value(reduction->extent) >= r->shape->lanes;
   return reads_consecutively(r->kernel, loop, loop->var) ||
-         (is_long && loads_consecutively(r->kernel, loop, &s, &reads));
+         sums_side_by_side(r, loop, loop->var, reduction);
 }
 
 static bool is_costly(const hone_term_t* term) {
@@ -233,23 +235,12 @@ static bool schedule_turned_columns(hone_recipe_t* r, hone_stmt_t* nest) {
   if (r->choice->no_columns || !reduction || finds_side_by_side(r, last, reduction)) return false;
   for (hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop)) {
     if (loop->loop != HONE_LOOP_SERIAL) return false;
-    if (hone_dim_min_value(loop->extent) < r->shape->lanes) continue;
-    strides_t s = {.var = loop->var, .consecutive = true};
-    bool reads = false;
-    if (stores_alike(innermost(reduction), loop->var) &&
-        loads_consecutively(r->kernel, last, &s, &reads) &&
-        hone_dim_min_value(reduction->extent) >= r->shape->lanes)
+    if (hone_dim_min_value(loop->extent) >= r->shape->lanes &&
+        stores_alike(innermost(reduction), loop->var) &&
+        sums_side_by_side(r, last, loop->var, reduction))
       lanes = loop;
   }
-  if (!lanes || !hone_loop_name(name, lanes->name, "")) return false;
-  const char* names[32];
-  int n = 0;
-  for (hone_stmt_t* loop = hone_only_loop(lanes); n < 31; loop = hone_only_loop(loop)) {
-    names[n++] = loop->name;
-    if (loop == last) break;
-  }
-  names[n++] = name;
-  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return false;
+  if (!lanes || !hone_loop_name(name, lanes->name, "") || !sink(r, name, lanes)) return false;
   return schedule_columns(r, hone_kernel_find_loop(r->kernel, name));
 }
 

@@ -291,6 +291,10 @@ static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, 
 static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                            hone_operand_t* out) {
   if (hone_render_quantized(r, term, done, out)) return true;
+  if (is_place(r, term)) {
+    *out = render_places(r, term);
+    return true;
+  }
   const char* name;
   const hone_term_t *argument = of_function(term, &name), *x = by_bytes(term);
   bool is_bound = term->prim == HONE_PRIM_MIN || term->prim == HONE_PRIM_MAX;
@@ -307,7 +311,6 @@ static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map
 static hone_operand_t render_prim(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
   hone_operand_t args[3], simpler;
   bool wide = false;
-  if (is_place(r, term)) return render_places(r, term);
   if (render_simpler(r, term, done, &simpler)) return simpler;
   for (int i = 0; i < term->n_args; i++) {
     args[i] = hone_render_term(r, term->args[i], done);

@@ -217,22 +217,28 @@ static void sort_line(const sort_t* s, const char* from, int64_t stride, char* v
 
 uint64_t hone_ref_sort_bytes(int64_t extent) { return 2 * (uint64_t)extent * sizeof(sort_item_t); }
 
+/* The values and their places, of as many as are wanted along the axis. */
+static hone_status_t make_sorted(ref_call_t* call, int64_t axis, int64_t wanted) {
+  const ref_view_t* x = call->in[0];
+  int64_t dims[HONE_MAX_RANK];
+  if (wanted < 0 || wanted > x->dims[axis])
+    return hone_status_make(HONE_INVALID_ARGUMENT,
+                            "sort: %" PRId64 " elements are wanted along axis %" PRId64
+                            ", which has %" PRId64,
+                            wanted, axis, x->dims[axis]);
+  memcpy(dims, x->dims, sizeof *dims * (size_t)x->rank);
+  dims[axis] = wanted;
+  HONE_TRY(hone_ref_make(call->allocator, x->dtype, x->rank, dims, &call->out[0]));
+  return hone_ref_make(call->allocator, HONE_I64, x->rank, dims, &call->out[1]);
+}
+
 hone_status_t hone_ref_sort(ref_call_t* call) {
   const ref_view_t* x = call->in[0];
   if (hone_scalar_class(x->dtype) > HONE_SCALAR_U64)
     return hone_status_make(HONE_UNSUPPORTED, "sort of %s is not defined",
                             hone_dtype_name(x->dtype));
   int64_t axis = call->node->axes[0], n = x->dims[axis], wanted = call->shape[0];
-  if (wanted < 0 || wanted > n)
-    return hone_status_make(HONE_INVALID_ARGUMENT,
-                            "sort: %" PRId64 " elements are wanted along axis %" PRId64
-                            ", which has %" PRId64,
-                            wanted, axis, n);
-  int64_t dims[HONE_MAX_RANK];
-  memcpy(dims, x->dims, sizeof *dims * (size_t)x->rank);
-  dims[axis] = wanted;
-  HONE_TRY(hone_ref_make(call->allocator, x->dtype, x->rank, dims, &call->out[0]));
-  HONE_TRY(hone_ref_make(call->allocator, HONE_I64, x->rank, dims, &call->out[1]));
+  HONE_TRY(make_sorted(call, axis, wanted));
   size_t bytes;
   if (!hone_size_mul((size_t)n, 2 * sizeof(sort_item_t), &bytes)) return hone_oom();
   sort_item_t* items = hone_alloc(call->allocator, bytes);
