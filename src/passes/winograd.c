@@ -566,25 +566,26 @@ static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c, const blo
 static hone_value_t* join_tiles(hone_builder_t* b, const conv_t* c, hone_value_t* y) {
   int64_t order[HONE_MAX_RANK];
   hone_dim_t shape[HONE_MAX_RANK];
-  int n = 0, from = c->n_slides, groups = c->group >= 0, slide = 0;
-  if (groups) order[n++] = from++;
-  for (int i = 0; i < c->n_free; i++) {
-    order[n++] = from++;
-    if (slide < c->n_slides && c->free[i] == c->slides[slide].axis) order[n++] = slide++;
-  }
-  order[n] = from;
-  y = hone_permute(b, y, order);
+  int n = 0, from = c->n_slides, out = 0, slide = 0, at[SLIDES] = {0};
   if (!y) return NULL;
-  for (int i = 0, k = 0; i < c->rank; i++) {
-    bool is_slide = k < c->n_slides && i >= groups && i < groups + c->n_free &&
-                    c->free[i - groups] == c->slides[k].axis;
-    shape[i] = is_slide ? hone_d(c->slides[k].tiles * c->tiling->tile) : hone_dim(y, i + k);
-    if (is_slide) k++;
+  if (c->group >= 0) {
+    shape[out++] = hone_dim(y, from);
+    order[n++] = from++;
   }
-  y = hone_reshape(b, y, c->rank, shape);
-  for (int i = 0, k = 0; i < c->n_free && k < c->n_slides; i++)
-    if (c->free[i] == c->slides[k].axis)
-      y = hone_slice_axis(b, y, groups + i, hone_d(0), hone_d(c->slides[k++].size));
+  for (int i = 0; i < c->n_free; i++, out++) {
+    const slide_t* s = slide < c->n_slides ? &c->slides[slide] : NULL;
+    bool is_slide = s && c->free[i] == s->axis;
+    shape[out] = is_slide ? hone_d(s->tiles * c->tiling->tile) : hone_dim(y, from);
+    order[n++] = from++;
+    if (!is_slide) continue;
+    at[slide] = out;
+    order[n++] = slide++;
+  }
+  shape[out] = hone_dim(y, from);
+  order[n] = from;
+  y = hone_reshape(b, hone_permute(b, y, order), c->rank, shape);
+  for (int i = 0; i < c->n_slides; i++)
+    y = hone_slice_axis(b, y, at[i], hone_d(0), hone_d(c->slides[i].size));
   return y;
 }
 
