@@ -180,7 +180,7 @@ bool hone_copy_load(hone_recipe_t* r, hone_stmt_t* around, const hone_term_t* lo
 }
 
 /* Copies the block of that operand, so that its rows are the lanes. Gives whether the
- * copying stands in front, which is as fast as it can be one by one. */
+ * copying stands in front. */
 static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block) {
   int parts = block->n_body, first = 0;
   while (first < parts - 1 && !find_product(block->body[first])) first++;
@@ -327,6 +327,7 @@ static void schedule_around(hone_recipe_t* r, hone_stmt_t* around) {
   if (!inner || !hone_recipe_did(r, hone_sched_distribute(r->kernel, inner->name))) return;
   turn_rows(r, around);
   bool has_copy = turn_operand(r, around);
+  if (has_copy) hone_schedule_transpose(r, around->body[0]);
   schedule_parts(r, around, has_copy ? 1 : 0);
 }
 

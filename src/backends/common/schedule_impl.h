@@ -79,5 +79,13 @@ void hone_share_around(hone_recipe_t* r, const hone_stmt_t* loop);
 bool hone_schedule_choices(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_rows.c: reductions and maps inside the loops of the output. */
 void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* nest);
+/* The last loop of a nest in which each has one loop only. */
+const hone_stmt_t* hone_innermost_loop(const hone_stmt_t* nest);
+/* Puts the loop `lanes` of a nest inside of the others. */
+bool hone_sink_lanes(hone_recipe_t* r, const char* lanes, hone_stmt_t* nest);
+bool hone_is_costly(const hone_term_t* term);
+/* schedule_transpose.c: maps whose results lie another way than what they read; false: the nest is
+ * none. */
+bool hone_schedule_transpose(hone_recipe_t* r, hone_stmt_t* nest);
 
 #endif

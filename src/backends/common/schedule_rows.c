@@ -21,7 +21,7 @@ static hone_stmt_t* only_reduction(const hone_stmt_t* loop) {
   return found;
 }
 
-static const hone_stmt_t* innermost(const hone_stmt_t* loop) {
+const hone_stmt_t* hone_innermost_loop(const hone_stmt_t* loop) {
   for (const hone_stmt_t* next = loop; next; next = hone_only_loop(loop)) loop = next;
   return loop;
 }
@@ -68,8 +68,7 @@ static bool looks_up(const hone_stmt_t* loop) {
   return found;
 }
 
-/* Puts the innermost loop `lanes` inside of those around it in its nest. */
-static bool sink(hone_recipe_t* r, const char* lanes, hone_stmt_t* nest) {
+bool hone_sink_lanes(hone_recipe_t* r, const char* lanes, hone_stmt_t* nest) {
   const char* names[32];
   int n = 0;
   for (hone_stmt_t* loop = hone_only_loop(nest); loop && n < 31; loop = hone_only_loop(loop))
@@ -153,16 +152,16 @@ static bool finds_side_by_side(const hone_recipe_t* r, hone_stmt_t* loop,
          sums_side_by_side(r, loop, loop->var, reduction);
 }
 
-static bool is_costly(const hone_term_t* term) {
+bool hone_is_costly(const hone_term_t* term) {
   if (term->kind == HONE_TERM_PRIM && hone_prim_is_transcendental(term->prim)) return true;
   for (int i = 0; i < term->n_args; i++)
-    if (is_costly(term->args[i])) return true;
+    if (hone_is_costly(term->args[i])) return true;
   return false;
 }
 
 static bool has_costly_stores(const hone_stmt_t* loop) {
   for (int i = 0; i < loop->n_body; i++)
-    if (loop->body[i]->kind == HONE_STMT_STORE && is_costly(loop->body[i]->value)) return true;
+    if (loop->body[i]->kind == HONE_STMT_STORE && hone_is_costly(loop->body[i]->value)) return true;
   return false;
 }
 
@@ -185,7 +184,7 @@ static int64_t count_vectors(const hone_recipe_t* r, int64_t extent) {
  * computed of the sums may have lanes still. 0: there are none. */
 static columns_t choose_columns(const hone_recipe_t* r, hone_stmt_t* loop,
                                 const hone_stmt_t* reduction) {
-  const hone_stmt_t* last = innermost(reduction);
+  const hone_stmt_t* last = hone_innermost_loop(reduction);
   int64_t lanes = r->shape->lanes, extent = hone_dim_is_int(loop->extent) ? loop->extent.k : lanes;
   bool is_alike = stores_alike(last, loop->var), shares = is_alike && looks_up(last);
   if (is_alike && (finds_side_by_side(r, loop, reduction) || (shares && extent <= lanes))) {
@@ -216,7 +215,7 @@ static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
     if (!hone_stmt_is_loop(part) || strlen(part->name) >= sizeof name) continue;
     if (!columns.sums && hone_only_loop(part)) continue;
     memcpy(name, part->name, strlen(part->name) + 1);
-    if (!sink(r, name, part)) continue;
+    if (!hone_sink_lanes(r, name, part)) continue;
     const hone_stmt_t* rounds = around_lanes(outer->body[i]);
     if (rounds) add_by_parts(r, rounds);
     hone_recipe_did(r, hone_sched_hoist(r->kernel, name));
@@ -236,11 +235,12 @@ static bool schedule_turned_columns(hone_recipe_t* r, hone_stmt_t* nest) {
   for (hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop)) {
     if (loop->loop != HONE_LOOP_SERIAL) return false;
     if (hone_dim_min_value(loop->extent) >= r->shape->lanes &&
-        stores_alike(innermost(reduction), loop->var) &&
+        stores_alike(hone_innermost_loop(reduction), loop->var) &&
         sums_side_by_side(r, last, loop->var, reduction))
       lanes = loop;
   }
-  if (!lanes || !hone_loop_name(name, lanes->name, "") || !sink(r, name, lanes)) return false;
+  if (!lanes || !hone_loop_name(name, lanes->name, "") || !hone_sink_lanes(r, name, lanes))
+    return false;
   return schedule_columns(r, hone_kernel_find_loop(r->kernel, name));
 }
 
@@ -330,7 +330,8 @@ static void write_out_rounds(hone_recipe_t* r, const char* base, const char* suf
   char name[HONE_LOOP_NAME];
   if (!hone_loop_name(name, base, suffix)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, name);
-  if (loop && sink(r, name, loop)) hone_recipe_did(r, hone_sched_unroll(r->kernel, name));
+  if (loop && hone_sink_lanes(r, name, loop))
+    hone_recipe_did(r, hone_sched_unroll(r->kernel, name));
 }
 
 /* Some chains of the outer loop take turns: while one waits, the others go on; of many more,
@@ -340,7 +341,7 @@ static bool schedule_chains(hone_recipe_t* r, const hone_stmt_t* loop) {
   enum { AT_ONCE = 14 };
   char name[HONE_LOOP_NAME];
   if (loop->is_reduction || !hone_dim_is_int(loop->extent) || loop->extent.k < 2 ||
-      !is_chain(innermost(loop)) || !hone_loop_name(name, loop->name, ""))
+      !is_chain(hone_innermost_loop(loop)) || !hone_loop_name(name, loop->name, ""))
     return false;
   if (loop->extent.k <= AT_ONCE)
     write_out_rounds(r, name, "");
@@ -349,53 +350,6 @@ static bool schedule_chains(hone_recipe_t* r, const hone_stmt_t* loop) {
     write_out_rounds(r, name, ".i");
   else if (hone_recipe_did(r, hone_sched_overlap(r->kernel, name, AT_ONCE)))
     write_out_rounds(r, name, ".w.i");
-  return true;
-}
-
-/* ---- maps whose results lie another way than what they read ---- */
-
-static int count_operations(const hone_term_t* term) {
-  int count = term->kind == HONE_TERM_PRIM;
-  for (int i = 0; i < term->n_args; i++) count += count_operations(term->args[i]);
-  return count;
-}
-
-/* Whether it is more than copying, which lanes do not help. */
-static bool is_computed(const hone_stmt_t* stmt) {
-  enum { SOME = 3 };
-  return stmt->kind == HONE_STMT_STORE && stmt->value &&
-         (is_costly(stmt->value) || count_operations(stmt->value) >= SOME);
-}
-
-/* Whether all that is read along the loop is consecutive, and some of it is. */
-static bool computes_along(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
-  strides_t s = {.var = var, .consecutive = true};
-  bool reads = false;
-  for (int i = 0; i < inside->n_body; i++) {
-    const hone_term_t* value = inside->body[i]->value;
-    if (!is_computed(inside->body[i]) || hone_has_index_of(value, var)) return false;
-    hone_visit_loads(r->kernel, value, check_stride, &s);
-    reads |= hone_term_uses(value, var);
-  }
-  return s.consecutive && reads;
-}
-
-/* Lanes go along what is read, and the results are put down one by one. */
-static bool schedule_turned_map(hone_recipe_t* r, hone_stmt_t* nest) {
-  char name[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
-  const hone_stmt_t* last = innermost(nest);
-  hone_stmt_t* lanes = NULL;
-  for (hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
-    if (loop->is_reduction || loop->loop != HONE_LOOP_SERIAL) return false;
-    if (loop != last && hone_dim_min_value(loop->extent) >= r->shape->lanes &&
-        computes_along(r, last, loop->var))
-      lanes = loop;
-  }
-  if (!lanes || hone_can_be_lanes(r, last) || !hone_loop_name(name, lanes->name, "") ||
-      !hone_loop_name(inner, name, ".i") || !sink(r, name, lanes))
-    return false;
-  if (hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_PEEL)))
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
   return true;
 }
 
@@ -411,7 +365,7 @@ void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* loop) {
   }
   if (!loop->is_reduction && (schedule_columns(r, loop) || schedule_turned_columns(r, loop)))
     return;
-  if (schedule_turned_map(r, loop)) return;
+  if (hone_schedule_transpose(r, loop)) return;
   /* From the last on, since parts that are peeled off stand behind. */
   for (int i = loop->n_body - 1; i >= 0; i--)
     if (i < loop->n_body) hone_schedule_rows(r, loop->body[i]);

@@ -477,18 +477,20 @@ static void results_are_put_down_across_lanes_of_data(void** state) {
   free(text);
 }
 
-/* What is computed has the lanes of what it reads; what is copied has none. */
+/* Blocks of vectors are turned; numbers that are wider than floats have the lanes of what is read
+ * where they are computed, and none where they are copied. */
 static void maps_that_turn_what_they_read_have_lanes(void** state) {
-  static const char* const rests[] = {"  %1 = tanh %0 : f32[12, 24]\n",
-                                      "  %1 = reshape %0 shape=[12, 24] : f32[12, 24]\n"};
-  for (int copies = 0; copies < 2; copies++) {
-    char lines[300];
+  static const char* const rests[] = {"tanh %0", "reshape %0 shape=[12, 24]"};
+  for (int i = 0; i < 4; i++) {
+    char lines[400];
+    const char* dtype = i < 2 ? "f32" : "f64";
     snprintf(lines, sizeof lines,
-             "  %%0 \"x\" = input : f32[12, 24]\n%s"
-             "  %%2 = permute %%1 axes=[1, 0] : f32[24, 12]\n  return %%2 \"y\"\n",
-             rests[copies]);
+             "  %%0 \"x\" = input : %s[12, 24]\n  %%1 = %s : %s[12, 24]\n"
+             "  %%2 = permute %%1 axes=[1, 0] : %s[24, 12]\n  return %%2 \"y\"\n",
+             dtype, rests[i % 2], dtype, dtype);
     char* text = scheduled("", lines);
-    assert_int_equal(strstr(text, " vector {") != NULL, !copies);
+    assert_int_equal(strstr(text, " vector {") != NULL, i < 3);
+    assert_int_equal(strstr(text, " unroll {") != NULL, i < 2);
     free(text);
   }
 }

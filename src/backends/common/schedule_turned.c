@@ -50,6 +50,7 @@ static bool copy_turned(hone_recipe_t* r, hone_stmt_t* block, const char* rows) 
   int axis = hone_contraction_axis(c.b, c.lanes->var);
   if (axis >= 0 && c.b->buffer->role == HONE_ROLE_SCRATCH)
     hone_move_axis_back(r, c.b->buffer, axis, false);
+  if (hone_stmt_is_loop(block->body[0])) hone_schedule_transpose(r, block->body[0]);
   return true;
 }
 

@@ -175,19 +175,27 @@ static void render_stmt(hone_renderer_t* r, const hone_stmt_t* stmt) {
   hone_map_free(&done);
 }
 
+/* Writes the first of some stores that stand together, with those that go with it; gives how
+ * many. */
+static int render_some(hone_renderer_t* r, const hone_stmt_t* const* stores, int n,
+                       hone_map_t* done) {
+  int turned = hone_render_store_turned(r, stores, n, done);
+  if (turned) return turned;
+  if (n > 1 && hone_render_may_pair(stores[0], stores[1]) &&
+      hone_render_store_pair(r, stores[0], stores[1], done))
+    return 2;
+  hone_render_store(r, stores[0], done);
+  return 1;
+}
+
 /* Stores that stand together; gives how many. */
 static int render_stores(hone_renderer_t* r, const hone_stmt_t* stmt, int first) {
   const hone_stmt_t* const* stores = (const hone_stmt_t* const*)stmt->body + first;
   hone_map_t done;
   int n = 0;
+  while (first + n < stmt->n_body && hone_render_may_follow(r->kernel, stores, n, stores[n])) n++;
   hone_map_init(&done, r->kernel->allocator);
-  while (first + n < stmt->n_body && hone_render_may_follow(stores, n, stores[n])) {
-    bool is_pair = first + n + 1 < stmt->n_body && hone_render_may_pair(stores[n], stores[n + 1]) &&
-                   hone_render_may_follow(stores, n + 1, stores[n + 1]) &&
-                   hone_render_store_pair(r, stores[n], stores[n + 1], &done);
-    if (!is_pair) hone_render_store(r, stores[n], &done);
-    n += is_pair ? 2 : 1;
-  }
+  for (int i = 0; i < n;) i += render_some(r, stores + i, n - i, &done);
   hone_map_free(&done);
   return n;
 }

@@ -7,34 +7,28 @@
 
 /* ---- how an offset moves with the lanes ---- */
 
-typedef enum lane_pattern {
-  LANES_SAME,    /* one element for all */
-  LANES_NEXT,    /* consecutive */
-  LANES_STRIDED, /* a fixed number of elements apart */
-  LANES_ANY,
-} lane_pattern_t;
-
-static lane_pattern_t pattern_of(const hone_renderer_t* r, hone_dim_t offset, int64_t* out_stride) {
+hone_lane_pattern_t hone_render_pattern(const hone_renderer_t* r, hone_dim_t offset,
+                                        int64_t* out_stride) {
   *out_stride = 0;
-  if (!r->vector) return LANES_SAME;
-  if (!hone_dim_factor(offset, r->vector->var, out_stride)) return LANES_ANY;
-  return *out_stride == 0 ? LANES_SAME : *out_stride == 1 ? LANES_NEXT : LANES_STRIDED;
+  if (!r->vector) return HONE_LANES_SAME;
+  if (!hone_dim_factor(offset, r->vector->var, out_stride)) return HONE_LANES_ANY;
+  return *out_stride == 0   ? HONE_LANES_SAME
+         : *out_stride == 1 ? HONE_LANES_NEXT
+                            : HONE_LANES_STRIDED;
 }
 
-/* The offset of the first lane. */
-static hone_dim_t first_lane(hone_renderer_t* r, hone_dim_t offset) {
+hone_dim_t hone_render_first_lane(hone_renderer_t* r, hone_dim_t offset) {
   if (!r->vector) return offset;
   return hone_dim_replace_symbol(r->kernel->dims, offset, r->vector->var, hone_dim_int(0));
 }
 
-/* Whether the vector loop around has fewer rounds than a vector has lanes. */
-static bool is_part(const hone_renderer_t* r) {
+bool hone_render_is_part(const hone_renderer_t* r) {
   return r->vector && hone_dim_is_int(r->vector->extent) && r->vector->extent.k < r->lanes;
 }
 
 /* Whether half a vector holds the lanes of the loop around. */
 static bool fills_half(const hone_renderer_t* r) {
-  return is_part(r) && 2 * r->vector->extent.k <= r->lanes;
+  return hone_render_is_part(r) && 2 * r->vector->extent.k <= r->lanes;
 }
 
 /* Whether there are elements for all lanes, from this one on, so that those of no round
@@ -42,7 +36,7 @@ static bool fills_half(const hone_renderer_t* r) {
 static bool has_whole_vector(hone_renderer_t* r, const hone_buffer_t* buffer,
                              const hone_dim_t* index) {
   if (buffer->rank == 0 || !hone_dim_is_int(buffer->dims[buffer->rank - 1])) return false;
-  hone_dim_t first = first_lane(r, index[buffer->rank - 1]);
+  hone_dim_t first = hone_render_first_lane(r, index[buffer->rank - 1]);
   return hone_dim_max_value(first) <= buffer->dims[buffer->rank - 1].k - r->lanes;
 }
 
@@ -74,13 +68,13 @@ static void note_access(const looking_t* looking, const hone_buffer_t* buffer,
   hone_renderer_t at = *r;
   at.vector = looking->vector;
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, index);
-  lane_pattern_t pattern = pattern_of(&at, offset, &stride);
+  hone_lane_pattern_t pattern = hone_render_pattern(&at, offset, &stride);
   int64_t last = hone_dim_max_value(offset);
   if (last >= r->ends[buffer->id]) r->ends[buffer->id] = last == INT64_MAX ? last : last + 1;
   hone_storage_t want = HONE_STORAGE_ARRAY;
-  hone_dim_t first = first_lane(&at, offset);
-  if (hone_dim_is_int(first) && pattern == LANES_SAME) want = HONE_STORAGE_SCALARS;
-  if (hone_dim_is_int(first) && pattern == LANES_NEXT && first.k % r->lanes == 0)
+  hone_dim_t first = hone_render_first_lane(&at, offset);
+  if (hone_dim_is_int(first) && pattern == HONE_LANES_SAME) want = HONE_STORAGE_SCALARS;
+  if (hone_dim_is_int(first) && pattern == HONE_LANES_NEXT && first.k % r->lanes == 0)
     want = HONE_STORAGE_VECTORS;
   hone_storage_t* storage = &r->storage[buffer->id];
   bool is_first = !r->scopes[buffer->id];
@@ -190,14 +184,14 @@ void hone_render_open_lanes(hone_renderer_t* r) {
   hone_c_symbol(r->out, lane);
   hone_str_append(r->out, " = 0; ");
   hone_c_symbol(r->out, lane);
-  hone_str_appendf(r->out, " < %d; ", is_part(r) ? (int)r->vector->extent.k : r->lanes);
+  hone_str_appendf(r->out, " < %d; ", hone_render_is_part(r) ? (int)r->vector->extent.k : r->lanes);
   hone_c_symbol(r->out, lane);
   hone_str_append(r->out, "++) ");
 }
 
 hone_operand_t hone_render_fresh_lanes(hone_renderer_t* r, hone_dtype_t dtype) {
   hone_operand_t to = hone_render_fresh(r, dtype, true);
-  hone_str_append(r->out, is_part(r) ? " = {0};\n" : ";\n");
+  hone_str_append(r->out, hone_render_is_part(r) ? " = {0};\n" : ";\n");
   return to;
 }
 
@@ -228,24 +222,26 @@ hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
                                 const hone_dim_t* index) {
   int64_t stride;
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, index);
-  lane_pattern_t pattern = pattern_of(r, offset, &stride);
+  hone_lane_pattern_t pattern = hone_render_pattern(r, offset, &stride);
   if (buffer->packing && buffer->packing->is_sparse)
     hone_render_refuse(r, "reads elements of a sparse packing");
-  hone_dim_t first = pattern == LANES_ANY ? offset : first_lane(r, offset);
-  bool is_vector = pattern != LANES_SAME;
+  hone_dim_t first = pattern == HONE_LANES_ANY ? offset : hone_render_first_lane(r, offset);
+  bool is_vector = pattern != HONE_LANES_SAME;
   if (buffer->space != HONE_SPACE_GLOBAL && r->storage[buffer->id] != HONE_STORAGE_ARRAY)
     return load_variable(r, buffer, first, is_vector);
-  if (pattern == LANES_ANY || stride < 0 || (pattern == LANES_STRIDED && is_part(r)))
+  if (pattern == HONE_LANES_ANY || stride < 0 ||
+      (pattern == HONE_LANES_STRIDED && hone_render_is_part(r)))
     return load_any(r, buffer, index, offset);
-  bool is_short = pattern == LANES_NEXT && is_part(r) && !has_whole_vector(r, buffer, index);
+  bool is_short =
+      pattern == HONE_LANES_NEXT && hone_render_is_part(r) && !has_whole_vector(r, buffer, index);
   hone_operand_t to = hone_render_fresh(r, buffer->dtype, is_vector);
   hone_str_appendf(r->out, " = hone_load_%s%s(", hone_dtype_name(buffer->dtype),
-                   pattern == LANES_SAME   ? ""
-                   : is_short              ? "v_n"
-                   : pattern == LANES_NEXT ? "v"
-                                           : "v_by");
+                   pattern == HONE_LANES_SAME   ? ""
+                   : is_short                   ? "v_n"
+                   : pattern == HONE_LANES_NEXT ? "v"
+                                                : "v_by");
   hone_render_address(r, buffer, index, first);
-  if (pattern == LANES_STRIDED) hone_str_appendf(r->out, ", %" PRId64, stride);
+  if (pattern == HONE_LANES_STRIDED) hone_str_appendf(r->out, ", %" PRId64, stride);
   if (is_short) hone_str_appendf(r->out, ", %" PRId64, r->vector->extent.k);
   hone_str_append(r->out, ");\n");
   return to;
@@ -329,25 +325,24 @@ static void store_any(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t of
   hone_str_append(r->out, ");\n");
 }
 
-/* Whether small numbers of what is stored need not survive. */
-static bool is_flushed(const hone_stmt_t* stmt) {
+bool hone_render_is_flushed(const hone_stmt_t* stmt) {
   const hone_term_t* term = stmt->value;
   return stmt->combine == HONE_COMBINE_SET && term->kind == HONE_TERM_PRIM &&
          term->prim == HONE_PRIM_CAST && term->dtype == stmt->buffer->dtype &&
          term->flags & HONE_FLAG_FLUSHES;
 }
 
-static bool is_array(const hone_renderer_t* r, const hone_buffer_t* buffer) {
+bool hone_render_is_array(const hone_renderer_t* r, const hone_buffer_t* buffer) {
   return buffer->space == HONE_SPACE_GLOBAL || r->storage[buffer->id] == HONE_STORAGE_ARRAY;
 }
 
-/* Of 16 bits, computed in f32. */
-static bool is_half(hone_dtype_t dtype) { return dtype == HONE_BF16 || dtype == HONE_F16; }
+bool hone_render_is_half(hone_dtype_t dtype) { return dtype == HONE_BF16 || dtype == HONE_F16; }
 
 /* Whether whole vectors go to every second place of 16 bits, as pairs of two of them do. */
 static bool goes_two_apart(const hone_renderer_t* r, const hone_buffer_t* buffer,
-                           lane_pattern_t pattern, int64_t stride) {
-  return pattern == LANES_STRIDED && stride == 2 && !is_part(r) && is_half(buffer->dtype);
+                           hone_lane_pattern_t pattern, int64_t stride) {
+  return pattern == HONE_LANES_STRIDED && stride == 2 && !hone_render_is_part(r) &&
+         hone_render_is_half(buffer->dtype);
 }
 
 static void store_two_apart(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t first,
@@ -355,7 +350,7 @@ static void store_two_apart(hone_renderer_t* r, const hone_stmt_t* stmt, hone_di
   const hone_buffer_t* buffer = stmt->buffer;
   hone_c_indent(r->out, r->depth);
   hone_str_appendf(r->out, "hone_store_%s%sv_two_apart(", hone_dtype_name(buffer->dtype),
-                   is_flushed(stmt) ? "_flushed" : "");
+                   hone_render_is_flushed(stmt) ? "_flushed" : "");
   hone_render_address(r, buffer, stmt->index, first);
   hone_str_append(r->out, ", ");
   hone_render_operand(r, value, buffer->dtype, true);
@@ -366,27 +361,27 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
   int64_t stride;
   const hone_buffer_t* buffer = stmt->buffer;
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, stmt->index);
-  lane_pattern_t pattern = pattern_of(r, offset, &stride);
-  hone_dim_t first = pattern == LANES_ANY ? offset : first_lane(r, offset);
-  bool wide = pattern != LANES_SAME;
+  hone_lane_pattern_t pattern = hone_render_pattern(r, offset, &stride);
+  hone_dim_t first = pattern == HONE_LANES_ANY ? offset : hone_render_first_lane(r, offset);
+  bool wide = pattern != HONE_LANES_SAME;
   if (!wide && value.is_vector) {
     hone_render_refuse(r, "stores many lanes to one element");
     return;
   }
-  bool in_memory = is_array(r, buffer);
+  bool in_memory = hone_render_is_array(r, buffer);
   if (in_memory && goes_two_apart(r, buffer, pattern, stride)) {
     store_two_apart(r, stmt, first, value);
     return;
   }
-  if (in_memory && (pattern == LANES_ANY || pattern == LANES_STRIDED)) {
+  if (in_memory && (pattern == HONE_LANES_ANY || pattern == HONE_LANES_STRIDED)) {
     store_any(r, stmt, offset, value);
     return;
   }
-  bool is_short = in_memory && wide && is_part(r) && !may_store_whole(r, buffer, first);
+  bool is_short = in_memory && wide && hone_render_is_part(r) && !may_store_whole(r, buffer, first);
   hone_c_indent(r->out, r->depth);
   if (in_memory) {
     hone_str_appendf(r->out, "hone_store_%s%s%s(", hone_dtype_name(buffer->dtype),
-                     wide && is_flushed(stmt) ? "_flushed" : "",
+                     wide && hone_render_is_flushed(stmt) ? "_flushed" : "",
                      is_short ? "v_n"
                      : wide   ? "v"
                               : "");
@@ -401,13 +396,13 @@ void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_o
   hone_str_append(r->out, in_memory ? ");\n" : ";\n");
 }
 
-/* What is stored. Storing rounds by itself: a cast that would do so before is left out. */
-static const hone_term_t* stored_term(const hone_renderer_t* r, const hone_stmt_t* stmt) {
+const hone_term_t* hone_render_stored_term(const hone_renderer_t* r, const hone_stmt_t* stmt) {
   const hone_term_t* term = stmt->value;
   hone_dtype_t dtype = stmt->buffer->dtype;
-  return is_array(r, stmt->buffer) && is_half(dtype) && term->kind == HONE_TERM_PRIM &&
-                 term->prim == HONE_PRIM_CAST && term->dtype == dtype &&
-                 !(term->flags & ~HONE_FLAG_FLUSHES) && term->args[0]->dtype == HONE_F32
+  return hone_render_is_array(r, stmt->buffer) && hone_render_is_half(dtype) &&
+                 term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST &&
+                 term->dtype == dtype && !(term->flags & ~HONE_FLAG_FLUSHES) &&
+                 term->args[0]->dtype == HONE_F32
              ? term->args[0]
              : term;
 }
@@ -417,21 +412,22 @@ static const hone_term_t* stored_term(const hone_renderer_t* r, const hone_stmt_
 static bool copy_bits(hone_renderer_t* r, const hone_stmt_t* stmt) {
   int64_t stride;
   const hone_term_t* from = stmt->value;
-  if (stmt->combine != HONE_COMBINE_SET || from->kind != HONE_TERM_LOAD || is_part(r) ||
-      from->buffer->dtype != stmt->buffer->dtype || !is_half(from->buffer->dtype) ||
-      from->buffer->packing || !is_array(r, from->buffer) || !is_array(r, stmt->buffer))
+  if (stmt->combine != HONE_COMBINE_SET || from->kind != HONE_TERM_LOAD || hone_render_is_part(r) ||
+      from->buffer->dtype != stmt->buffer->dtype || !hone_render_is_half(from->buffer->dtype) ||
+      from->buffer->packing || !hone_render_is_array(r, from->buffer) ||
+      !hone_render_is_array(r, stmt->buffer))
     return false;
   hone_dim_t source = hone_buffer_offset(r->kernel, from->buffer, from->index);
   hone_dim_t place = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
-  if (r->vector && pattern_of(r, source, &stride) != LANES_NEXT) return false;
-  lane_pattern_t to = pattern_of(r, place, &stride);
+  if (r->vector && hone_render_pattern(r, source, &stride) != HONE_LANES_NEXT) return false;
+  hone_lane_pattern_t to = hone_render_pattern(r, place, &stride);
   bool apart = goes_two_apart(r, stmt->buffer, to, stride);
-  if (r->vector && to != LANES_NEXT && !apart) return false;
+  if (r->vector && to != HONE_LANES_NEXT && !apart) return false;
   hone_c_indent(r->out, r->depth);
   hone_str_appendf(r->out, "hone_store_u16%s%s(", r->vector ? "v" : "", apart ? "_two_apart" : "");
-  hone_render_address(r, stmt->buffer, stmt->index, first_lane(r, place));
+  hone_render_address(r, stmt->buffer, stmt->index, hone_render_first_lane(r, place));
   hone_str_appendf(r->out, ", hone_load_u16%s(", r->vector ? "v" : "");
-  hone_render_address(r, from->buffer, from->index, first_lane(r, source));
+  hone_render_address(r, from->buffer, from->index, hone_render_first_lane(r, source));
   hone_str_append(r->out, "));\n");
   return true;
 }
@@ -442,8 +438,8 @@ void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* 
   if (copy_bits(r, stmt)) return;
   hone_dim_t offset = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
   if (stmt->combine == HONE_COMBINE_SET) {
-    value = hone_render_term(r, stored_term(r, stmt), done);
-  } else if (r->vector && pattern_of(r, offset, &stride) == LANES_SAME) {
+    value = hone_render_term(r, hone_render_stored_term(r, stmt), done);
+  } else if (r->vector && hone_render_pattern(r, offset, &stride) == HONE_LANES_SAME) {
     value = across_lanes(r, stmt, done);
   } else {
     hone_operand_t old = hone_render_load(r, stmt->buffer, stmt->index);
@@ -457,7 +453,7 @@ bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second) {
   return buffer && buffer == second->buffer && buffer->space == HONE_SPACE_GLOBAL &&
          first->combine == HONE_COMBINE_SET && second->combine == HONE_COMBINE_SET &&
          (hone_dtype_size(buffer->dtype) == 1 || buffer->dtype == HONE_I16 ||
-          (is_flushed(first) && is_flushed(second)));
+          (hone_render_is_flushed(first) && hone_render_is_flushed(second)));
 }
 
 /* Whether whole vectors of both stand side by side. */
@@ -466,18 +462,19 @@ static bool are_side_by_side(hone_renderer_t* r, const hone_stmt_t* first,
   int64_t stride;
   hone_kernel_t* kernel = r->kernel;
   const hone_buffer_t* buffer = first->buffer;
-  if (!r->vector || is_part(r)) return false;
+  if (!r->vector || hone_render_is_part(r)) return false;
   hone_dim_t offset = hone_buffer_offset(kernel, buffer, first->index);
   hone_dim_t next = hone_buffer_offset(kernel, buffer, second->index);
-  return pattern_of(r, offset, &stride) == LANES_NEXT &&
+  return hone_render_pattern(r, offset, &stride) == HONE_LANES_NEXT &&
          hone_dim_is(hone_dim_sub(kernel->dims, next, offset), r->lanes);
 }
 
 /* What the stores of a pair take, as numbers of `out_dtype`; false: no function stores both. */
 static bool make_pair(hone_renderer_t* r, const hone_stmt_t* const stores[2], hone_map_t* done,
                       hone_operand_t out[2], hone_dtype_t* out_dtype) {
-  if (is_flushed(stores[0])) {
-    for (int i = 0; i < 2; i++) out[i] = hone_render_term(r, stored_term(r, stores[i]), done);
+  if (hone_render_is_flushed(stores[0])) {
+    for (int i = 0; i < 2; i++)
+      out[i] = hone_render_term(r, hone_render_stored_term(r, stores[i]), done);
     *out_dtype = HONE_F32;
     return true;
   }
@@ -498,10 +495,10 @@ bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const 
       !make_pair(r, (const hone_stmt_t* const[]){first, second}, done, values, &dtype))
     return false;
   hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "hone_store_%s_%sv(", is_flushed(first) ? "pair" : "bytes",
+  hone_str_appendf(r->out, "hone_store_%s_%sv(", hone_render_is_flushed(first) ? "pair" : "bytes",
                    hone_dtype_name(buffer->dtype));
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, first->index);
-  hone_render_address(r, buffer, first->index, first_lane(r, offset));
+  hone_render_address(r, buffer, first->index, hone_render_first_lane(r, offset));
   for (int i = 0; i < 2; i++) {
     hone_str_append(r->out, ", ");
     hone_render_operand(r, values[i], dtype, true);

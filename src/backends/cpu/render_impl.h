@@ -58,10 +58,15 @@ hone_fill_place_t hone_render_fill_place(const hone_renderer_t* r, const hone_st
 /* render_together.c: vector loops that stand together become one. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_render_join_vectors(hone_kernel_t* kernel);
 /* Whether a store may share temporaries with the `n` before it: all give values to
- * buffers of the kernel, and it reads none that they write. */
-bool hone_render_may_follow(const hone_stmt_t* const* stores, int n, const hone_stmt_t* next);
+ * buffers of the kernel, or to places of others that lie apart, and it reads none that they
+ * write. */
+bool hone_render_may_follow(hone_kernel_t* kernel, const hone_stmt_t* const* stores, int n,
+                            const hone_stmt_t* next);
 /* render_term.c: writes what computes the term before the statement. */
 hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done);
+/* Notes what has computed the term. */
+hone_operand_t hone_render_note(hone_renderer_t* r, hone_map_t* done, const hone_term_t* term,
+                                hone_operand_t to);
 /* The same in the function's head: of a number that is written, or read once. */
 hone_operand_t hone_render_once(hone_renderer_t* r, const hone_term_t* term);
 /* Writes into the head, until it is closed. */
@@ -80,7 +85,26 @@ bool hone_render_quantized_whole(hone_renderer_t* r, const hone_term_t* term, ho
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */
 void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_t dtype,
                          bool as_vector);
-/* render_access.c */
+/* render_access.c: how an offset moves with the lanes of the vector loop around. */
+typedef enum hone_lane_pattern {
+  HONE_LANES_SAME,    /* one element for all */
+  HONE_LANES_NEXT,    /* consecutive */
+  HONE_LANES_STRIDED, /* a fixed number of elements apart */
+  HONE_LANES_ANY,
+} hone_lane_pattern_t;
+hone_lane_pattern_t hone_render_pattern(const hone_renderer_t* r, hone_dim_t offset,
+                                        int64_t* out_stride);
+/* The offset of the first lane. */
+hone_dim_t hone_render_first_lane(hone_renderer_t* r, hone_dim_t offset);
+/* Whether the vector loop around has fewer rounds than a vector has lanes. */
+bool hone_render_is_part(const hone_renderer_t* r);
+bool hone_render_is_array(const hone_renderer_t* r, const hone_buffer_t* buffer);
+/* Of 16 bits, computed in f32. */
+bool hone_render_is_half(hone_dtype_t dtype);
+/* Whether small numbers of what is stored need not survive. */
+bool hone_render_is_flushed(const hone_stmt_t* stmt);
+/* What is stored. Storing rounds by itself: a cast that would do so before is left out. */
+const hone_term_t* hone_render_stored_term(const hone_renderer_t* r, const hone_stmt_t* stmt);
 hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
                                 const hone_dim_t* index);
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done);
@@ -90,6 +114,10 @@ bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second);
  * small numbers; false: they are not such. */
 bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second,
                             hone_map_t* done);
+/* render_turned.c: of `n` stores, one behind the other, those whose lanes lie apart, but side by
+ * side from one store to the next, or what they load so. Gives how many it has written; 0: none. */
+int hone_render_store_turned(hone_renderer_t* r, const hone_stmt_t* const* stores, int n,
+                             hone_map_t* done);
 /* Stores a value that is computed already, whatever the statement's own is. */
 void hone_render_store_value(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t value);
 /* "x_0 + (i * 4 + 2)" */

@@ -340,7 +340,7 @@ static bool find_done(const hone_map_t* done, const hone_term_t* term, hone_oper
   return known != 0;
 }
 
-static hone_operand_t note_done(hone_renderer_t* r, hone_map_t* done, const hone_term_t* term,
+hone_operand_t hone_render_note(hone_renderer_t* r, hone_map_t* done, const hone_term_t* term,
                                 hone_operand_t to) {
   uintptr_t code = ((uintptr_t)to.temporary << 1 | to.is_vector) + 1;
   hone_status_t status = hone_map_put_u64(done, (uint64_t)term->id, (void*)code);
@@ -385,12 +385,12 @@ hone_operand_t hone_render_once(hone_renderer_t* r, const hone_term_t* term) {
   hone_renderer_t head = hone_render_open_head(r);
   to = compute(&head, term, r->once);
   hone_render_close_head(r, &head);
-  return note_done(r, r->once, term, to);
+  return hone_render_note(r, r->once, term, to);
 }
 
 hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {
   hone_operand_t to;
   if (find_done(done, term, &to)) return to;
   to = hone_term_is_read_once(term) ? hone_render_once(r, term) : compute(r, term, done);
-  return note_done(r, done, term, to);
+  return hone_render_note(r, done, term, to);
 }

@@ -7,15 +7,26 @@
 
 enum { MOST_TOGETHER = 64 };
 
-static bool is_plain_store(const hone_stmt_t* stmt) {
-  return stmt->kind == HONE_STMT_STORE && stmt->combine == HONE_COMBINE_SET &&
-         stmt->buffer->space == HONE_SPACE_GLOBAL;
+/* Whether lanes of the loop around go to places of a local buffer that lie apart. */
+static bool is_apart(hone_kernel_t* kernel, const hone_stmt_t* store) {
+  int64_t factor;
+  const hone_stmt_t* loop = store->parent;
+  return loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_VECTOR &&
+         hone_dim_factor(hone_buffer_offset(kernel, store->buffer, store->index), loop->var,
+                         &factor) &&
+         factor > 1;
 }
 
-bool hone_render_may_follow(const hone_stmt_t* const* stores, int n, const hone_stmt_t* next) {
-  if (!is_plain_store(next) || n >= MOST_TOGETHER) return false;
+static bool is_plain_store(hone_kernel_t* kernel, const hone_stmt_t* stmt) {
+  return stmt->kind == HONE_STMT_STORE && stmt->combine == HONE_COMBINE_SET &&
+         (stmt->buffer->space == HONE_SPACE_GLOBAL || is_apart(kernel, stmt));
+}
+
+bool hone_render_may_follow(hone_kernel_t* kernel, const hone_stmt_t* const* stores, int n,
+                            const hone_stmt_t* next) {
+  if (!is_plain_store(kernel, next) || n >= MOST_TOGETHER) return false;
   for (int i = 0; i < n; i++) {
-    if (!is_plain_store(stores[i])) return false;
+    if (!is_plain_store(kernel, stores[i])) return false;
     bool is_asked = i > 0 && stores[i]->buffer == stores[i - 1]->buffer;
     if (!is_asked && hone_term_reads(next->value, stores[i]->buffer)) return false;
   }
@@ -26,12 +37,13 @@ static bool is_vector(const hone_stmt_t* stmt) {
   return stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_VECTOR && !stmt->intrinsic;
 }
 
-static bool may_join(const hone_stmt_t* loop, const hone_stmt_t* next) {
+static bool may_join(hone_kernel_t* kernel, const hone_stmt_t* loop, const hone_stmt_t* next) {
   if (!is_vector(next) || !hone_dim_same(loop->extent, next->extent) ||
       loop->n_body + next->n_body > MOST_TOGETHER)
     return false;
   for (int i = 0; i < next->n_body; i++)
-    if (!hone_render_may_follow((const hone_stmt_t* const*)loop->body, loop->n_body, next->body[i]))
+    if (!hone_render_may_follow(kernel, (const hone_stmt_t* const*)loop->body, loop->n_body,
+                                next->body[i]))
       return false;
   return true;
 }
@@ -50,7 +62,7 @@ static bool join_in(void* self, hone_stmt_t* stmt) {
   hone_kernel_t* kernel = self;
   for (int i = 0; i < stmt->n_body; i++)
     while (is_vector(stmt->body[i]) && i + 1 < stmt->n_body &&
-           may_join(stmt->body[i], stmt->body[i + 1]))
+           may_join(kernel, stmt->body[i], stmt->body[i + 1]))
       if (!join(kernel, stmt->body[i], stmt->body[i + 1])) return false;
   return true;
 }

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/testing/fault.h"
-#include "codegen/prelude.h"
+#include "codegen/testing/test_library.h"
 #include "codegen/toolchain.h"
 #include "hone/function.h"
 #include "hone/schedule.h"
@@ -33,7 +33,6 @@ typedef void (*sparse_fn)(long rows, long columns, long sums, const uint8_t* a, 
                           int32_t* c, long c_stride);
 
 typedef struct function {
-  hone_arena_t* arena;
   hone_library_t* library;
   sparse_fn call; /* NULL: this machine has no AVX2 */
 } function_t;
@@ -45,29 +44,14 @@ static function_t make_function(void) {
       " const hone_u8** of, const hone_i8* b, long first, hone_i32* c, long c_stride) {\n"
       "  hone_sparse_u8_i8(rows, columns, sums, a, a_stride, t, of, b, first, c, c_stride);\n}\n";
   hone_target_t target;
-  hone_compiler_t compiler;
   function_t f = {0};
-  hone_unit_t unit = {"sparse", NULL, text};
-  char* bytes;
-  size_t size;
   void* symbol;
-  assert_ok(hone_arena_create(NULL, &f.arena));
   assert_ok(hone_target_parse(NULL, &target));
   if (!hone_target_has(&target, "sparse_u8_i8")) return f;
-  assert_ok(hone_compiler_find(f.arena, &target, &compiler));
-  assert_ok(hone_prelude_make(f.arena, "cpu.inc", target.vector_bytes / 4, &unit.prelude));
-  const hone_build_options_t options = {.target = &target, .compiler = &compiler};
-  assert_ok(hone_toolchain_build(NULL, &options, 1, &unit, &bytes, &size, NULL));
-  assert_ok(hone_library_open(NULL, bytes, size, &f.library));
-  hone_free(NULL, bytes, size);
+  f.library = test_library_build(&target, target.vector_bytes / 4, text);
   assert_ok(hone_library_symbol(f.library, "sparse", &symbol));
   memcpy(&f.call, &symbol, sizeof f.call);
   return f;
-}
-
-static void drop_function(function_t* f) {
-  hone_library_close(f->library);
-  hone_arena_destroy(f->arena);
 }
 
 /* How a case is filled. */
@@ -188,7 +172,7 @@ static void products_are_exact(void** state) {
     for (s.numbers = 0; s.numbers < NUMBERS_KINDS; s.numbers++)
       check_shape(&f, &s, i % 3 ? 16 * (1 + (int64_t)i % 4) : s.columns);
   }
-  drop_function(&f);
+  hone_library_close(f.library);
 }
 
 static hone_status_t make_and_drop(const hone_allocator_t* allocator, void* context) {

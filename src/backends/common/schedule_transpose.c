@@ -1,0 +1,200 @@
+/* Maps whose results lie another way than what they read, as transposes do. Vectors go along one
+ * of two loops, and as many rounds of the other as one has lanes are written out: what lies apart
+ * in the lanes lies side by side from one round to the next, and a renderer turns it in registers
+ * (backends/cpu/render_turned.c). Where that cannot be, and much is computed, vectors go along what
+ * is read, and their results are put down one by one. */
+#include <string.h>
+
+#include "backends/common/schedule_impl.h"
+
+/* ---- blocks that are turned ---- */
+
+/* How the accesses of a store lie. */
+typedef struct lying {
+  hone_dim_t lanes, across;
+  int turned, apart;
+} lying_t;
+
+static bool is_turnable(const hone_buffer_t* buffer) {
+  hone_dtype_t dtype = buffer->dtype;
+  int bits = hone_dtype_bits(dtype);
+  return (bits == 8 || bits == 16 || bits == 32) && dtype != HONE_BOOL;
+}
+
+static void note_access(hone_recipe_t* r, lying_t* lying, const hone_buffer_t* buffer,
+                        const hone_dim_t* index) {
+  hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, index);
+  int64_t along, across;
+  if (!hone_dim_factor(offset, lying->lanes, &along) || along < 0) {
+    lying->apart++;
+    return;
+  }
+  if (along <= 1) return;
+  bool is_turned =
+      hone_dim_factor(offset, lying->across, &across) && across == 1 && is_turnable(buffer);
+  lying->turned += is_turned;
+  lying->apart += !is_turned;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
+static void note_loads(hone_recipe_t* r, lying_t* lying, const hone_term_t* term) {
+  if (term->kind == HONE_TERM_LOAD) note_access(r, lying, term->buffer, term->index);
+  for (int i = 0; i < term->n_args; i++) note_loads(r, lying, term->args[i]);
+}
+
+/* More, the more accesses would be turned; with as many, rather the store than a load. 0: none
+ * would, or others lie apart. */
+static int cost_of_turning(hone_recipe_t* r, const hone_stmt_t* store, const hone_stmt_t* lanes,
+                           const hone_stmt_t* across) {
+  lying_t lying = {.lanes = lanes->var, .across = across->var};
+  if (hone_dim_min_value(lanes->extent) < r->shape->lanes ||
+      hone_dim_min_value(across->extent) < r->shape->lanes ||
+      hone_has_index_of(store->value, lanes->var))
+    return 0;
+  note_access(r, &lying, store->buffer, store->index);
+  int stores = lying.turned;
+  note_loads(r, &lying, store->value);
+  return lying.apart ? 0 : 2 * lying.turned - stores;
+}
+
+/* Part of a block, across { lanes { … } } but for what is around them, becomes that. */
+static void make_block(hone_recipe_t* r, const char* lanes, const char* across) {
+  if (hone_recipe_did(r, hone_sched_unroll(r->kernel, across)))
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, lanes));
+}
+
+/* lanes { across { … } }, lanes being a vector or what is left of one: blocks, and behind them what
+ * is left of those. */
+static void make_blocks(hone_recipe_t* r, hone_stmt_t* lanes) {
+  hone_stmt_t *around = lanes->parent, *loop = hone_only_loop(lanes);
+  char name[HONE_LOOP_NAME];
+  int first = hone_stmt_position(lanes), before = around->n_body;
+  if (!loop ||
+      !hone_recipe_did(r,
+                       hone_sched_split(r->kernel, loop->name, r->shape->lanes, HONE_TAIL_PEEL)) ||
+      (lanes->n_body > 1 && !hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name))))
+    return;
+  int parts = around->n_body - before + 1;
+  for (int i = first; i < first + parts; i++) {
+    hone_stmt_t* part = around->body[i];
+    if (!hone_stmt_is_loop(part) || !hone_loop_name(name, part->name, "")) continue;
+    char across[HONE_LOOP_NAME];
+    const hone_stmt_t* last = hone_innermost_loop(part);
+    bool is_known = hone_dim_is_int(last->extent) && hone_dim_is_int(part->extent);
+    if (is_known && hone_loop_name(across, last->name, "") && hone_sink_lanes(r, name, part))
+      make_block(r, name, across);
+  }
+}
+
+/* others { lanes { across { … } } } */
+static bool move_in(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* lanes,
+                    const hone_stmt_t* across) {
+  enum { MOST = 32 };
+  const char* names[MOST];
+  int n = 0;
+  for (hone_stmt_t* loop = nest; loop; loop = hone_only_loop(loop)) {
+    if (n + 2 >= MOST) return false;
+    if (loop != lanes && loop != across) names[n++] = loop->name;
+  }
+  names[n++] = lanes->name;
+  names[n++] = across->name;
+  return hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
+}
+
+static bool turn(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* lanes,
+                 const hone_stmt_t* across) {
+  char name[HONE_LOOP_NAME], inner[HONE_LOOP_NAME], rest[HONE_LOOP_NAME];
+  if (!hone_loop_name(name, lanes->name, "") || !hone_loop_name(inner, name, ".i") ||
+      !hone_loop_name(rest, name, ".t") || !move_in(r, nest, lanes, across))
+    return false;
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_PEEL)))
+    return true;
+  const char* const parts[] = {rest, inner};
+  for (int i = 0; i < 2; i++) {
+    hone_stmt_t* part = hone_kernel_find_loop(r->kernel, parts[i]);
+    if (part) make_blocks(r, part);
+  }
+  return true;
+}
+
+/* Two loops of the nest, the last one among them, with the least to turn between them. */
+static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* last) {
+  const hone_stmt_t *lanes = NULL, *across = NULL, *store = last->body[0];
+  int least = 0;
+  if (last->n_body != 1 || store->kind != HONE_STMT_STORE || store->combine != HONE_COMBINE_SET)
+    return false;
+  for (const hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop))
+    for (int swap = 0; swap < 2; swap++) {
+      const hone_stmt_t *a = swap ? last : loop, *b = swap ? loop : last;
+      int cost = cost_of_turning(r, store, a, b);
+      if (!cost || (least && cost >= least)) continue;
+      least = cost;
+      lanes = a;
+      across = b;
+    }
+  return lanes && turn(r, nest, lanes, across);
+}
+
+/* ---- results that are put down one by one ---- */
+
+typedef struct strides {
+  hone_dim_t var;
+  bool consecutive;
+} strides_t;
+
+static void check_stride(void* self, hone_dim_t offset) {
+  strides_t* s = self;
+  int64_t factor;
+  s->consecutive &= hone_dim_factor(offset, s->var, &factor) && (factor == 0 || factor == 1);
+}
+
+static int count_operations(const hone_term_t* term) {
+  int count = term->kind == HONE_TERM_PRIM;
+  for (int i = 0; i < term->n_args; i++) count += count_operations(term->args[i]);
+  return count;
+}
+
+/* Whether it is more than copying, which lanes do not help. */
+static bool is_computed(const hone_stmt_t* stmt) {
+  enum { SOME = 3 };
+  return stmt->kind == HONE_STMT_STORE && stmt->value &&
+         (hone_is_costly(stmt->value) || count_operations(stmt->value) >= SOME);
+}
+
+/* Whether all that is read along the loop is consecutive, and some of it is. */
+static bool computes_along(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
+  strides_t s = {.var = var, .consecutive = true};
+  bool reads = false;
+  for (int i = 0; i < inside->n_body; i++) {
+    const hone_term_t* value = inside->body[i]->value;
+    if (!is_computed(inside->body[i]) || hone_has_index_of(value, var)) return false;
+    hone_visit_loads(r->kernel, value, check_stride, &s);
+    reads |= hone_term_uses(value, var);
+  }
+  return s.consecutive && reads;
+}
+
+/* Lanes go along what is read, and the results are put down one by one. */
+static bool schedule_along(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* last) {
+  char name[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
+  hone_stmt_t* lanes = NULL;
+  for (hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop))
+    if (hone_dim_min_value(loop->extent) >= r->shape->lanes && computes_along(r, last, loop->var))
+      lanes = loop;
+  if (!lanes || !hone_loop_name(name, lanes->name, "") || !hone_loop_name(inner, name, ".i") ||
+      !hone_sink_lanes(r, name, lanes))
+    return false;
+  if (hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_PEEL)))
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
+  return true;
+}
+
+bool hone_schedule_transpose(hone_recipe_t* r, hone_stmt_t* nest) {
+  hone_stmt_t* last = nest;
+  for (;; last = hone_only_loop(last)) {
+    if (last->is_reduction || last->loop != HONE_LOOP_SERIAL) return false;
+    if (!hone_only_loop(last)) break;
+  }
+  return last != nest && !hone_can_be_lanes(r, last) &&
+         (schedule_blocks(r, nest, last) || schedule_along(r, nest, last));
+}
