@@ -64,7 +64,8 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_hoist(hone_kernel_t* kernel, con
  * first one's name. Text: merge i j */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_merge(hone_kernel_t* kernel, const char* first,
                                                       const char* second);
-/* The rounds become lanes of vectors. Text: vectorize j.i */
+/* The rounds become lanes of vectors; where they only add to one element, the lanes are added up
+ * first. Text: vectorize j.i */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_vectorize(hone_kernel_t* kernel, const char* loop);
 /* The rounds are written out. Text: unroll j.i */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_unroll(hone_kernel_t* kernel, const char* loop);

@@ -57,9 +57,15 @@ static void note_sums(hone_lowering_t* l) {
   for (int i = 0; i < l->graph->n_nodes; i++) {
     const hone_node_t* node = l->graph->nodes[i];
     bool has_sums = node->prim == HONE_PRIM_CONTRACT;
-    for (int k = 0; k < node->n_inputs && is_inlined(node); k++)
-      has_sums |= l->notes[node->inputs[k]->id].has_sums;
-    for (int k = 0; k < node->n_outputs; k++) l->notes[node->outputs[k]->id].has_sums = has_sums;
+    bool is_reduced = has_sums || node->prim == HONE_PRIM_REDUCE;
+    for (int k = 0; k < node->n_inputs; k++) {
+      has_sums |= is_inlined(node) && l->notes[node->inputs[k]->id].has_sums;
+      is_reduced |= l->notes[node->inputs[k]->id].is_reduced;
+    }
+    for (int k = 0; k < node->n_outputs; k++) {
+      l->notes[node->outputs[k]->id].has_sums = has_sums;
+      l->notes[node->outputs[k]->id].is_reduced = is_reduced;
+    }
   }
 }
 
@@ -295,8 +301,10 @@ static hone_status_t attempt(hone_lowering_t* l, const char* name,
 
 static void reset_notes(hone_lowering_t* l) {
   for (int i = 0; i < l->graph->n_values; i++)
-    l->notes[i] = (hone_value_note_t){
-        .n_uses = l->notes[i].n_uses, .has_sums = l->notes[i].has_sums, .rows = l->notes[i].rows};
+    l->notes[i] = (hone_value_note_t){.n_uses = l->notes[i].n_uses,
+                                      .has_sums = l->notes[i].has_sums,
+                                      .is_reduced = l->notes[i].is_reduced,
+                                      .rows = l->notes[i].rows};
 }
 
 static void mark_constants(const hone_lowering_t* l) {

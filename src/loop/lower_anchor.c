@@ -302,12 +302,9 @@ static bool is_product(const hone_node_t* node) {
   return true;
 }
 
-const hone_term_t* hone_lower_anchor(hone_lowering_t* l, const hone_value_t* value,
-                                     const hone_place_t* at) {
-  if (is_product(value->node)) return lower_product(l, value, at);
-  hone_lowering_note_rows(l, value, at);
-  uint64_t rows = row_axes(l, value);
-  if (!rows && is_map(value)) return hone_lower_map(l, value, at);
+/* What is computed at its place, if it was not yet. */
+static const hone_term_t* load_made(hone_lowering_t* l, const hone_value_t* value,
+                                    const hone_place_t* at, uint64_t rows) {
   hone_stmt_t* level = find_level(l, at, value->type.rank, rows);
   const hone_made_t* made = find_made(l, value, level, at, rows);
   if (!made) made = make(l, value, level, at, rows);
@@ -317,4 +314,28 @@ const hone_term_t* hone_lower_anchor(hone_lowering_t* l, const hone_value_t* val
   for (int i = 0; i < value->type.rank; i++)
     if (rows >> i & 1) index[n++] = at[i].dim;
   return cast(l, hone_term_load(l->kernel, made->buffer, index), value->type.dtype);
+}
+
+const hone_term_t* hone_lower_anchor(hone_lowering_t* l, const hone_value_t* value,
+                                     const hone_place_t* at) {
+  if (is_product(value->node)) return lower_product(l, value, at);
+  hone_lowering_note_rows(l, value, at);
+  uint64_t rows = row_axes(l, value);
+  if (!rows && is_map(value)) return hone_lower_map(l, value, at);
+  return load_made(l, value, at, rows);
+}
+
+bool hone_lowering_stays_alike(const hone_lowering_t* l, const hone_value_t* value,
+                               const hone_place_t* at) {
+  if (!l->notes[value->id].is_reduced || !hone_prim_is_transcendental(value->node->prim))
+    return false;
+  const hone_stmt_t* level = find_level(l, at, value->type.rank, 0);
+  for (const hone_stmt_t* body = l->block; body != level && body; body = body->parent)
+    if (body->kind == HONE_STMT_LOOP) return true;
+  return false;
+}
+
+const hone_term_t* hone_lower_alike(hone_lowering_t* l, const hone_value_t* value,
+                                    const hone_place_t* at) {
+  return load_made(l, value, at, 0);
 }

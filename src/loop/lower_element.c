@@ -333,6 +333,7 @@ const hone_term_t* hone_lower_element(hone_lowering_t* l, const hone_value_t* va
   if (l->kernel->out_of_memory || l->status) return NULL;
   if (by_prim[node->prim]) return by_prim[node->prim](l, value, at);
   if (!is_elementwise(node)) return hone_lowering_fail(l, node, "cannot be part of a kernel");
+  if (hone_lowering_stays_alike(l, value, at)) return hone_lower_alike(l, value, at);
   if (note->n_uses < 2) return hone_lower_map(l, value, at);
   if (!hone_lowering_is_costly(l, value)) return lower_map(l, value, at);
   hone_lowering_note_rows(l, value, at);

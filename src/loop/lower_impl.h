@@ -44,6 +44,7 @@ typedef struct hone_value_note {
   int n_visits;          /* by the tracing of axes, which gives up on what is shared a lot */
   int n_uses;            /* loops that read it, through elementwise ones; 2 is many */
   bool has_sums;         /* an element of it takes a sum of products */
+  bool is_reduced;       /* or something else that loops of its own compute */
   uint64_t rows;         /* bit d: somebody reads it along axis d in a loop of his own */
   hone_buffer_t* buffer; /* of an input */
   hone_atom_t* reduced[HONE_MAX_RANK]; /* of an anchor: atoms of the axes it sums over */
@@ -115,6 +116,12 @@ void hone_lower_reshape(hone_lowering_t* l, const hone_node_t* node, const hone_
  * that is kept in a row. */
 const hone_term_t* hone_lower_anchor(hone_lowering_t* l, const hone_value_t* value,
                                      const hone_place_t* at);
+/* Whether a loop around computes a function of a sum that is the same in all of its rounds; and
+ * that, in front of the loop. */
+bool hone_lowering_stays_alike(const hone_lowering_t* l, const hone_value_t* value,
+                               const hone_place_t* at);
+const hone_term_t* hone_lower_alike(hone_lowering_t* l, const hone_value_t* value,
+                                    const hone_place_t* at);
 /* Whether an elementwise value is worth a row where several loops read it. */
 bool hone_lowering_is_costly(const hone_lowering_t* l, const hone_value_t* value);
 /* Notes along which axes the value is read in loops that are not the output's. */

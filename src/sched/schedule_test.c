@@ -243,7 +243,7 @@ static void kinds_are_checked(void** state) {
               "  for i in 6 parallel {\n    for j.o in 5 {\n      for j.i in 4 vector {\n");
   assert_refused("concat", "fuse i j", "vectorize i_j", "from 2 to 64");
   assert_same("concat", "vectorize j");
-  assert_refused("matmul", "split k 4", "vectorize k.i", "rfactor");
+  assert_same("matmul", "split k 4\nvectorize k.i");
   assert_refused("matmul", "", "vectorize j", "more than stores");
   assert_refused("outer", "", "vectorize j", "each lane needs acc");
   assert_same("outer", "distribute j\nvectorize j.0\nvectorize j.1\nvectorize j.2");

@@ -1,8 +1,10 @@
-/* vectorize: the rounds of an innermost loop become lanes of vectors. */
+/* vectorize: the rounds of an innermost loop become lanes of vectors. Of rounds that all add to
+ * one element the lanes are added up first. */
 #include "base/memory.h"
 #include "loop/access.h"
 #include "sched/common/depend.h"
 #include "sched/common/edit.h"
+#include "sched/common/sum.h"
 
 enum { MAX_LANES = 64 };
 
@@ -20,6 +22,17 @@ static hone_status_t check_scratch(hone_kernel_t* kernel, const hone_stmt_t* loo
   return status;
 }
 
+/* Whether all rounds add to the same elements, and nothing else is in the loop. */
+static bool only_adds_up(const hone_stmt_t* loop) {
+  for (int i = 0; i < loop->n_body; i++) {
+    const hone_stmt_t* store = loop->body[i];
+    if (store->kind != HONE_STMT_STORE || store->combine == HONE_COMBINE_SET ||
+        hone_sched_index_uses(store, loop->var))
+      return false;
+  }
+  return loop->is_reduction;
+}
+
 static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
   int64_t n = loop->extent.k;
   if (!hone_dim_is_int(loop->extent) || n < 2 || n > MAX_LANES)
@@ -31,7 +44,7 @@ static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop) {
   }
   const hone_buffer_t* buffer;
   HONE_TRY(check_scratch(kernel, loop));
-  HONE_TRY(hone_depend_rounds(kernel, loop, false, &buffer));
+  HONE_TRY(hone_depend_rounds(kernel, loop, only_adds_up(loop), &buffer));
   if (buffer && loop->is_reduction)
     return hone_sched_refuse("vectorize %s: its rounds add to one element of %s; rfactor it first",
                              loop->name, buffer->name);

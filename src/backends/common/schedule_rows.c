@@ -43,10 +43,17 @@ static bool reads_consecutively(hone_kernel_t* kernel, hone_stmt_t* inside, hone
   return s.consecutive;
 }
 
+/* Every second one is found in two vectors. */
+static void check_seconds(void* self, hone_dim_t offset) {
+  strides_t* s = self;
+  int64_t factor;
+  s->consecutive &= hone_dim_factor(offset, s->var, &factor) && factor >= 0 && factor <= 2;
+}
+
 /* Notes the loads alone; gives whether any goes along the variable. */
 static bool visit_loads(hone_kernel_t* kernel, const hone_stmt_t* inside, strides_t* s) {
   bool reads = inside->value && hone_term_uses(inside->value, s->var);
-  if (inside->value) hone_visit_loads(kernel, inside->value, check_stride, s);
+  if (inside->value) hone_visit_loads(kernel, inside->value, check_seconds, s);
   for (int i = 0; i < inside->n_body; i++) reads |= visit_loads(kernel, inside->body[i], s);
   return reads;
 }
@@ -146,9 +153,18 @@ static bool sums_side_by_side(const hone_recipe_t* r, const hone_stmt_t* inside,
          visit_loads(r->kernel, inside, &s) && s.consecutive;
 }
 
+/* Whether results lie side by side, and what they are sums of no further than every second one. */
+static bool sums_near(const hone_recipe_t* r, hone_stmt_t* loop) {
+  strides_t results = {.var = loop->var, .consecutive = true}, s = results;
+  for (int i = 0; i < loop->n_body; i++)
+    if (loop->body[i]->kind == HONE_STMT_STORE)
+      hone_visit_offsets(r->kernel, loop->body[i], check_stride, &results);
+  return results.consecutive && visit_loads(r->kernel, loop, &s) && s.consecutive;
+}
+
 static bool finds_side_by_side(const hone_recipe_t* r, hone_stmt_t* loop,
                                const hone_stmt_t* reduction) {
-  return reads_consecutively(r->kernel, loop, loop->var) ||
+  return reads_consecutively(r->kernel, loop, loop->var) || sums_near(r, loop) ||
          sums_side_by_side(r, loop, loop->var, reduction);
 }
 
@@ -286,6 +302,7 @@ static void add_up_vectors(hone_recipe_t* r, const char* loop, int vectors) {
     return;
   hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
   if (hone_loop_name(part, inner, ".z")) hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
+  if (hone_loop_name(part, inner, ".c")) hone_recipe_did(r, hone_sched_vectorize(r->kernel, part));
   if (hone_loop_name(part, loop, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
 }
 

@@ -286,7 +286,10 @@ static hone_operand_t combined(hone_renderer_t* r, const hone_stmt_t* stmt, hone
     hone_str_append(r->out, ", ");
     hone_render_operand(r, old, value->dtype, wide);
   } else {
-    hone_str_appendf(r->out, " = hone_%s_%s%s(", combine_name(stmt->combine), type, v);
+    bool is_most =
+        wide && stmt->combine == HONE_COMBINE_MAX && hone_cpu_computing(value->dtype) == HONE_F32;
+    hone_str_appendf(r->out, " = hone_%s_%s%s(", is_most ? "most" : combine_name(stmt->combine),
+                     type, v);
     hone_render_operand(r, old, value->dtype, wide);
     hone_str_append(r->out, ", ");
     hone_render_operand(r, a[0], value->dtype, wide);

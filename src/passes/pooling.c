@@ -1,0 +1,67 @@
+/* Pooling axis by axis: what is taken of a whole window is taken along one of its axes, and then,
+ * of the results, along the next: 2 n instead of n * n numbers for each result.
+ *
+ *   reduce(window(x, axes=[a, b], shape=[n, n]))
+ *     =>  reduce(window(reduce(window(x, axes=[a], shape=[n])), axes=[b], shape=[n]))
+ *
+ * Maxima and minima, and sums of integers, stay what they are; those of f32 round in another
+ * order, unless options->exact. */
+#include "passes/common/match.h"
+#include "passes/common/rewrite.h"
+
+/* The window that all of is reduced; NULL: there is none. */
+static const hone_node_t* find_window(const hone_node_t* reduce) {
+  const hone_node_t* window = hone_match_prim(reduce->inputs[0], HONE_PRIM_WINDOW);
+  if (!window || window->n_axes < 2 || reduce->n_axes != window->n_axes) return NULL;
+  for (int i = 0; i < reduce->n_axes; i++)
+    if (reduce->axes[i] != window->inputs[0]->type.rank + i) return NULL;
+  return window;
+}
+
+static bool may_go_in_parts(const hone_rewriter_t* r, const hone_node_t* reduce) {
+  hone_dtype_t dtype = reduce->outputs[0]->type.dtype;
+  bool is_exact = reduce->combine == HONE_COMBINE_MAX || reduce->combine == HONE_COMBINE_MIN ||
+                  hone_dtype_is_int(dtype);
+  bool is_sum = reduce->combine == HONE_COMBINE_ADD && dtype == HONE_F32;
+  return is_exact || (is_sum && !r->context->options->exact);
+}
+
+/* Numbers that are read for a result, against those of windows along one axis: what the axes
+ * before the last give is more where later ones go in steps, and has to be written and read. */
+static bool pays(const hone_node_t* window) {
+  enum { BETWEEN = 3 };
+  double at_once = 1, apart = 0, times = 1;
+  for (int i = window->n_axes - 1; i >= 0; i--) {
+    if (!hone_dim_is_int(window->shape[i]) || !hone_dim_is_int(window->step[i])) return false;
+    at_once *= (double)window->shape[i].k;
+    apart += times * ((double)window->shape[i].k + (i + 1 < window->n_axes ? BETWEEN : 0));
+    times *= (double)window->step[i].k;
+  }
+  return at_once >= 1.5 * apart;
+}
+
+static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
+  const hone_node_t* window = node->prim == HONE_PRIM_REDUCE ? find_window(node) : NULL;
+  if (!window || !may_go_in_parts(r, node) || !pays(window)) return NULL;
+  hone_value_t* x = window->inputs[0];
+  for (int i = 0; i < window->n_axes && x; i++) {
+    const int64_t last = x->type.rank;
+    x = hone_window(r->b, x, 1, &window->axes[i], &window->shape[i], &window->step[i],
+                    &window->hi[i]);
+    x = hone_reduce(r->b, node->combine, x, 1, &last, false);
+  }
+  hone_pass_did(r->context, node, "pools one axis after the other");
+  return x;
+}
+
+static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
+  return hone_rewrite_everywhere(context, graph, rule, NULL);
+}
+
+extern const hone_pass_t hone_pass_pooling;
+const hone_pass_t hone_pass_pooling = {
+    .name = "pooling",
+    .summary = "large windows are pooled along one axis after the other (sums of floats round)",
+    .phases = {HONE_PHASE_TIDY - 18},
+    .run = run,
+};
