@@ -172,8 +172,10 @@ static bool read_phased(hone_builder_t* b, const frame_t* f, const hone_value_t*
   for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
     if (!hone_dim_is_int(dims[k])) return false;
   *out = (phased_t){dims[0].k, dims[1].k, dims[2].k, dims[3].k, dims[4].k};
-  return out->extent > 0 && out->size > 0 && out->size % out->stride == 0 &&
-         out->reach >= out->stride && out->lo >= 0;
+  if (out->extent <= 0 || out->size <= 0 || out->reach < out->stride || out->lo < 0) return false;
+  /* All phases have as many places; what is too much is cut off. */
+  out->size = (out->size + out->stride - 1) / out->stride * out->stride;
+  return true;
 }
 
 /* The phase that elements e, e + stride… of the result are, how many weights it has, and how far
@@ -245,9 +247,9 @@ static hone_value_t* phase_alone(hone_builder_t* b, int n, hone_value_t* x, hone
                        0, hone_dtype_of(x));
 }
 
-static hone_value_t* transpose_by_phases(hone_builder_t* b, int n, hone_value_t* x, hone_value_t* w,
-                                         const phased_t* axes, int64_t count) {
-  int rank = 1;
+static hone_value_t* transpose_by_phases(hone_builder_t* b, const frame_t* f, hone_value_t* x,
+                                         hone_value_t* w, const phased_t* axes, int64_t count) {
+  int rank = 1, n = f->kernel.n;
   hone_value_t* parts[MOST_PHASES];
   hone_dim_t shape[2 * HONE_MAX_RANK];
   for (int64_t k = 0; k < count; k++) {
@@ -264,7 +266,9 @@ static hone_value_t* transpose_by_phases(hone_builder_t* b, int n, hone_value_t*
   for (int i = 0; i < n; i++) shape[rank++] = hone_dim(y, 1 + i);
   for (int i = 0; i < n; i++) shape[rank++] = hone_d(axes[i].stride);
   shape[rank++] = hone_dim(y, 2 + n);
-  return join_phases(b, n, hone_reshape(b, y, rank, shape), false);
+  y = join_phases(b, n, hone_reshape(b, y, rank, shape), false);
+  for (int i = 0; i < n && y; i++) y = hone_slice_axis(b, y, 2 + i, hone_d(0), f->size[i]);
+  return y;
 }
 
 /* ---- one place ----
@@ -300,7 +304,7 @@ static hone_value_t* transpose_conv(hone_builder_t* b, const frame_t* f, hone_va
   if (!hone_is_known(b, x) || !hone_is_known(b, w)) return NULL;
   if (groups == 1 && is_one_place(f, x)) return transpose_one_place(b, f, x, w);
   if (groups == 1 && goes_by_phases(b, f, x, w, axes, &count))
-    return transpose_by_phases(b, n, x, w, axes, count);
+    return transpose_by_phases(b, f, x, w, axes, count);
   hone_dim_t taps[HONE_MAX_RANK], from[HONE_MAX_RANK];
   int64_t pairs[HONE_MAX_RANK][2] = {{1, 0}, {1, 0}};
   pairs[lead][0] = lead + 1;

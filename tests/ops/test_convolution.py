@@ -49,6 +49,8 @@ TRANSPOSED = [
     ((1, 3, 4, 4), (3, 16, 4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
     ((1, 3, 4, 4), (3, 16, 3, 4), {"strides": [3, 2], "pads": [0, 0, 0, 2], "dilations": [2, 1]}),
     ((1, 2, 5), (2, 20, 5), {"strides": [3], "pads": [1, 1], "output_padding": [2]}),
+    ((1, 3, 4, 5), (3, 16, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    ((1, 3, 4, 5), (3, 16, 3, 5), {"strides": [2, 3], "pads": [0, 1, 1, 0]}),
     ((1, 2, 2, 3, 2), (2, 16, 3, 3, 3), {"strides": [2, 2, 2], "pads": [1, 0, 1, 0, 1, 0]}),
     # Of a single place all is weights.
     ((2, 5, 1, 1), (5, 3, 4, 4), {}),
@@ -82,6 +84,9 @@ POOLS = [
     ((2, 3, 7, 8), {"kernel_shape": [2, 4], "strides": [3, 2], "auto_pad": "SAME_LOWER"}),
     ((2, 3, 7, 8), {"kernel_shape": [2, 4], "strides": [3, 2], "auto_pad": "VALID"}),
     ((1, 2, 4, 5, 6), {"kernel_shape": [2, 3, 2], "pads": [1, 1, 0, 0, 1, 1]}),
+    # Large enough to go along one axis after the other.
+    ((2, 3, 13, 20), {"kernel_shape": [5, 7], "pads": [2, 3, 2, 3]}),
+    ((1, 2, 7, 8, 9), {"kernel_shape": [4, 5, 4], "pads": [1, 2, 0, 2, 1, 3], "strides": [1, 1, 2]}),
 ]
 ROUNDED_UP = [
     ((2, 3, 9), {"kernel_shape": [2], "strides": [2], "ceil_mode": 1}),
