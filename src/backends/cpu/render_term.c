@@ -210,10 +210,20 @@ static hone_operand_t render_places(hone_renderer_t* r, const hone_term_t* term)
   return to;
 }
 
-static bool is_cube(const hone_term_t* term) {
+/* Powers that are made of products and roots; NULL: it is none of them. */
+static const char* power_name(const hone_term_t* term) {
+  static const struct {
+    double exponent;
+    const char* name;
+  } powers[] = {{3, "cube"},           {0.5, "root"},
+                {0.25, "fourth_root"}, {0.75, "three_quarters"},
+                {1.5, "three_halves"}, {-0.5, "inverse_root"}};
   const hone_term_t* power = term->prim == HONE_PRIM_POW ? term->args[1] : NULL;
-  return power && term->dtype == HONE_F32 && power->kind == HONE_TERM_CONST &&
-         hone_to_double(HONE_F32, power->bits) == 3;
+  if (!power || term->dtype != HONE_F32 || power->kind != HONE_TERM_CONST) return NULL;
+  double exponent = hone_to_double(HONE_F32, power->bits);
+  for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
+    if (powers[i].exponent == exponent) return powers[i].name;
+  return NULL;
 }
 
 static bool is_prim(const hone_term_t* term, hone_prim_t prim) {
@@ -238,8 +248,9 @@ static const hone_term_t* of_logistic(const hone_term_t* term) {
 
 /* What a function of f32 that is no primitive is taken of; NULL: the term is none. */
 static const hone_term_t* of_function(const hone_term_t* term, const char** out_name) {
-  *out_name = is_cube(term) ? "cube" : "logistic";
-  return is_cube(term) ? term->args[0] : of_logistic(term);
+  const char* power = power_name(term);
+  *out_name = power ? power : "logistic";
+  return power ? term->args[0] : of_logistic(term);
 }
 
 static hone_operand_t render_function(hone_renderer_t* r, const char* name, const hone_term_t* term,
