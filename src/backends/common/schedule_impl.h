@@ -84,6 +84,13 @@ const hone_stmt_t* hone_innermost_loop(const hone_stmt_t* nest);
 /* Puts the loop `lanes` of a nest inside of the others. */
 bool hone_sink_lanes(hone_recipe_t* r, const char* lanes, hone_stmt_t* nest);
 bool hone_is_costly(const hone_term_t* term);
+/* Whether all offsets that hone_check_stride was called for move by one element or none with the
+ * variable; true to begin with. */
+typedef struct hone_strides {
+  hone_dim_t var;
+  bool consecutive;
+} hone_strides_t;
+void hone_check_stride(void* self, hone_dim_t offset);
 /* schedule_transpose.c: maps whose results lie another way than what they read; false: the nest is
  * none. */
 bool hone_schedule_transpose(hone_recipe_t* r, hone_stmt_t* nest);

@@ -26,32 +26,27 @@ const hone_stmt_t* hone_innermost_loop(const hone_stmt_t* loop) {
   return loop;
 }
 
-typedef struct strides {
-  hone_dim_t var;
-  bool consecutive;
-} strides_t;
-
-static void check_stride(void* self, hone_dim_t offset) {
-  strides_t* s = self;
+void hone_check_stride(void* self, hone_dim_t offset) {
+  hone_strides_t* s = self;
   int64_t factor;
   s->consecutive &= hone_dim_factor(offset, s->var, &factor) && (factor == 0 || factor == 1);
 }
 
 static bool reads_consecutively(hone_kernel_t* kernel, hone_stmt_t* inside, hone_dim_t var) {
-  strides_t s = {.var = var, .consecutive = true};
-  hone_visit_offsets(kernel, inside, check_stride, &s);
+  hone_strides_t s = {.var = var, .consecutive = true};
+  hone_visit_offsets(kernel, inside, hone_check_stride, &s);
   return s.consecutive;
 }
 
 /* Every second one is found in two vectors. */
 static void check_seconds(void* self, hone_dim_t offset) {
-  strides_t* s = self;
+  hone_strides_t* s = self;
   int64_t factor;
   s->consecutive &= hone_dim_factor(offset, s->var, &factor) && factor >= 0 && factor <= 2;
 }
 
 /* Notes the loads alone; gives whether any goes along the variable. */
-static bool visit_loads(hone_kernel_t* kernel, const hone_stmt_t* inside, strides_t* s) {
+static bool visit_loads(hone_kernel_t* kernel, const hone_stmt_t* inside, hone_strides_t* s) {
   bool reads = inside->value && hone_term_uses(inside->value, s->var);
   if (inside->value) hone_visit_loads(kernel, inside->value, check_seconds, s);
   for (int i = 0; i < inside->n_body; i++) reads |= visit_loads(kernel, inside->body[i], s);
@@ -148,17 +143,17 @@ typedef struct columns {
  * apart, since each is of many numbers. */
 static bool sums_side_by_side(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var,
                               const hone_stmt_t* reduction) {
-  strides_t s = {.var = var, .consecutive = true};
+  hone_strides_t s = {.var = var, .consecutive = true};
   return hone_dim_min_value(reduction->extent) >= r->shape->lanes &&
          visit_loads(r->kernel, inside, &s) && s.consecutive;
 }
 
 /* Whether results lie side by side, and what they are sums of no further than every second one. */
 static bool sums_near(const hone_recipe_t* r, hone_stmt_t* loop) {
-  strides_t results = {.var = loop->var, .consecutive = true}, s = results;
+  hone_strides_t results = {.var = loop->var, .consecutive = true}, s = results;
   for (int i = 0; i < loop->n_body; i++)
     if (loop->body[i]->kind == HONE_STMT_STORE)
-      hone_visit_offsets(r->kernel, loop->body[i], check_stride, &results);
+      hone_visit_offsets(r->kernel, loop->body[i], hone_check_stride, &results);
   return results.consecutive && visit_loads(r->kernel, loop, &s) && s.consecutive;
 }
 

@@ -1,8 +1,9 @@
 /* Maps whose results lie another way than what they read, as transposes do. Vectors go along one
  * of two loops, and as many rounds of the other as one has lanes are written out: what lies apart
  * in the lanes lies side by side from one round to the next, and a renderer turns it in registers
- * (backends/cpu/render_turned.c). Where that cannot be, and much is computed, vectors go along what
- * is read, and their results are put down one by one. */
+ * (backends/cpu/render_turned.c). So it does with two to four numbers that lie by turns. Where that
+ * cannot be, and much is computed, vectors go along what is read, and their results are put down
+ * one by one. */
 #include <string.h>
 
 #include "backends/common/schedule_impl.h"
@@ -12,6 +13,7 @@
 /* How the accesses of a store lie. */
 typedef struct lying {
   hone_dim_t lanes, across;
+  int64_t by_turns; /* numbers of a point that lie so; 0: blocks */
   int turned, apart;
 } lying_t;
 
@@ -42,17 +44,25 @@ static void note_loads(hone_recipe_t* r, lying_t* lying, const hone_term_t* term
   for (int i = 0; i < term->n_args; i++) note_loads(r, lying, term->args[i]);
 }
 
+/* How many numbers a point has, where the loop goes over those of one; 0: over more. */
+static int64_t numbers_of_point(const hone_recipe_t* r, const hone_stmt_t* across) {
+  bool is_few = hone_dim_is_int(across->extent) && across->extent.k < r->shape->lanes;
+  return is_few && across->extent.k >= 2 && across->extent.k <= 4 ? across->extent.k : 0;
+}
+
 /* More, the more accesses would be turned; with as many, rather the store than a load. 0: none
  * would, or others lie apart. */
 static int cost_of_turning(hone_recipe_t* r, const hone_stmt_t* store, const hone_stmt_t* lanes,
                            const hone_stmt_t* across) {
-  lying_t lying = {.lanes = lanes->var, .across = across->var};
+  lying_t lying = {
+      .lanes = lanes->var, .across = across->var, .by_turns = numbers_of_point(r, across)};
   if (hone_dim_min_value(lanes->extent) < r->shape->lanes ||
-      hone_dim_min_value(across->extent) < r->shape->lanes ||
+      (!lying.by_turns && hone_dim_min_value(across->extent) < r->shape->lanes) ||
       hone_has_index_of(store->value, lanes->var))
     return 0;
   note_access(r, &lying, store->buffer, store->index);
   int stores = lying.turned;
+  if (stores && lying.by_turns) return 0;
   note_loads(r, &lying, store->value);
   return lying.apart ? 0 : 2 * lying.turned - stores;
 }
@@ -69,9 +79,10 @@ static void make_blocks(hone_recipe_t* r, hone_stmt_t* lanes) {
   hone_stmt_t *around = lanes->parent, *loop = hone_only_loop(lanes);
   char name[HONE_LOOP_NAME];
   int first = hone_stmt_position(lanes), before = around->n_body;
+  bool is_point = loop && numbers_of_point(r, loop);
   if (!loop ||
-      !hone_recipe_did(r,
-                       hone_sched_split(r->kernel, loop->name, r->shape->lanes, HONE_TAIL_PEEL)) ||
+      (!is_point && !hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, r->shape->lanes,
+                                                         HONE_TAIL_PEEL))) ||
       (lanes->n_body > 1 && !hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name))))
     return;
   int parts = around->n_body - before + 1;
@@ -137,17 +148,6 @@ static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt
 
 /* ---- results that are put down one by one ---- */
 
-typedef struct strides {
-  hone_dim_t var;
-  bool consecutive;
-} strides_t;
-
-static void check_stride(void* self, hone_dim_t offset) {
-  strides_t* s = self;
-  int64_t factor;
-  s->consecutive &= hone_dim_factor(offset, s->var, &factor) && (factor == 0 || factor == 1);
-}
-
 static int count_operations(const hone_term_t* term) {
   int count = term->kind == HONE_TERM_PRIM;
   for (int i = 0; i < term->n_args; i++) count += count_operations(term->args[i]);
@@ -163,12 +163,12 @@ static bool is_computed(const hone_stmt_t* stmt) {
 
 /* Whether all that is read along the loop is consecutive, and some of it is. */
 static bool computes_along(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var) {
-  strides_t s = {.var = var, .consecutive = true};
+  hone_strides_t s = {.var = var, .consecutive = true};
   bool reads = false;
   for (int i = 0; i < inside->n_body; i++) {
     const hone_term_t* value = inside->body[i]->value;
     if (!is_computed(inside->body[i]) || hone_has_index_of(value, var)) return false;
-    hone_visit_loads(r->kernel, value, check_stride, &s);
+    hone_visit_loads(r->kernel, value, hone_check_stride, &s);
     reads |= hone_term_uses(value, var);
   }
   return s.consecutive && reads;

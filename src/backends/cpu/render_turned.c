@@ -13,8 +13,11 @@ typedef struct group {
   int n;
 } group_t;
 
-/* Fewer vectors, or lanes, do not pay. */
+/* Fewer vectors, or lanes, do not pay, unless they are the numbers of a point that lie by turns. */
 static int least(const hone_renderer_t* r) { return r->lanes / 2; }
+static bool is_by_turns(const hone_renderer_t* r, int n, int64_t stride) {
+  return n >= 2 && n <= 4 && stride == n && !hone_render_is_part(r);
+}
 
 static int count_rows(const hone_renderer_t* r) {
   return hone_render_is_part(r) ? (int)r->vector->extent.k : r->lanes;
@@ -74,7 +77,8 @@ static int count_stored(hone_renderer_t* r, const hone_stmt_t* const* stores, in
   return count;
 }
 
-/* In how many stores the loads that stand where this one does get what lies side by side. */
+/* In how many stores the loads that stand where this one does get what lies side by side, where
+ * that pays; 0: it does not. */
 static int count_side_by_side(hone_renderer_t* r, const hone_term_t* const* terms, int n) {
   place_t first;
   int count = 1;
@@ -83,7 +87,8 @@ static int count_side_by_side(hone_renderer_t* r, const hone_term_t* const* term
          terms[count]->buffer == terms[0]->buffer &&
          is_beside(r, terms[count]->buffer, terms[count]->index, &first, count))
     count++;
-  return count;
+  bool is_block = count >= least(r) && count_rows(r) >= least(r);
+  return is_block || is_by_turns(r, count, first.stride) ? count : 0;
 }
 
 enum { MOST_LANES = 16 };
@@ -138,21 +143,31 @@ static void turn(hone_renderer_t* r, const char* type, int vectors) {
   hone_str_appendf(r->out, "hone_turn_%sv(t%d);\n", type, vectors);
 }
 
+static void take_apart(hone_renderer_t* r, const char* type, int vectors, int n) {
+  hone_str_append(r->out, "};\n");
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "hone_apart%d_%sv(t%d);\n", n, type, vectors);
+}
+
 /* The rows that the loads of so many stores share, turned; gives the number of the vectors. */
 static int load_rows(const group_t* g, const hone_term_t* load, const char* dtype,
                      const char* type) {
   place_t place;
   hone_renderer_t* r = g->r;
   if (!find_place(r, load->buffer, load->index, &place)) return 0;
+  bool by_turns = is_by_turns(r, g->n, place.stride), is_short = !by_turns && g->n < r->lanes;
   int base = put_base(r, load->buffer, load->index, place.first, "const ");
-  int vectors = open_vectors(r, type);
-  for (int row = 0; row < count_rows(r); row++) {
+  int vectors = open_vectors(r, type), rows = by_turns ? g->n : count_rows(r);
+  for (int row = 0; row < rows; row++) {
     hone_str_appendf(r->out, "%shone_load_%sv%s(t%d + %" PRId64, row ? ", " : "", dtype,
-                     g->n < r->lanes ? "_n" : "", base, row * place.stride);
-    if (g->n < r->lanes) hone_str_appendf(r->out, ", %d", g->n);
+                     is_short ? "_n" : "", base, row * (by_turns ? r->lanes : place.stride));
+    if (is_short) hone_str_appendf(r->out, ", %d", g->n);
     hone_str_append(r->out, ")");
   }
-  turn(r, type, vectors);
+  if (by_turns)
+    take_apart(r, type, vectors, g->n);
+  else
+    turn(r, type, vectors);
   return vectors;
 }
 
@@ -312,15 +327,13 @@ int hone_render_store_turned(hone_renderer_t* r, const hone_stmt_t* const* store
                              hone_map_t* done) {
   const hone_term_t* terms[MOST_LANES];
   group_t g = {r, stores, n < r->lanes ? n : r->lanes};
-  if (!r->vector || r->lanes > MOST_LANES || r->lanes < 4 || count_rows(r) < least(r) ||
-      g.n < least(r))
-    return 0;
+  if (!r->vector || r->lanes > MOST_LANES || r->lanes < 4 || g.n < 2) return 0;
   int stored = count_stored(r, stores, g.n);
-  if (stored >= least(r)) {
+  if (stored >= least(r) && count_rows(r) >= least(r)) {
     g.n = stored;
     return store_to_rows(&g, done) ? stored : 0;
   }
   fill_terms(&g, terms);
   g.n = count_loaded(r, terms, g.n);
-  return g.n >= least(r) && load_from_rows(&g, done) ? g.n : 0;
+  return g.n > 0 && load_from_rows(&g, done) ? g.n : 0;
 }

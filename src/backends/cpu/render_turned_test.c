@@ -19,8 +19,8 @@ static const hone_dtype_t dtypes[] = {HONE_F32, HONE_BF16, HONE_U8,  HONE_F16, H
 enum { FEW = 3 };
 
 /* Of a block: vectors that are written out, and lanes that the loop has, in quarters of a
- * vector. */
-static const int shapes[][2] = {{4, 4}, {6, 4}, {4, 3}};
+ * vector. Negative ones are numbers of a point that are read by turns. */
+static const int shapes[][2] = {{4, 4}, {6, 4}, {4, 3}, {-2, 4}, {-3, 4}, {-4, 4}};
 
 enum { FORMS = 4, EACH = TEST_COUNT(shapes) * FORMS, MOST = 24 * 17, TEXT = 400 };
 enum { CASES = TEST_COUNT(dtypes) * EACH };
@@ -33,8 +33,9 @@ static hone_kernel_t* make_kernel(int number, int lanes) {
   hone_kernel_t* kernel;
   const char* dtype = hone_dtype_name(dtypes[number / EACH]);
   const int* shape = shapes[number / FORMS % (int)TEST_COUNT(shapes)];
-  int vectors = shape[0] * lanes / 4, rows = shape[1] * lanes / 4;
-  bool loads = number % 2, computes = number / 2 % 2;
+  bool is_point = shape[0] < 0, loads = is_point || number % 2;
+  int vectors = is_point ? -shape[0] : shape[0] * lanes / 4, rows = shape[1] * lanes / 4;
+  bool computes = number / 2 % 2;
   int a_rows = loads ? rows : vectors, b_rows = loads ? vectors : rows;
   int n = snprintf(text, TEXT, "kernel turn%d {\n  input a: %s[%d, %d] = 0\n", number, dtype,
                    a_rows, loads ? vectors : rows);
@@ -53,7 +54,8 @@ static void put_source(hone_str_t* text, const hone_kernel_t* kernel, int lanes,
   size_t before = text->size;
   hone_str_appendf(text, "%s ", HONE_KERNEL_EXPORT);
   assert_ok(hone_cpu_render(kernel, kernel->name, lanes, target, text));
-  if (!strstr(hone_str_text(text) + before, "hone_turn_"))
+  if (!strstr(hone_str_text(text) + before, "hone_turn_") &&
+      !strstr(hone_str_text(text) + before, "hone_apart"))
     fail_msg("nothing is turned in %s", hone_str_text(text) + before);
 }
 
