@@ -272,7 +272,7 @@ static void lay_by_columns(hone_recipe_t* r, const copy_t* copy, const char* blo
   int n = 0, last = copy->buffer->rank - 1;
   int64_t columns = copy->buffer->dims[last].k, lanes = r->shape->lanes;
   int64_t width = loop && hone_dim_is_int(loop->extent) ? columns / loop->extent.k : 0;
-  if (width < lanes || width % lanes || columns % width || columns == width ||
+  if (width < 1 || width < lanes || width % lanes || columns % width || columns == width ||
       last + 2 > HONE_MAX_RANK) {
     copy_in_lanes(r, copy->loop);
     return;
