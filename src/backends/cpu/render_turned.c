@@ -66,12 +66,13 @@ static bool is_beside(hone_renderer_t* r, const hone_buffer_t* buffer, const hon
          hone_dim_is(hone_dim_sub(r->kernel->dims, place.first, first->first), k);
 }
 
-/* How many of the stores put their vectors side by side. */
+/* How many of the stores put their vectors side by side, in rows that do not overlap. */
 static int count_stored(hone_renderer_t* r, const hone_stmt_t* const* stores, int n) {
   place_t first;
   int count = 1;
   if (!find_place(r, stores[0]->buffer, stores[0]->index, &first)) return 0;
-  while (count < n && count < r->lanes && stores[count]->buffer == stores[0]->buffer &&
+  while (count < n && count < r->lanes && count < first.stride &&
+         stores[count]->buffer == stores[0]->buffer &&
          is_beside(r, stores[count]->buffer, stores[count]->index, &first, count))
     count++;
   return count;
