@@ -138,16 +138,11 @@ static int open_vectors(hone_renderer_t* r, const char* type) {
   return number;
 }
 
-static void turn(hone_renderer_t* r, const char* type, int vectors) {
+/* Ends their list, and has the function `how` bring them into order, "turn" or "apart3". */
+static void close_vectors(hone_renderer_t* r, const char* how, const char* type, int vectors) {
   hone_str_append(r->out, "};\n");
   hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "hone_turn_%sv(t%d);\n", type, vectors);
-}
-
-static void take_apart(hone_renderer_t* r, const char* type, int vectors, int n) {
-  hone_str_append(r->out, "};\n");
-  hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "hone_apart%d_%sv(t%d);\n", n, type, vectors);
+  hone_str_appendf(r->out, "hone_%s_%sv(t%d);\n", how, type, vectors);
 }
 
 /* The rows that the loads of so many stores share, turned; gives the number of the vectors. */
@@ -165,10 +160,8 @@ static int load_rows(const group_t* g, const hone_term_t* load, const char* dtyp
     if (is_short) hone_str_appendf(r->out, ", %d", g->n);
     hone_str_append(r->out, ")");
   }
-  if (by_turns)
-    take_apart(r, type, vectors, g->n);
-  else
-    turn(r, type, vectors);
+  static const char* const apart[] = {[2] = "apart2", [3] = "apart3", [4] = "apart4"};
+  close_vectors(r, by_turns ? apart[g->n] : "turn", type, vectors);
   return vectors;
 }
 
@@ -231,7 +224,7 @@ static void store_turned(const group_t* g, hone_map_t* done) {
     if (k) hone_str_append(r->out, ", ");
     hone_render_operand(r, values[k], dtype, true);
   }
-  turn(r, type, vectors);
+  close_vectors(r, "turn", type, vectors);
   snprintf(name, sizeof name, "%s%s", hone_dtype_name(dtype), flushes ? "_flushed" : "");
   store_rows(g, name, vectors);
 }
@@ -282,7 +275,7 @@ static void copy_to_rows(const group_t* g) {
     put_bits(r, g->stores[k]->value->buffer, g->stores[k]->value->index);
     put_lanes(r);
   }
-  turn(r, "u16", vectors);
+  close_vectors(r, "turn", "u16", vectors);
   store_rows(g, "u16", vectors);
 }
 
@@ -301,7 +294,7 @@ static void copy_from_rows(const group_t* g) {
 
 /* ---- all ---- */
 
-static bool store_to_rows(group_t* g, hone_map_t* done) {
+static bool store_to_rows(const group_t* g, hone_map_t* done) {
   if (!copies_bits(g))
     store_turned(g, done);
   else if (are_next(g, true))
@@ -311,7 +304,7 @@ static bool store_to_rows(group_t* g, hone_map_t* done) {
   return true;
 }
 
-static bool load_from_rows(group_t* g, hone_map_t* done) {
+static bool load_from_rows(const group_t* g, hone_map_t* done) {
   const hone_term_t* terms[MOST_LANES];
   if (copies_bits(g)) {
     if (!are_next(g, false)) return false;
