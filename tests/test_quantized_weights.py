@@ -16,9 +16,9 @@ def scales(*shape):
     return RNG.uniform(0.001, 0.01, shape).astype(np.float32)
 
 
-def save(path, nodes, constants, opset=21):
-    data = helper.make_tensor_value_info("x", T.FLOAT, ["rows", SUMS])
-    result = helper.make_tensor_value_info("y", T.FLOAT, ["rows", RESULTS])
+def save(path, nodes, constants, rows="rows", opset=21):
+    data = helper.make_tensor_value_info("x", T.FLOAT, [rows, SUMS])
+    result = helper.make_tensor_value_info("y", T.FLOAT, [rows, RESULTS])
     graph = helper.make_graph(nodes, "g", [data], [result], constants)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
@@ -33,7 +33,7 @@ def columns_of_bytes(path):
                        numpy_helper.from_array(scales(RESULTS), "s")])
 
 
-def blocks_of_nibbles(path):
+def blocks_of_nibbles(path, rows="rows"):
     weights = RNG.integers(0, 16, SUMS * RESULTS)
     zero = RNG.integers(0, 16, SUMS // BLOCK * RESULTS)
     nodes = [helper.make_node("DequantizeLinear", ["w", "s", "z"], ["f"], axis=0,
@@ -42,15 +42,15 @@ def blocks_of_nibbles(path):
     save(path, nodes,
          [helper.make_tensor("w", T.UINT4, [SUMS, RESULTS], weights.tolist()),
           helper.make_tensor("z", T.UINT4, [SUMS // BLOCK, RESULTS], zero.tolist()),
-          numpy_helper.from_array(scales(SUMS // BLOCK, RESULTS), "s")])
+          numpy_helper.from_array(scales(SUMS // BLOCK, RESULTS), "s")], rows)
 
 
-def packed_nibbles(path):
+def packed_nibbles(path, rows="rows"):
     weights = RNG.integers(0, 256, (RESULTS, SUMS // BLOCK, BLOCK // 2)).astype(np.uint8)
     nodes = [helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft",
                               K=SUMS, N=RESULTS, bits=4, block_size=BLOCK)]
     save(path, nodes, [numpy_helper.from_array(weights, "w"),
-                       numpy_helper.from_array(scales(RESULTS * SUMS // BLOCK), "s")])
+                       numpy_helper.from_array(scales(RESULTS * SUMS // BLOCK), "s")], rows)
 
 
 @pytest.mark.parametrize("make", [columns_of_bytes, blocks_of_nibbles, packed_nibbles])
@@ -65,3 +65,16 @@ def test_weights_stay_integers(make, tmp_path):
         feeds = {"x": RNG.standard_normal((rows, SUMS)).astype(np.float32)}
         want, got = reference.run(feeds)[0], compiled.run(feeds)[0]
         assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 5])
+@pytest.mark.parametrize("make", [blocks_of_nibbles, packed_nibbles])
+def test_few_rows_are_as_precise_as_floats(make, rows, tmp_path):
+    path = str(tmp_path / "net.onnx")
+    make(path, rows)
+    data = RNG.standard_normal((rows, SUMS)) * np.exp(RNG.standard_normal((rows, SUMS)) * 2)
+    data[0, :BLOCK + 3] = 0
+    feeds = {"x": data.astype(np.float32)}
+    want = hone_ctypes.Session(path, "ref").run(feeds)[0]
+    got = hone_ctypes.Session(path, "cpu").run(feeds)[0]
+    assert np.abs(got - want).max() <= 4e-6 * np.abs(want).max()

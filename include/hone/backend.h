@@ -113,6 +113,7 @@ typedef struct hone_device_properties {
   bool has_dot2_i16;  /* intrinsics dot2_i16_…: of two numbers of 16 bits, modulo 2^32 */
   bool is_immediate;  /* what is put into a stream is done when the call returns */
   bool mixed_int8;    /* fast_int8 is true of bytes without a sign times bytes with one only */
+  bool has_dot_nibbles; /* intrinsics dot16_i8_u4_…, dot32_i8_u4_… */
   bool has_dot8; /* intrinsics dot8_u8_i8_…: of eight bytes, by weights that are small enough to be
                     added up in 16 bits; faster than has_dot4 where fast_int8 is not true */
   bool has_sparse_int8; /* intrinsic sparse_u8_i8: of bytes by constants that are mostly zero */

@@ -394,6 +394,8 @@ static void check_buffers(hone_c_render_t* render) {
     const hone_packing_t* packing = render->kernel->buffers[i]->packing;
     if (packing && packing->is_sparse)
       hone_c_fail(render, hone_status_make(HONE_UNSUPPORTED, "a sparse packing"));
+    if (packing && packing->in_nibbles)
+      hone_c_fail(render, hone_status_make(HONE_UNSUPPORTED, "words of nibbles"));
   }
 }
 

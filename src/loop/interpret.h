@@ -12,7 +12,8 @@
 #include "loop/kernel.h"
 
 /* `sizes` are the values of the kernel's run-time sizes and `parameters` the
- * memory of its parameters, dense, in order; of a sparse packing the array as it was. A check that
+ * memory of its parameters, dense, in order; of a sparse packing the array as it was,
+ * of nibbles a byte for each. A check that
  * fails ends the run and sets the error word, 1 + its number, where there is one. Errors:
  * OUT_OF_RANGE for a size outside its range, an access outside a buffer or a check that fails
  * without an error word; UNSUPPORTED for complex numbers; OUT_OF_MEMORY. The kernel must have

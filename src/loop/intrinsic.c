@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "loop/block.h"
+#include "loop/nibbles.h"
 #include "loop/product.h"
 #include "loop/slight.h"
 #include "loop/text.h"
@@ -41,6 +42,23 @@
       {"cpu", "dot8", "hone_dot8_u8_i8v($2, $0, $1)"}                                        \
     }                                                                                        \
   }
+
+/* Bytes with a sign by nibbles, in words of eight: `count` of them. */
+#define DOT_NIBBLES(name_, words, lanes_)                                                          \
+  {                                                                                                \
+    .name = name_ #lanes_, .lanes = (lanes_), .in_nibbles = true,                                  \
+    .pattern = "kernel " name_ #lanes_ " {\n  input a: i8[" #words                                 \
+               ", 8] = 0\n  input b: u8[" #words ", " #lanes_ ", 8] = 1\n  output c: i32[" #lanes_ \
+               "] = 0\n  for lane in " #lanes_ " { for word in " #words                            \
+               " reduction { for k in 8 reduction {\n"                                             \
+               "    c[lane] += mul(cast.i32(a[word, k]), cast.i32(b[word, lane, k]))\n"            \
+               "  } } }\n}\n",                                                                     \
+    .texts = {                                                                                     \
+      {"cpu", "dot_nibbles", "hone_dot_nibblesv($2, $0, $1, " #words ")"}                          \
+    }                                                                                              \
+  }
+#define DOT_NIBBLES_OF_ALL(lanes) \
+  DOT_NIBBLES("dot16_i8_u4_x", 2, lanes), DOT_NIBBLES("dot32_i8_u4_x", 4, lanes)
 
 /* Numbers of 16 bits in twos. */
 #define DOT2(n)                                                                   \
@@ -122,6 +140,9 @@ static const hone_intrinsic_t intrinsics[] = {
     DOT2(4),
     DOT2(8),
     DOT2(16),
+    DOT_NIBBLES_OF_ALL(4),
+    DOT_NIBBLES_OF_ALL(8),
+    DOT_NIBBLES_OF_ALL(16),
     DOT_APART_BYTES(2),
     DOT_APART_BYTES(3),
     DOT_APART_BYTES(4),
@@ -271,6 +292,12 @@ static bool are_groups_slight(hone_kernel_t* kernel, const hone_operand_range_t*
          hone_dim_is(hone_dim_mod(kernel->dims, weights->offset, group), 0);
 }
 
+/* Whether the weights are such words, or can be made so. */
+static bool are_nibbles(const hone_buffer_t* weights) {
+  return weights->fits_nibbles && weights->packing && weights->rank >= 1 &&
+         hone_dim_is(weights->dims[weights->rank - 1], HONE_NIBBLES);
+}
+
 static bool match_product(hone_kernel_t* kernel, const hone_stmt_t* loop,
                           const hone_intrinsic_t* intrinsic,
                           hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
@@ -303,7 +330,8 @@ hone_status_t hone_intrinsic_match(hone_kernel_t* kernel, const hone_stmt_t* loo
                              &m.pattern));
   *out = m.pattern->root->n_body == 1 && match_stmt(&m, m.pattern->root->body[0], loop) &&
          (!intrinsic->slight_lanes ||
-          are_groups_slight(kernel, &m.operands[1], intrinsic->slight_lanes));
+          are_groups_slight(kernel, &m.operands[1], intrinsic->slight_lanes)) &&
+         (!intrinsic->in_nibbles || are_nibbles(m.operands[1].buffer));
   for (int i = 0; i < HONE_MAX_OPERANDS; i++) operands[i] = m.operands[i];
   hone_kernel_destroy(m.pattern);
   return NULL;

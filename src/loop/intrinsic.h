@@ -49,7 +49,8 @@ typedef struct hone_intrinsic {
   /* Lanes whose weights, operand 1, have to be slight (ir/slight.h), since it adds up in 16 bits;
    * 0: any will do. */
   int slight_lanes;
-  bool is_sparse; /* a product of u8 by i8 with a sparse packing, which `tensorize` gives it */
+  bool is_sparse;  /* a product of u8 by i8 with a sparse packing, which `tensorize` gives it */
+  bool in_nibbles; /* operand 1 fits nibbles, in words, which `tensorize` makes of its packing */
 } hone_intrinsic_t;
 
 /* What stands for a parameter of the pattern: element `offset` of a buffer and those behind. */

@@ -122,6 +122,7 @@ void hone_buffer_know(hone_buffer_t* buffer, const hone_buffer_t* like) {
   buffer->is_bounded = like->is_bounded;
   buffer->slight = like->slight;
   buffer->is_sparse = like->is_sparse;
+  buffer->fits_nibbles = like->fits_nibbles;
   buffer->is_stored_once = like->is_stored_once;
 }
 

@@ -77,6 +77,9 @@ typedef struct hone_packing {
    * sparse_u8_i8 reads such a table (runtime/packing_sparse.c has its form). */
   bool is_sparse;
   int sums, columns; /* of a sparse one: the axis along which products are added up; the other */
+  /* Of u8: eight numbers that follow one another lie in a word of 32 bits (loop/nibbles.h), which
+   * only the intrinsics dot16_i8_u4 and dot32_i8_u4 read. */
+  bool in_nibbles;
 } hone_packing_t;
 
 /* A dense row-major array. Parameters come first in the kernel's list. */
@@ -99,7 +102,8 @@ typedef struct hone_buffer {
   bool is_bounded;
   /* Of i8: 1 + the axis, as the model has it, along which it is slight (ir/slight.h); or 0. */
   int slight;
-  bool is_sparse; /* Of i8: most numbers are zero (loop/sparse.h). */
+  bool is_sparse;    /* Of i8: most numbers are zero (loop/sparse.h). */
+  bool fits_nibbles; /* Of u8: all numbers have four bits (loop/nibbles.h). */
   /* Of an output: no element is stored twice, however many statements schedules have made of the
    * one that stores them. Not said in the text of a kernel. */
   bool is_stored_once;

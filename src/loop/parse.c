@@ -462,6 +462,7 @@ static void read_packing(parser_t* p, hone_buffer_t* buffer) {
     packing->sums = hone_text_read_small(&p->in, rank);
     packing->columns = hone_text_read_small(&p->in, rank);
   }
+  packing->in_nibbles = !p->in.status && hone_text_take_word(&p->in, "nibbles");
   if (!p->in.status) buffer->packing = packing;
 }
 
@@ -489,6 +490,7 @@ static void read_buffer(parser_t* p, hone_buffer_space_t space, hone_role_t role
   if (buffer->is_constant && hone_text_take_word(&p->in, "slight"))
     buffer->slight = 1 + hone_text_read_small(&p->in, HONE_MAX_BUFFER_RANK);
   buffer->is_sparse = buffer->is_constant && hone_text_take_word(&p->in, "sparse");
+  buffer->fits_nibbles = buffer->is_constant && hone_text_take_word(&p->in, "nibbles");
   if (hone_text_take_word(&p->in, "from")) read_packing(p, buffer);
 }
 

@@ -323,6 +323,7 @@ static void put_packing(hone_str_t* out, const hone_packing_t* packing, int rank
   for (int i = 0; i < rank; i++)
     hone_str_appendf(out, " %d*%" PRId64, packing->axes[i].source, packing->axes[i].stride);
   if (packing->is_sparse) hone_str_appendf(out, " sparse %d %d", packing->sums, packing->columns);
+  if (packing->in_nibbles) hone_str_append(out, " nibbles");
 }
 
 static void put_buffer(hone_str_t* out, const hone_buffer_t* buffer) {
@@ -338,6 +339,7 @@ static void put_buffer(hone_str_t* out, const hone_buffer_t* buffer) {
   if (buffer->is_constant && buffer->slight)
     hone_str_appendf(out, " slight %d", buffer->slight - 1);
   if (buffer->is_constant && buffer->is_sparse) hone_str_append(out, " sparse");
+  if (buffer->is_constant && buffer->fits_nibbles) hone_str_append(out, " nibbles");
   if (buffer->packing) put_packing(out, buffer->packing, buffer->rank);
   hone_str_append_char(out, '\n');
 }

@@ -303,6 +303,7 @@ bool hone_packing_clone(hone_kernel_t* to, hone_buffer_t* buffer, const hone_pac
   packing->is_sparse = from->is_sparse;
   packing->sums = from->sums;
   packing->columns = from->columns;
+  packing->in_nibbles = from->in_nibbles;
   buffer->packing = packing;
   return true;
 }

@@ -18,6 +18,7 @@
 #include "ir/scalar.h"
 #include "loop/access.h"
 #include "loop/intrinsic.h"
+#include "loop/nibbles.h"
 #include "loop/text.h"
 
 typedef struct verifier {
@@ -317,6 +318,13 @@ static void check_sparse(verifier_t* v, const hone_buffer_t* buffer) {
   if (!fits) broken(v, "a sparse packing is of a matrix of i8", buffer->name);
 }
 
+/* Words of eight numbers, along the last axis. */
+static void check_nibbles(verifier_t* v, const hone_buffer_t* buffer) {
+  if (!buffer->fits_nibbles || buffer->packing->is_sparse || buffer->rank < 1 ||
+      !hone_dim_is(buffer->dims[buffer->rank - 1], HONE_NIBBLES))
+    broken(v, "words of eight nibbles are of numbers that fit them", buffer->name);
+}
+
 /* The packed array has an element for each of the old one. */
 static void check_packing(verifier_t* v, const hone_buffer_t* buffer) {
   const hone_packing_t* packing = buffer->packing;
@@ -327,6 +335,7 @@ static void check_packing(verifier_t* v, const hone_buffer_t* buffer) {
         packing->axes[i].stride < 1 || !hone_dim_is_int(buffer->dims[i]))
       broken(v, "an axis of the packing makes no sense", buffer->name);
   if (packing->is_sparse && !v->status) check_sparse(v, buffer);
+  if (packing->in_nibbles && !v->status) check_nibbles(v, buffer);
 }
 
 static void check_slight(verifier_t* v, const hone_buffer_t* buffer) {
@@ -351,6 +360,8 @@ static void check_buffer(verifier_t* v, const hone_buffer_t* buffer, bool* scrat
   if (buffer->slight) check_slight(v, buffer);
   if (buffer->is_sparse && (!buffer->is_constant || buffer->dtype != HONE_I8))
     broken(v, "only constants of i8 are sparse", buffer->name);
+  if (buffer->fits_nibbles && (!buffer->is_constant || buffer->dtype != HONE_U8))
+    broken(v, "only constants of u8 fit nibbles", buffer->name);
 }
 
 /* Scratch memory of a thread is not used by loops over threads that it outlives. */

@@ -1,26 +1,37 @@
 /* Block sums: products of floats by weights whose blocks have a scale each (pass `dequantize`) are
- * made of integers, where the device adds up those of 16 bits in pairs in half the time of floats:
+ * made of integers, where the device adds up those of 16 bits in pairs:
  *
  *   sum over blocks b and k of x[i, b, k] (w[b, k, j] s[b, j])     becomes
  *   sum over b of (sum over k of q[i, b, k] w[b, k, j]) t[i, b] s[b, j]
  *
- * with x[i, b, k] ~ q[i, b, k] t[i, b], where q has 16 bits and t is the largest of the block by
- * 2^15 - 1. Inner sums are exact. What that rounds is 2^-16 of a block's largest number at most,
- * which leaves results within 1e-4 of the largest where blocks are not too long; options->exact
- * leaves products as they are.
+ * with x[i, b, k] ~ q[i, b, k] t[i, b]. Inner sums are exact. options->exact leaves products as
+ * they are.
  *
- * Inner sums are a kernel of their own, and what they write has to be read again: that must take
- * less than what the products gain. */
+ * Many rows: q has 16 bits, and t is the largest of the block by 2^15 - 1. What that rounds is
+ * 2^-16 of a block's largest number at most, which leaves results within 1e-4 of the largest where
+ * blocks are not too long. Inner sums are a kernel of their own, and what they write has to be read
+ * again: that must take less than the products gain.
+ *
+ * Few rows wait for their weights: those of four bits lie in nibbles (loop/nibbles.h), from 0 to
+ * 15, as u[b, k, j] = w[b, k, j] - m[b, j]. The data are three digits d of 8 bits, p, of base 252:
+ *
+ *   sum over b and p of (sum over k of d[i, b, p, k] (u[b, k, j] + m[b, j])) t[i, b, p] s[b, j]
+ *
+ * which rounds no more than floats do. Inner sums do not leave the kernel (`fuse`). */
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/tensor_impl.h"
+#include "passes/common/evaluate.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
 
 enum { DATA, WEIGHTS, MOST = INT16_MAX };
+/* Of data that few rows are multiplied with: as many of 8 bits. */
+enum { DIGITS = 3, DIGIT = 126, BASE = 2 * DIGIT };
 
 typedef struct product {
   hone_value_t *counts, *scales; /* [blocks, block, columns], [blocks, 1, columns] */
@@ -83,15 +94,14 @@ static double sum_cost(double bytes, const hone_pass_options_t* options) {
 }
 
 /* Whether what is gained, half a multiply-add of floats by each product, is more than what is
- * moved: the sums of the blocks, and the data, which is quantized. Few rows wait for their weights,
- * which take two bytes each. Fitted on x86 with AVX-512. */
+ * moved: the sums of the blocks, and the data, which is quantized. Fitted on x86 with AVX-512. */
 static bool pays(const product_t* p, const hone_pass_options_t* options) {
   enum { LEAST_ROWS = 8, PAIR = 2, LONGEST = 64, LEAST_COLUMNS = 32, QUANTIZING = 8 };
   static const double gain = 0.5, least_gain = 1.2;
   double m = (double)p->rows, b = (double)p->blocks, k = b * (double)p->block;
   double sums = m * b * (double)p->columns, products = sums * (double)p->block;
-  if (p->rows < LEAST_ROWS || p->columns < LEAST_COLUMNS || p->block % PAIR || p->block > LONGEST ||
-      !has_room(p->counts, p->block))
+  if (!options->halves_shorts || p->rows < LEAST_ROWS || p->columns < LEAST_COLUMNS ||
+      p->block % PAIR || p->block > LONGEST || !has_room(p->counts, p->block))
     return false;
   double moved = sum_cost(sums * sizeof(int32_t), options) * sums + QUANTIZING * m * k;
   return products * gain > least_gain * moved;
@@ -106,12 +116,12 @@ static hone_value_t* cut_data(hone_builder_t* b, const hone_node_t* node, const 
   return hone_permute(b, hone_reshape(b, node->inputs[DATA], 3, shape), turned);
 }
 
-/* The largest of each block and row: [blocks, rows, 1]. As integers absolute values have the same
- * order, NaN being the largest, and lanes are compared at once. */
-static hone_value_t* find_largest(hone_builder_t* b, hone_value_t* x) {
+/* The largest of each block and row, `least` at least: [blocks, rows, 1]. As integers absolute
+ * values have the same order, NaN being the largest, and lanes are compared at once. */
+static hone_value_t* find_largest(hone_builder_t* b, hone_value_t* x, double least) {
   hone_value_t* bits = hone_bitcast(b, hone_abs(b, x), HONE_I32);
   hone_value_t* largest = hone_reduce_last(b, HONE_COMBINE_MAX, bits, 1, true);
-  return hone_max_number(b, hone_bitcast(b, largest, HONE_F32), FLT_MIN * MOST);
+  return hone_max_number(b, hone_bitcast(b, largest, HONE_F32), least);
 }
 
 static hone_value_t* quantize(hone_builder_t* b, hone_value_t* x, hone_value_t* largest) {
@@ -122,7 +132,7 @@ static hone_value_t* quantize(hone_builder_t* b, hone_value_t* x, hone_value_t* 
 static hone_value_t* multiply(hone_builder_t* b, const hone_node_t* node, const product_t* p) {
   static const int64_t pairs[][2] = {{0, 0}, {2, 1}}, blocks[] = {0};
   hone_value_t* x = cut_data(b, node, p);
-  hone_value_t* largest = find_largest(b, x);
+  hone_value_t* largest = find_largest(b, x, FLT_MIN * MOST);
   hone_value_t* weights = hone_cast(b, p->counts, HONE_I16);
   hone_value_t* sums = hone_contract(b, quantize(b, x, largest), weights, 2, pairs, 1, HONE_I32);
   hone_value_t* by_row =
@@ -132,18 +142,168 @@ static hone_value_t* multiply(hone_builder_t* b, const hone_node_t* node, const 
                            node->outputs[0]);
 }
 
+/* ---- few rows ---- */
+
+enum { NIBBLE = 15, LEAST_NIBBLE = -8 };
+
+/* Whether the rows are so few that it pays to multiply digits rather than floats: three for each
+ * product, but of bytes, and no weight is turned into a float. Fitted on x86 with AVX2. */
+static bool has_few_rows(const product_t* p, const hone_pass_options_t* options) {
+  enum { MOST_ROWS = 7, MOST_BY_PAIRS = 4, GROUP = 32 };
+  int64_t most = options->halves_shorts ? MOST_ROWS : MOST_BY_PAIRS;
+  return options->sums_nibbles && p->rows <= most && p->columns % GROUP == 0 &&
+         (p->block % GROUP == 0 || p->block == GROUP / 2) && hone_dtype_of(p->counts) == HONE_I8;
+}
+
+/* Weights less the least ones, [blocks, block, columns], and these, [blocks, 1, 1, columns]. */
+typedef struct nibbles {
+  hone_tensor_t *counts, *least;
+  bool is_signed; /* all of the least are the same */
+} nibbles_t;
+
+static void drop(nibbles_t* n) {
+  hone_tensor_release(n->counts);
+  hone_tensor_release(n->least);
+}
+
+/* The least number of each block and column, or of all numbers of four bits with a sign. */
+static bool find_least(const product_t* p, const int8_t* counts, float* least) {
+  int low = 0, high = 0;
+  int64_t n = p->blocks * p->columns;
+  for (int64_t i = 0; i < n * p->block; i++) {
+    low = counts[i] < low ? counts[i] : low;
+    high = counts[i] > high ? counts[i] : high;
+  }
+  bool is_signed = low >= LEAST_NIBBLE && high <= LEAST_NIBBLE + NIBBLE;
+  for (int64_t i = 0; i < n; i++) least[i] = is_signed ? LEAST_NIBBLE : INT8_MAX;
+  for (int64_t row = 0; row < p->blocks * p->block && !is_signed; row++) {
+    float* of_block = least + row / p->block * p->columns;
+    for (int64_t i = 0; i < p->columns; i++)
+      of_block[i] = fminf(of_block[i], counts[row * p->columns + i]);
+  }
+  return is_signed;
+}
+
+/* False: some are more than the least by what nibbles do not hold. */
+static bool take_least(const product_t* p, const int8_t* counts, const float* least, uint8_t* to) {
+  bool fits = true;
+  for (int64_t row = 0; row < p->blocks * p->block; row++) {
+    const float* of_block = least + row / p->block * p->columns;
+    for (int64_t i = 0; i < p->columns; i++) {
+      int more = counts[row * p->columns + i] - (int)of_block[i];
+      fits &= more <= NIBBLE;
+      to[row * p->columns + i] = (uint8_t)more;
+    }
+  }
+  return fits;
+}
+
+static hone_status_t make_nibbles(const hone_rewriter_t* r, const product_t* p, nibbles_t* out,
+                                  bool* out_fits) {
+  const int64_t dims[] = {p->blocks, p->block, p->columns},
+                blocks[] = {p->blocks, 1, 1, p->columns};
+  const hone_allocator_t* allocator = r->graph->allocator;
+  hone_tensor_t* made;
+  *out = (nibbles_t){0};
+  HONE_TRY(hone_evaluate(r->context, p->counts, &made));
+  hone_status_t status = hone_tensor_create(allocator, HONE_U8, 3, dims, &out->counts);
+  if (!status) status = hone_tensor_create(allocator, HONE_F32, 4, blocks, &out->least);
+  if (!status) {
+    float* least = hone_tensor_data(out->least);
+    out->is_signed = find_least(p, hone_tensor_data(made), least);
+    *out_fits = take_least(p, hone_tensor_data(made), least, hone_tensor_data(out->counts));
+  }
+  hone_tensor_release(made);
+  return status;
+}
+
+/* The tensor stays its owner's. */
+static hone_value_t* constant(hone_builder_t* b, hone_tensor_t* tensor) {
+  hone_tensor_retain(tensor);
+  return hone_constant(b, tensor);
+}
+
+/* One number for each digit, [1, 1, digits, 1]. */
+static hone_value_t* by_digit(hone_builder_t* b, const float numbers[DIGITS]) {
+  static const int64_t dims[] = {1, 1, DIGITS, 1};
+  return hone_constant_data(b, HONE_F32, 4, dims, numbers);
+}
+
+/* Digits of the data, [rows, blocks, digits, block], the most significant first: of y, whose
+ * largest is DIGIT, they are round(y), and round(y BASE^p) - BASE round(y BASE^(p - 1)). */
+static hone_value_t* find_digits(hone_builder_t* b, hone_value_t* x, hone_value_t* largest) {
+  static const float places[] = {1, BASE, BASE * BASE}, before[] = {0, 1, BASE};
+  hone_value_t* y = hone_mul(b, x, hone_div(b, hone_scalar(b, HONE_F32, DIGIT), largest));
+  hone_value_t* up_to = hone_round(b, hone_mul(b, y, by_digit(b, places)));
+  hone_value_t* others = hone_round(b, hone_mul(b, y, by_digit(b, before)));
+  return hone_cast(b, hone_sub(b, up_to, hone_mul_number(b, others, BASE)), HONE_I8);
+}
+
+/* Numbers of digits, [rows, blocks, digits, 1], as [blocks, rows, digits, 1]. */
+static hone_value_t* lay_by_blocks(hone_builder_t* b, hone_value_t* x) {
+  static const int64_t turned[] = {1, 0, 2, 3};
+  return hone_permute(b, x, turned);
+}
+
+/* Inner sums, [blocks, rows, digits, columns], as floats with what was taken from the weights. */
+static hone_value_t* add_least(hone_builder_t* b, hone_value_t* sums, hone_value_t* digits,
+                               hone_value_t* factors, const nibbles_t* n) {
+  hone_value_t* of_digits =
+      hone_reduce_last(b, HONE_COMBINE_ADD, hone_cast(b, digits, HONE_I32), 1, true);
+  hone_value_t *wide = hone_cast(b, sums, HONE_F32), *by_factor = lay_by_blocks(b, factors);
+  of_digits = hone_cast(b, of_digits, HONE_F32);
+  if (n->is_signed) {
+    hone_value_t* least = hone_mul_number(b, hone_mul(b, of_digits, factors), LEAST_NIBBLE);
+    return hone_add(b, hone_mul(b, wide, by_factor), lay_by_blocks(b, least));
+  }
+  hone_value_t* least = hone_mul(b, lay_by_blocks(b, of_digits), constant(b, n->least));
+  return hone_mul(b, hone_add(b, wide, least), by_factor);
+}
+
+static hone_value_t* multiply_few(hone_builder_t* b, const hone_node_t* node, const product_t* p,
+                                  const nibbles_t* n) {
+  static const float places[] = {1.0F / DIGIT, 1.0F / DIGIT / BASE, 1.0F / DIGIT / BASE / BASE};
+  static const int64_t pairs[][2] = {{1, 0}, {3, 1}}, added[] = {0, 2};
+  const hone_dim_t blocks = hone_d(p->blocks), block = hone_d(p->block), one = hone_d(1);
+  const hone_dim_t by_row[] = {hone_d(p->rows), blocks, one, block};
+  const hone_dim_t repeated[] = {hone_d(p->rows), blocks, hone_d(DIGITS), block};
+  const hone_dim_t by_column[] = {blocks, one, one, hone_d(p->columns)};
+  hone_value_t* x = hone_expand(b, hone_reshape(b, node->inputs[DATA], 4, by_row), 4, repeated);
+  hone_value_t* largest = find_largest(b, x, FLT_MIN * DIGIT * BASE * BASE);
+  hone_value_t* digits = find_digits(b, x, largest);
+  hone_value_t* factors = hone_mul(b, largest, by_digit(b, places));
+  hone_value_t* sums = hone_contract(b, digits, constant(b, n->counts), 2, pairs, 1, HONE_I32);
+  hone_value_t* whole = add_least(b, sums, digits, factors, n);
+  hone_value_t* scaled = hone_mul(b, whole, hone_reshape(b, p->scales, 4, by_column));
+  return hone_reshape_like(b, hone_reduce(b, HONE_COMBINE_ADD, scaled, 2, added, false),
+                           node->outputs[0]);
+}
+
+/* NULL: they are no few rows by weights of nibbles. */
+static hone_value_t* try_few(hone_rewriter_t* r, const hone_node_t* node, const product_t* p) {
+  nibbles_t nibbles;
+  bool fits = false;
+  if (!has_few_rows(p, r->context->options)) return NULL;
+  hone_status_t status = make_nibbles(r, p, &nibbles, &fits);
+  hone_value_t* now = !status && fits ? multiply_few(r->b, node, p, &nibbles) : NULL;
+  drop(&nibbles);
+  return status ? hone_fail_status(r->b, status) : now;
+}
+
 /* ---- the pass ---- */
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   product_t p;
-  if (!recognise(node, &p) || !pays(&p, r->context->options)) return NULL;
-  hone_value_t* now = multiply(r->b, node, &p);
+  if (!recognise(node, &p)) return NULL;
+  hone_value_t* now = try_few(r, node, &p);
+  if (!now && pays(&p, r->context->options)) now = multiply(r->b, node, &p);
   if (now) hone_pass_did(r->context, node, "blocks summed up as integers");
   return now;
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
-  if (context->options->exact || !context->options->halves_shorts) return NULL;
+  const hone_pass_options_t* options = context->options;
+  if (options->exact || !(options->halves_shorts || options->sums_nibbles)) return NULL;
   HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
   if (context->count)
     hone_pass_note(context, "%" PRId64 " products with blocks summed up as integers",

@@ -7,11 +7,11 @@
 enum { ROWS = 16, BLOCKS = 4, COLUMNS = 64, BLOCK = 32 };
 
 /* x by weights from -most to most, in blocks of `block`. */
-static hone_graph_t* make_graph(int block, int most) {
+static hone_graph_t* make_graph_of(int rows, int block, int most) {
   hone_str_t text;
   hone_str_init(&text, NULL);
   const char* dtype = most <= INT8_MAX ? "i8" : "i16";
-  hone_str_appendf(&text, "%%0 = input : f32[%d, %d, %d]\n%%1 = constant {", ROWS, BLOCKS, block);
+  hone_str_appendf(&text, "%%0 = input : f32[%d, %d, %d]\n%%1 = constant {", rows, BLOCKS, block);
   for (int i = 0; i < BLOCKS * block * COLUMNS; i++)
     hone_str_appendf(&text, "%s%d", i ? ", " : "", (i * 7919) % (2 * most + 1) - most);
   hone_str_appendf(&text, "} : %s[%d, %d, %d]\n%%2 = constant {", dtype, BLOCKS, block, COLUMNS);
@@ -25,12 +25,14 @@ static hone_graph_t* make_graph(int block, int most) {
   hone_str_appendf(&text, "%%5 = mul %%3 %%4 : f32[%d, %d, %d]\n", BLOCKS, block, COLUMNS);
   hone_str_appendf(&text,
                    "%%6 = contract %%0 %%5 dtype=f32 axes=[1, 0, 2, 1] batch=0 : f32[%d, %d]\n",
-                   ROWS, COLUMNS);
+                   rows, COLUMNS);
   hone_str_append(&text, "return %6\n");
   hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
   hone_str_free(&text);
   return graph;
 }
+
+static hone_graph_t* make_graph(int block, int most) { return make_graph_of(ROWS, block, most); }
 
 static const hone_pass_options_t device = {
     .halves_shorts = true, .near_cache = 1 << 20, .far_cache = 1 << 24};
@@ -70,10 +72,31 @@ static void others_stay_as_they_are(void** state) {
   expect_unchanged(BLOCK / 4, 127, device);   /* more sums than products pay for */
 }
 
+/* Few rows by weights that fit nibbles: of all blocks alike, or less the least of each. */
+static void few_rows_are_digits(void** state) {
+  (void)state;
+  const hone_pass_options_t options = {.sums_nibbles = true};
+  for (int rows = 1; rows <= 4; rows++)
+    for (int most = 3; most <= 7; most++) {
+      hone_graph_t *before = make_graph_of(rows, BLOCK, most),
+                   *after = make_graph_of(rows, BLOCK, most);
+      assert_int_equal(test_pass_run(after, &options, "block_sums"), 1);
+      assert_same_results(before, after, 3, 1e-7 * most);
+      hone_graph_destroy(before);
+      hone_graph_destroy(after);
+    }
+  hone_graph_t *many = make_graph_of(5, BLOCK, 7), *wide = make_graph_of(1, BLOCK, 15);
+  assert_int_equal(test_pass_run(many, &options, "block_sums"), 0);
+  assert_int_equal(test_pass_run(wide, &options, "block_sums"), 0);
+  hone_graph_destroy(many);
+  hone_graph_destroy(wide);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
       cmocka_unit_test(others_stay_as_they_are),
+      cmocka_unit_test(few_rows_are_digits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

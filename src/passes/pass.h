@@ -59,6 +59,7 @@ typedef struct hone_pass_options {
   bool mixes_signs;              /* … of two without and two with a sign; of like signs slower */
   bool sums_shorts;   /* products of two numbers of 16 bits take it no longer than of two bytes */
   bool halves_shorts; /* … and half the time of two of f32 */
+  bool sums_nibbles;  /* … of bytes by numbers of four bits, which take half a byte in memory */
   bool sums_slight;   /* products of eight bytes by slight weights (ir/slight.h) take it less */
   /* Its products of `precision` are so fast by matrix instructions that sums which save some of
    * them cost more; by others they are no faster than of f32. */

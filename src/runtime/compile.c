@@ -9,6 +9,7 @@
 #include "import/graph_text.h"
 #include "ir/outline.h"
 #include "loop/lower.h"
+#include "loop/nibbles.h"
 #include "loop/quantized.h"
 #include "loop/slight.h"
 #include "loop/sparse.h"
@@ -195,6 +196,7 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->sums_blocks = options->sums_pairs && properties.has_block_bf16 && properties.fast_blocks;
   options->mixes_signs = properties.mixed_int8;
   options->sums_slight = properties.has_dot8;
+  options->sums_nibbles = properties.has_dot_nibbles;
   options->halves_shorts = properties.has_dot2_i16 && properties.fast_int8;
   options->sums_shorts = properties.has_dot2_i16 && !properties.fast_int8;
   if (!properties.shares_host_memory || properties.max_group_size > 1) return;
@@ -262,6 +264,7 @@ static hone_status_t mark_constants(const driver_t* d, hone_node_t* call, hone_k
   hone_device_properties_t properties = {.struct_size = sizeof properties};
   d->backend->properties(d->device, &properties);
   if (properties.has_dot8) hone_slight_mark(kernel, contents_of, call);
+  if (properties.has_dot_nibbles) hone_nibbles_mark(kernel, contents_of, call);
   if (properties.has_sparse_int8) hone_sparse_mark(kernel, contents_of, call);
   return hone_quantized_prove(kernel, contents_of, call);
 }

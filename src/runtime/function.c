@@ -155,7 +155,8 @@ static bool has_shape(const hone_function_t* f, const hone_buffer_t* buffer,
 static hone_status_t set_parameter(hone_function_t* f, parameter_t* p, hone_tensor_t* tensor) {
   bool is_as_before = !f->backend && p->buffer->packing && p->buffer->packing->is_sparse;
   if (p->buffer->packing && !p->packed && !is_as_before)
-    HONE_TRY(hone_packing_apply(p->buffer, tensor, f->allocator, &p->packed));
+    HONE_TRY((f->backend ? hone_packing_apply : hone_packing_lay_out)(p->buffer, tensor,
+                                                                      f->allocator, &p->packed));
   if (p->packed) tensor = p->packed;
   p->data = hone_tensor_data(tensor);
   p->bytes = hone_tensor_bytes(tensor);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
+#include "loop/nibbles.h"
 #include "runtime/packing_impl.h"
 
 enum { TILE_ROWS = 64, TILE_DENSE = 16, GRAIN = 4 /* tiles */ };
@@ -195,13 +196,11 @@ static bool prepare(packer_t* p, const hone_buffer_t* buffer, const hone_tensor_
   return fits && set_axes(p, buffer, strides);
 }
 
-hone_status_t hone_packing_apply(const hone_buffer_t* buffer, const hone_tensor_t* from,
-                                 const hone_allocator_t* allocator, hone_tensor_t** out_tensor) {
+hone_status_t hone_packing_lay_out(const hone_buffer_t* buffer, const hone_tensor_t* from,
+                                   const hone_allocator_t* allocator, hone_tensor_t** out_tensor) {
   packer_t p = {0};
   int64_t count, tiles = 1;
   *out_tensor = NULL;
-  if (buffer->packing->is_sparse)
-    return hone_packing_apply_sparse(buffer, from, allocator, out_tensor);
   if (!prepare(&p, buffer, from) || !hone_dims_count(p.rank, p.dims, &count))
     return hone_status_make(HONE_INTERNAL, "the packing of '%s' does not fit its weight",
                             buffer->name);
@@ -214,4 +213,34 @@ hone_status_t hone_packing_apply(const hone_buffer_t* buffer, const hone_tensor_
   for (int a = 0; a < p.rank - 1; a++) tiles *= tiles_along(&p, a);
   hone_parallel_for(hone_thread_pool_shared(), tiles, GRAIN, pack_tiles, &p);
   return NULL;
+}
+
+/* Numbers that fit nibbles as words of eight. */
+static hone_status_t make_words(const hone_tensor_t* numbers, const hone_allocator_t* allocator,
+                                hone_tensor_t** out_tensor) {
+  int64_t words = hone_tensor_count(numbers) / HONE_NIBBLES,
+          bytes = words * (int64_t)sizeof(uint32_t);
+  HONE_TRY(hone_tensor_create_raw(allocator, HONE_U8, 1, &bytes, out_tensor));
+  const uint8_t* from = hone_tensor_data(numbers);
+  char* to = hone_tensor_data(*out_tensor);
+  for (int64_t i = 0; i < words; i++) {
+    uint32_t word = hone_nibbles_word(from + i * HONE_NIBBLES);
+    memcpy(to + i * (int64_t)sizeof word, &word, sizeof word);
+  }
+  return NULL;
+}
+
+hone_status_t hone_packing_apply(const hone_buffer_t* buffer, const hone_tensor_t* from,
+                                 const hone_allocator_t* allocator, hone_tensor_t** out_tensor) {
+  hone_tensor_t* numbers;
+  if (buffer->packing->is_sparse)
+    return hone_packing_apply_sparse(buffer, from, allocator, out_tensor);
+  if (!buffer->packing->in_nibbles)
+    return hone_packing_lay_out(buffer, from, allocator, out_tensor);
+  *out_tensor = NULL;
+  HONE_TRY(hone_packing_lay_out(buffer, from, hone_allocator_system(), &numbers));
+  hone_status_t status =
+      make_words(numbers, allocator ? allocator : hone_allocator_system(), out_tensor);
+  hone_tensor_release(numbers);
+  return status;
 }

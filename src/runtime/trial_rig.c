@@ -242,6 +242,12 @@ static void make_sparse(hone_tensor_t* tensor, uint64_t seed) {
   }
 }
 
+/* Numbers of four bits. */
+static void make_nibbles(hone_tensor_t* tensor) {
+  uint8_t* numbers = tensor->data;
+  for (int64_t i = 0; i < tensor->count; i++) numbers[i] &= 15;
+}
+
 static hone_status_t make_parameter(const hone_rig_t* b, int index) {
   const hone_rig_shared_t* s = b->shared;
   parameter_t* p = &b->parameters[index];
@@ -253,6 +259,7 @@ static hone_status_t make_parameter(const hone_rig_t* b, int index) {
   if (p->buffer->is_proven) make_proven(p->host);
   if (p->buffer->is_sparse) make_sparse(p->host, (uint64_t)index + 1);
   if (p->buffer->slight) make_slight(p->host);
+  if (p->buffer->fits_nibbles) make_nibbles(p->host);
   return s->backend->copy_in(s->stream, p->memory, 0, p->host->data, p->bytes);
 }
 

@@ -1,5 +1,7 @@
 /* tensorize: a loop with all that is in it is what a device does in one instruction, a library, or
  * a function. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "loop/product.h"
 #include "sched/common/edit.h"
@@ -43,15 +45,32 @@ static hone_status_t make_table(hone_kernel_t* kernel, const hone_stmt_t* loop) 
   return NULL;
 }
 
+/* Packed weights become words of nibbles, which nothing else could read. */
+static hone_status_t make_words(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                                const hone_buffer_t* weights) {
+  readers_t readers = {loop, weights, false};
+  hone_stmt_walk(kernel->root, find_reader, &readers);
+  if (readers.found)
+    return hone_sched_refuse("tensorize %s: %s is read elsewhere", loop->name, weights->name);
+  const hone_packing_t* old = weights->packing;
+  hone_packing_t* packing = hone_packing_create(kernel, old->rank, weights->rank);
+  if (!packing) return hone_oom();
+  memcpy(packing->dims, old->dims, (size_t)old->rank * sizeof *old->dims);
+  memcpy(packing->axes, old->axes, (size_t)weights->rank * sizeof *old->axes);
+  packing->in_nibbles = true;
+  kernel->buffers[weights->id]->packing = packing;
+  return NULL;
+}
+
 static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop,
-                           const hone_intrinsic_t* intrinsic) {
-  hone_operand_range_t operands[HONE_MAX_OPERANDS];
+                           const hone_intrinsic_t* intrinsic,
+                           hone_operand_range_t operands[HONE_MAX_OPERANDS]) {
   bool matches;
   HONE_TRY(hone_intrinsic_match(kernel, loop, intrinsic, &matches, operands));
   if (matches) return NULL;
   return hone_sched_refuse(
       "tensorize %s: it is not what %s computes, or its elements do not lie "
-      "side by side, or its weights are not slight",
+      "side by side, or its weights are not slight, or fit no nibbles",
       loop->name, intrinsic->name);
 }
 
@@ -64,8 +83,10 @@ hone_status_t hone_sched_tensorize(hone_kernel_t* kernel, const char* name,
   const hone_intrinsic_t* intrinsic = hone_intrinsic_find(intrinsic_name);
   if (!intrinsic)
     return hone_status_make(HONE_NOT_FOUND, "there is no intrinsic '%s'", intrinsic_name);
-  HONE_TRY(check(kernel, loop, intrinsic));
+  hone_operand_range_t operands[HONE_MAX_OPERANDS];
+  HONE_TRY(check(kernel, loop, intrinsic, operands));
   if (intrinsic->is_sparse) HONE_TRY(make_table(kernel, loop));
+  if (intrinsic->in_nibbles) HONE_TRY(make_words(kernel, loop, operands[1].buffer));
   loop->intrinsic = intrinsic->name;
   return hone_sched_end(kernel, begin, "tensorize %s %s", loop->name, intrinsic->name);
 }

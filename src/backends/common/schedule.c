@@ -395,6 +395,7 @@ static void schedule_nest(hone_recipe_t* r, int position) {
   if (r->choice->product && hone_schedule_product(r, nest)) return;
   nest = r->kernel->root->body[position];
   if (r->choice->chain_rows && hone_schedule_attention(r, nest)) return;
+  if (!r->choice->no_tile && hone_schedule_blocks(r, nest)) return;
   if (!r->choice->no_tile && hone_schedule_contract(r, nest)) return;
   if (r->choice->no_lanes) return;
   nest = r->kernel->root->body[position];
@@ -554,6 +555,7 @@ hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
                             .has_dot2_i16 = properties->has_dot2_i16,
                             .has_dot_apart = properties->has_dot_apart,
                             .has_dot8 = properties->has_dot8,
+                            .has_dot_nibbles = properties->has_dot_nibbles,
                             .has_block_int8 = properties->has_block_int8,
                             .has_block_bf16 = properties->has_block_bf16};
 }

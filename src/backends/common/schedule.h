@@ -11,13 +11,14 @@ typedef struct hone_cpu_shape {
   int threads;         /* that run a kernel; 0: not known */
   int64_t first_cache; /* bytes of a core's first and second caches; 0: not known */
   int64_t second_cache;
-  bool has_dot4;      /* the intrinsics dot4_… for vectors of its lanes */
-  bool fast_int8;     /* each of which is one instruction */
-  bool mixed_int8;    /* but those of two with a sign, or two without */
-  bool has_dot2_bf16; /* dot2_bf16_bf16_… */
-  bool has_dot2_i16;  /* dot2_i16_i16_… */
-  bool has_dot_apart; /* dotN_apart_u8_i8_… */
-  bool has_dot8;      /* dot8_u8_i8_…, for weights that are slight (ir/slight.h) */
+  bool has_dot4;        /* the intrinsics dot4_… for vectors of its lanes */
+  bool fast_int8;       /* each of which is one instruction */
+  bool mixed_int8;      /* but those of two with a sign, or two without */
+  bool has_dot2_bf16;   /* dot2_bf16_bf16_… */
+  bool has_dot2_i16;    /* dot2_i16_i16_… */
+  bool has_dot_apart;   /* dotN_apart_u8_i8_… */
+  bool has_dot_nibbles; /* dot16_i8_u4_…, dot32_i8_u4_… */
+  bool has_dot8;        /* dot8_u8_i8_…, for weights that are slight (ir/slight.h) */
   bool has_block_int8, has_block_bf16; /* block4_…, block2_…, by matrix instructions */
 } hone_cpu_shape_t;
 
@@ -107,6 +108,15 @@ bool hone_product_find(hone_kernel_t* kernel, bool is_sparse, hone_product_facts
  * that is nearly as many, so that blocks do not overlap and threads can share them. Where they do,
  * the last begins earlier, and each block of columns has all of them. */
 int64_t hone_product_sparse_rows(int64_t rows, bool* out_overlap);
+/* Sums of blocks, scaled and added up (schedule_blocks.c), in numbers. */
+typedef struct hone_blocks_facts {
+  int64_t rows, columns, block; /* extents: of data and weights, and of a sum of one block */
+  int64_t digits;               /* of each number of the data */
+  double blocks;
+} hone_blocks_facts_t;
+/* False: the kernel has none. */
+bool hone_blocks_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
+                      hone_blocks_facts_t* out_facts);
 /* Rows of a chain: sums of products, and sums over rows of those; 0: the kernel is none. */
 double hone_chain_rows(hone_kernel_t* kernel);
 

@@ -160,9 +160,7 @@ static int count_group_loops(const hone_intrinsic_t* dot) {
   return dot->slight_lanes ? HONE_SLIGHT_HALVES : 1;
 }
 
-/* One of the loop nests that a tile falls into: rows { lanes { sums { … } } },
- * with the sums moved outside, except for what an instruction adds up. */
-static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
+void hone_schedule_tile_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
   const char* names[HONE_CONTRACTION_LOOPS];
   hone_stmt_t *rows = has_rows ? part : NULL, *lanes = has_rows ? hone_only_loop(part) : part;
   if (!lanes) return;
@@ -211,7 +209,7 @@ static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lane
   int parts = outer->n_body - before + 1;
   for (int i = 0; i < parts && position + i < outer->n_body; i++)
     if (hone_stmt_is_loop(outer->body[position + i]))
-      schedule_part(r, outer->body[position + i], rows != NULL);
+      hone_schedule_tile_part(r, outer->body[position + i], rows != NULL);
 }
 
 /* Puts the loop over lanes outside of all others. */

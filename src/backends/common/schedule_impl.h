@@ -62,6 +62,11 @@ void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop);
 
 /* schedule_contract.c: false when the nest is no contraction it knows. */
 bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
+/* One of the loop nests that a tile falls into, rows { lanes { sums { … } } }, without rows unless
+ * it has them: sums go around, but for what r->dot does; lanes become vectors. */
+void hone_schedule_tile_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows);
+/* schedule_blocks.c: false when the nest does not add up sums of blocks. */
+bool hone_schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_attention.c: false when the nest is no chain of contractions. */
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest);
 /* Copies what a round of the loop `around` reads by this load of its body. */

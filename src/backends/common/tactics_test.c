@@ -37,6 +37,7 @@ static hone_device_properties_t machine(int number) {
                                     .has_dot4 = number % 2 == 1,
                                     .has_dot_apart = bytes[number % 4] == 64,
                                     .has_dot2_i16 = number % 2 == 1,
+                                    .has_dot_nibbles = number % 2 == 1,
                                     .has_dot8 = number % 2 == 1};
 }
 

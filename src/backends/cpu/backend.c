@@ -34,6 +34,7 @@ static void find_properties(hone_device_t* device) {
   p->fast_bf16 = p->has_dot2_bf16 = target->has_bf16;
   p->has_dot_apart = hone_target_has(target, "dot_apart");
   p->has_dot2_i16 = hone_target_has(target, "dot2_i16");
+  p->has_dot_nibbles = hone_target_has(target, "dot_nibbles");
   p->has_dot8 = hone_target_has(target, "dot8") && !target->has_vnni;
   p->has_sparse_int8 = hone_target_has(target, "sparse_u8_i8");
   p->has_block_int8 = hone_target_has(target, "amx") || hone_target_has(target, "i8mm");

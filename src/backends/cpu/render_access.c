@@ -225,6 +225,8 @@ hone_operand_t hone_render_load(hone_renderer_t* r, const hone_buffer_t* buffer,
   hone_lane_pattern_t pattern = hone_render_pattern(r, offset, &stride);
   if (buffer->packing && buffer->packing->is_sparse)
     hone_render_refuse(r, "reads elements of a sparse packing");
+  if (buffer->packing && buffer->packing->in_nibbles)
+    hone_render_refuse(r, "reads elements of words of nibbles");
   hone_dim_t first = pattern == HONE_LANES_ANY ? offset : hone_render_first_lane(r, offset);
   bool is_vector = pattern != HONE_LANES_SAME;
   if (buffer->space != HONE_SPACE_GLOBAL && r->storage[buffer->id] != HONE_STORAGE_ARRAY)

@@ -27,6 +27,14 @@ bool hone_render_has_feature(hone_renderer_t* r, const hone_stmt_t* loop, const 
   return !r->status;
 }
 
+/* Where the operand's element lies: two nibbles take a byte. */
+static hone_dim_t place_of(hone_renderer_t* r, const hone_operand_range_t* operand) {
+  const hone_packing_t* packing = operand->buffer->packing;
+  return packing && packing->in_nibbles
+             ? hone_dim_floordiv(r->kernel->dims, operand->offset, hone_dim_int(2))
+             : operand->offset;
+}
+
 /* The text with its operands: pointers, but the sums as a vector. */
 static void put_text(hone_renderer_t* r, const char* text, hone_operand_t sums,
                      const hone_operand_range_t* operands, const hone_buffer_t* output) {
@@ -53,7 +61,7 @@ static void put_text(hone_renderer_t* r, const char* text, hone_operand_t sums,
     if (operand->buffer == output)
       hone_str_appendf(r->out, "t%d", sums.temporary);
     else
-      hone_render_address(r, operand->buffer, NULL, operand->offset);
+      hone_render_address(r, operand->buffer, NULL, place_of(r, operand));
   }
 }
 

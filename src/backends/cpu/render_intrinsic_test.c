@@ -14,6 +14,7 @@
 #include "hone/function.h"
 #include "loop/interpret.h"
 #include "loop/intrinsic.h"
+#include "loop/nibbles.h"
 #include "loop/slight.h"
 #include "loop/text.h"
 #include "runtime/packing.h"
@@ -62,6 +63,14 @@ static const row_t rows[] = {
     {"dot4_u8_u8_x8", 8, 4, HONE_U8, HONE_U8, HONE_I32, "x86-64-v3", "aarch64", 5},
     {"dot8_u8_i8_x8", 8, 8, HONE_U8, HONE_I8, HONE_I32, "x86-64-v3", "x86-64"},
     {"dot8_u8_i8_x16", 16, 8, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4", "aarch64"},
+    {"dot16_i8_u4_x8", 8, 16, HONE_I8, HONE_U8, HONE_I32, "x86-64-v3", "x86-64"},
+    {"dot32_i8_u4_x8", 8, 32, HONE_I8, HONE_U8, HONE_I32, "x86-64-v3", "x86-64"},
+    {"dot32_i8_u4_x8", 8, 32, HONE_I8, HONE_U8, HONE_I32, "x86-64-v3+vnni", "x86-64"},
+    {"dot16_i8_u4_x16", 16, 16, HONE_I8, HONE_U8, HONE_I32, "x86-64-v4+vnni", "aarch64"},
+    {"dot32_i8_u4_x16", 16, 32, HONE_I8, HONE_U8, HONE_I32, "x86-64-v4", "aarch64"},
+    {"dot32_i8_u4_x16", 16, 32, HONE_I8, HONE_U8, HONE_I32, "x86-64-v4+vnni", "aarch64"},
+    {"dot16_i8_u4_x4", 4, 16, HONE_I8, HONE_U8, HONE_I32, "aarch64-dotprod", "aarch64"},
+    {"dot32_i8_u4_x4", 4, 32, HONE_I8, HONE_U8, HONE_I32, "aarch64-dotprod", "aarch64"},
     {"dot4_u8_i8_x16", 16, 4, HONE_U8, HONE_I8, HONE_I32, "x86-64-v4+vnni", "aarch64", 11},
     {"dot4_i8_u8_x16", 16, 4, HONE_I8, HONE_U8, HONE_I32, "x86-64-v4+vnni", "aarch64", 8},
     {"dot2_i16_i16_x16", 16, 2, HONE_I16, HONE_I16, HONE_I32, "x86-64-v4+vnni", "aarch64", 7},
@@ -114,6 +123,24 @@ static int print_slight(const row_t* row, char* text) {
       row->name, lanes);
 }
 
+static bool has_nibbles(const row_t* row) { return strstr(row->name, "_u4_") != NULL; }
+
+/* The same of words of nibbles, [lanes, the numbers of all groups]. */
+static int print_nibbles(const row_t* row, char* text) {
+  int lanes = row->lanes, words = row->group / HONE_NIBBLES, numbers = STEPS * row->group;
+  return snprintf(text, TEXT,
+                  "kernel dots {\n  input a: i8[%d, %d, %d, 8] = 0\n"
+                  "  input b: u8[%d, %d, %d, 8] = 1 constant nibbles from [%d, %d] by 1*%d 1*8 0*1 "
+                  "1*1 nibbles\n"
+                  "  output out: i32[%d, %d] = 0\n  local acc: i32[%d]\n  for i in %d parallel {\n"
+                  "    for z in %d vector { acc[z] = i32(0) }\n    for s in %d reduction {\n"
+                  "      for lane in %d as %s { for w in %d reduction { for k in 8 reduction {\n"
+                  "        acc[lane] += mul(cast.i32(a[i, s, w, k]), cast.i32(b[s, w, lane, k]))\n"
+                  "      } } }\n    }\n    for y in %d vector { out[i, y] = acc[y] }\n  }\n}\n",
+                  ROWS, STEPS, words, STEPS, words, lanes, lanes, numbers, row->group, ROWS, lanes,
+                  lanes, ROWS, lanes, STEPS, lanes, row->name, words, lanes);
+}
+
 static bool is_apart(const row_t* row) { return strstr(row->name, "_apart_") != NULL; }
 
 /* The same of numbers of each lane's own, with room for `room` lanes of four weights. */
@@ -139,7 +166,8 @@ static hone_kernel_t* make_kernel_of(const row_t* row, int room) {
   const char *a = hone_dtype_name(row->a), *b = hone_dtype_name(row->b);
   const char* c = hone_dtype_name(row->c);
   int n =
-      is_slight(row) ? print_slight(row, text)
+      is_slight(row)     ? print_slight(row, text)
+      : has_nibbles(row) ? print_nibbles(row, text)
       : is_apart(row)
           ? print_apart(row, room, text)
           : snprintf(text, sizeof text,
@@ -207,11 +235,22 @@ static void fill_slight(data_t* data) {
   memset(bytes, UINT8_MAX, hone_tensor_bytes(data->tensors[0]) / ROWS);
 }
 
-/* What the kernel reads instead of the tensor. */
-static hone_tensor_t* laid_out(hone_kernel_t* kernel, hone_tensor_t* b) {
+/* Four bits of each number. */
+static void fill_nibbles(data_t* data) {
+  uint8_t* weights = hone_tensor_data(data->tensors[1]);
+  for (int64_t i = 0; i < hone_tensor_count(data->tensors[1]); i++) weights[i] &= 15;
+  memset(weights, 15, hone_tensor_bytes(data->tensors[1]) / 2);
+  memset(hone_tensor_data(data->tensors[0]), INT8_MIN, hone_tensor_bytes(data->tensors[0]) / ROWS);
+}
+
+typedef hone_status_t (*pack_fn)(const hone_buffer_t*, const hone_tensor_t*,
+                                 const hone_allocator_t*, hone_tensor_t**);
+
+/* What the kernel, or the interpreter, reads instead of the tensor. */
+static hone_tensor_t* laid_out(hone_kernel_t* kernel, hone_tensor_t* b, pack_fn pack) {
   hone_tensor_t* packed = b;
   if (kernel->buffers[1]->packing)
-    assert_ok(hone_packing_apply(kernel->buffers[1], b, NULL, &packed));
+    assert_ok(pack(kernel->buffers[1], b, NULL, &packed));
   else
     hone_tensor_retain(b);
   return packed;
@@ -221,18 +260,23 @@ static data_t make_data(const row_t* row, hone_kernel_t* kernel) {
   data_t data;
   const int64_t a[] = {ROWS, STEPS, row->group, rounds_of(row)};
   const int64_t b[] = {STEPS, row->lanes, is_apart(row) ? 4 : row->group};
+  const int64_t eights[] = {ROWS, STEPS, row->group / HONE_NIBBLES, HONE_NIBBLES};
   const int64_t fours[] = {ROWS, STEPS, 2, 4}, numbers[] = {row->lanes, STEPS * row->group};
   const int64_t out[] = {ROWS, rounds_of(row)};
-  bool slight = is_slight(row);
-  int rank = slight || is_apart(row) ? 4 : 3;
-  assert_ok(hone_tensor_create(NULL, row->a, rank, slight ? fours : a, &data.tensors[0]));
-  assert_ok(
-      hone_tensor_create(NULL, row->b, slight ? 2 : 3, slight ? numbers : b, &data.tensors[1]));
+  bool slight = is_slight(row), nibbles = has_nibbles(row), packs = slight || nibbles;
+  int rank = packs || is_apart(row) ? 4 : 3;
+  assert_ok(hone_tensor_create(NULL, row->a, rank,
+                               slight    ? fours
+                               : nibbles ? eights
+                                         : a,
+                               &data.tensors[0]));
+  assert_ok(hone_tensor_create(NULL, row->b, packs ? 2 : 3, packs ? numbers : b, &data.tensors[1]));
   assert_ok(hone_tensor_create(NULL, row->c, 2, out, &data.tensors[2]));
   fill(data.tensors[0]);
   fill(data.tensors[1]);
   if (slight) fill_slight(&data);
-  hone_tensor_t* packed = laid_out(kernel, data.tensors[1]);
+  if (nibbles) fill_nibbles(&data);
+  hone_tensor_t* packed = laid_out(kernel, data.tensors[1], hone_packing_lay_out);
   void* parameters[] = {hone_tensor_data(data.tensors[0]), hone_tensor_data(packed), data.want};
   assert_ok(hone_kernel_interpret(kernel, NULL, parameters));
   hone_tensor_release(packed);
@@ -292,7 +336,7 @@ static void run_elsewhere(const row_t* row, const test_folder_t* folder) {
   hone_kernel_t* kernel = make_kernel(row);
   data_t data = make_data(row, kernel);
   assert_ok(hone_target_parse(row->target, &target));
-  hone_tensor_t* packed = laid_out(kernel, data.tensors[1]);
+  hone_tensor_t* packed = laid_out(kernel, data.tensors[1], hone_packing_apply);
   const render_program_t program = {
       .kernel = kernel,
       .lanes = row->lanes,

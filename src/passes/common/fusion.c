@@ -603,6 +603,7 @@ static hone_status_t plan(hone_fusion_t* f, int* by_value, int* by_node) {
   join_all_backwards(f, &s);
   hone_fusion_leave_mixing_out(f, &s);
   hone_fusion_join_chains(f, &s);
+  hone_fusion_join_blocks(f, &s);
   widen_in_readers(f, &s);
   take_bits_in_readers(f, &s);
   join_scaled_weights(f, &s);

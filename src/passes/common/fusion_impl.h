@@ -60,6 +60,10 @@ int hone_fusion_trace(const hone_fusion_search_t* s, int group, const hone_value
 bool hone_fusion_is_of_values(const hone_node_t* contract);
 void hone_fusion_join_chains(hone_fusion_t* f, hone_fusion_search_t* s);
 
+/* ---- fusion_blocks.c ---- */
+
+void hone_fusion_join_blocks(hone_fusion_t* f, const hone_fusion_search_t* s);
+
 /* ---- fusion_results.c ---- */
 
 void hone_fusion_leave_views_out(hone_fusion_t* f, const hone_fusion_search_t* s);

@@ -41,6 +41,7 @@ static void properties(const hone_device_t* device, hone_device_properties_t* ou
   out->has_dot2_i16 = shape->has_dot2_i16;
   out->has_dot_apart = shape->has_dot_apart;
   out->has_dot8 = shape->has_dot8;
+  out->has_dot_nibbles = shape->has_dot_nibbles;
   out->has_sparse_int8 = false;
   out->has_block_int8 = shape->has_block_int8;
   out->has_block_bf16 = shape->has_block_bf16;

@@ -1,0 +1,310 @@
+/* Sums of blocks (pass block_sums): digits of the data are multiplied by weights of four bits,
+ * block by block, and what they make is scaled and added up.
+ *
+ *   for outs… {
+ *     acc = 0
+ *     for b { for p { s = 0; for k { s += d[row, b, p, k] * u[b, k, lane] }; acc += f(s) } }
+ *     out = g(acc)
+ *   }
+ *
+ * acc is kept for all rows by some vectors of lanes, around which blocks go. What a vector of
+ * weights is made into serves all digits of all rows. Weights, and the scales of blocks, lie in the
+ * order in which they are read. */
+#include <stdio.h>
+
+#include "backends/common/schedule_impl.h"
+#include "loop/nibbles.h"
+#include "tune/cost.h"
+
+enum { MAX_LOOPS = 8, COUNTS_RANK = 3, WORDS = 4 };
+
+typedef struct blocks {
+  int n_outs;
+  hone_stmt_t* outs[MAX_LOOPS];
+  hone_stmt_t *body, *around, *digits, *inside; /* of the innermost; the loops over b, p and k */
+  hone_stmt_t *lanes, *rows;                    /* among outs; rows may be NULL */
+  const hone_term_t *data, *weights;            /* what is multiplied, as loads */
+} blocks_t;
+
+/* ---- recognising ---- */
+
+static bool find_outs(blocks_t* b, hone_stmt_t* nest) {
+  for (hone_stmt_t* loop = nest; loop && hone_stmt_is_loop(loop); loop = hone_only_loop(loop)) {
+    if (b->n_outs == MAX_LOOPS || loop->is_reduction) return false;
+    b->outs[b->n_outs++] = loop;
+    b->body = loop;
+  }
+  return b->n_outs > 0;
+}
+
+/* The only loop of the body, among stores, if it is a sum; NULL: there is none, or something else.
+ */
+static hone_stmt_t* find_sum(const hone_stmt_t* body) {
+  hone_stmt_t* sum = NULL;
+  for (int i = 0; i < body->n_body; i++) {
+    hone_stmt_t* stmt = body->body[i];
+    if (stmt->kind == HONE_STMT_STORE) continue;
+    if (sum || !hone_stmt_is_loop(stmt) || !stmt->is_reduction || stmt->loop != HONE_LOOP_SERIAL)
+      return NULL;
+    sum = stmt;
+  }
+  return sum;
+}
+
+/* The factors: bytes with a sign by constants without, which go along the blocks, what is in them,
+ * and the lanes. */
+static bool find_factors(blocks_t* b) {
+  const hone_stmt_t* store = b->inside->n_body == 1 ? b->inside->body[0] : NULL;
+  if (!store || store->kind != HONE_STMT_STORE || store->combine != HONE_COMBINE_ADD ||
+      store->value->kind != HONE_TERM_PRIM || store->value->prim != HONE_PRIM_MUL ||
+      store->value->dtype != HONE_I32)
+    return false;
+  for (int i = 0; i < 2; i++) {
+    const hone_term_t *d = hone_bare_load(store->value->args[i]),
+                      *u = hone_bare_load(store->value->args[1 - i]);
+    if (!d || !u || d->dtype != HONE_I8 || u->dtype != HONE_U8 || !u->buffer->fits_nibbles ||
+        u->buffer->packing || u->buffer->rank != COUNTS_RANK)
+      continue;
+    b->data = d;
+    b->weights = u;
+    return hone_dim_same(u->index[0], b->around->var) && hone_dim_same(u->index[1], b->inside->var);
+  }
+  return false;
+}
+
+static int64_t known(const hone_stmt_t* loop) {
+  return hone_dim_is_int(loop->extent) ? loop->extent.k : 0;
+}
+
+/* Lanes go along the weights, rows along the data alone. */
+static bool find_lanes(const hone_recipe_t* r, blocks_t* b) {
+  int64_t step;
+  for (int i = 0; i < b->n_outs; i++) {
+    hone_stmt_t* loop = b->outs[i];
+    hone_dim_t column = b->weights->index[COUNTS_RANK - 1];
+    if (hone_dim_factor(column, loop->var, &step) && step == 1 && known(loop) &&
+        known(loop) % r->shape->lanes == 0)
+      b->lanes = loop;
+    else if (known(loop) && hone_term_uses(b->data, loop->var) &&
+             !hone_term_uses(b->weights, loop->var))
+      b->rows = loop;
+  }
+  return b->lanes != NULL;
+}
+
+/* What adds up a group of products, all of a block if there is one for that; NULL: there is none.
+ */
+static const hone_intrinsic_t* find_dot(const hone_recipe_t* r, const blocks_t* b, int* out_words) {
+  char name[32];
+  for (*out_words = WORDS; *out_words > 1; *out_words /= 2) {
+    int group = *out_words * HONE_NIBBLES;
+    snprintf(name, sizeof name, "dot%d_i8_u4_x%d", group, r->shape->lanes);
+    if (known(b->inside) && known(b->inside) % group == 0) return hone_intrinsic_find(name);
+  }
+  return NULL;
+}
+
+static bool recognise(const hone_recipe_t* r, blocks_t* b, hone_stmt_t* nest) {
+  int words;
+  *b = (blocks_t){0};
+  if (!r->shape->has_dot_nibbles || !hone_stmt_is_loop(nest) || !find_outs(b, nest)) return false;
+  b->around = find_sum(b->body);
+  b->digits = b->around ? hone_only_loop(b->around) : NULL;
+  b->inside = b->digits ? find_sum(b->digits) : NULL;
+  return b->inside && known(b->digits) && find_factors(b) && find_lanes(r, b) &&
+         find_dot(r, b, &words);
+}
+
+/* ---- laying out ---- */
+
+/* Vectors of lanes: as chosen, else one, whose weights as they are made into fit in registers. */
+static int64_t find_vectors(const hone_recipe_t* r, const blocks_t* b) {
+  int64_t all = known(b->lanes) / r->shape->lanes,
+          vectors = r->choice->vectors > 0 ? r->choice->vectors : 1;
+  while (all % vectors) vectors--;
+  return vectors;
+}
+
+static bool lay_out(hone_recipe_t* r, const hone_buffer_t* buffer, int n, char (*words)[24]) {
+  const char* layout[HONE_MAX_RANK];
+  for (int i = 0; i < n; i++) layout[i] = words[i];
+  return hone_recipe_did(r, hone_sched_pack(r->kernel, buffer->name, n, layout));
+}
+
+/* [blocks of vectors, b, groups, vectors, words, lanes, in a word] */
+static bool pack_weights(hone_recipe_t* r, const blocks_t* b, int64_t vectors, int group) {
+  char words[HONE_MAX_RANK][24];
+  long long lanes = r->shape->lanes;
+  int n = 0;
+  snprintf(words[n++], sizeof *words, "2/%lld", lanes * (long long)vectors);
+  snprintf(words[n++], sizeof *words, "0");
+  snprintf(words[n++], sizeof *words, "1/%d", group);
+  if (vectors > 1) snprintf(words[n++], sizeof *words, "2/%lld%%%lld", lanes, (long long)vectors);
+  snprintf(words[n++], sizeof *words, "1/%d%%%d", HONE_NIBBLES, group / HONE_NIBBLES);
+  snprintf(words[n++], sizeof *words, "2%%%lld", lanes);
+  snprintf(words[n++], sizeof *words, "1%%%d", HONE_NIBBLES);
+  return lay_out(r, b->weights->buffer, n, words);
+}
+
+/* Other constants that are read block by block, along the lanes. */
+static const hone_term_t* find_scales(const blocks_t* b, const hone_term_t* term) {
+  int64_t step;
+  if (term->kind == HONE_TERM_LOAD && term->buffer->is_constant && !term->buffer->packing &&
+      term->buffer->rank > 1 && term->buffer->rank < HONE_MAX_RANK &&
+      hone_term_uses(term, b->around->var) &&
+      hone_dim_factor(term->index[term->buffer->rank - 1], b->lanes->var, &step) && step == 1)
+    return term;
+  const hone_term_t* found = NULL;
+  for (int i = 0; i < term->n_args && !found; i++) found = find_scales(b, term->args[i]);
+  return found;
+}
+
+/* [blocks of vectors, b, …, lanes] of each of them. */
+static void pack_scales(hone_recipe_t* r, const blocks_t* b, int64_t block) {
+  for (int i = 0; i < b->digits->n_body; i++) {
+    const hone_term_t* scales;
+    while (b->digits->body[i]->value && (scales = find_scales(b, b->digits->body[i]->value))) {
+      char words[HONE_MAX_RANK][24];
+      int n = 0, last = scales->buffer->rank - 1;
+      snprintf(words[n++], sizeof *words, "%d/%lld", last, (long long)block);
+      for (int k = 0; k < last; k++) snprintf(words[n++], sizeof *words, "%d", k);
+      snprintf(words[n++], sizeof *words, "%d%%%lld", last, (long long)block);
+      if (!lay_out(r, scales->buffer, n, words)) return;
+    }
+  }
+}
+
+/* ---- doing ---- */
+
+/* Loops by name; rows "" where there are none. */
+typedef struct names {
+  char outer[HONE_LOOP_NAME], rows[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME];
+  char around[HONE_LOOP_NAME], digits[HONE_LOOP_NAME], inside[HONE_LOOP_NAME];
+} names_t;
+
+/* others { lanes.o { rows { lanes.i } } } */
+static bool arrange(hone_recipe_t* r, const blocks_t* b, int64_t block, names_t* n) {
+  const char* order[MAX_LOOPS + 1];
+  char whole[HONE_LOOP_NAME];
+  int count = 0;
+  *n->rows = 0;
+  if (!hone_loop_name(whole, b->lanes->name, "") || !hone_loop_name(n->outer, whole, ".o") ||
+      !hone_loop_name(n->lanes, whole, ".i") || !hone_loop_name(n->around, b->around->name, "") ||
+      !hone_loop_name(n->digits, b->digits->name, "") ||
+      !hone_loop_name(n->inside, b->inside->name, "") ||
+      (b->rows && !hone_loop_name(n->rows, b->rows->name, "")))
+    return false;
+  for (int i = 0; i < b->n_outs; i++)
+    if (b->outs[i] != b->lanes && b->outs[i] != b->rows) order[count++] = b->outs[i]->name;
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, whole, block, HONE_TAIL_EXACT))) return false;
+  order[count++] = n->outer;
+  if (*n->rows) order[count++] = n->rows;
+  order[count++] = n->lanes;
+  return hone_recipe_did(r, hone_sched_reorder(r->kernel, count, order));
+}
+
+/* The first loop of the nest that is a sum; NULL: there is none. */
+static hone_stmt_t* find_reduction(hone_stmt_t* stmt) {
+  while (stmt && !stmt->is_reduction) stmt = hone_only_loop(stmt);
+  return stmt;
+}
+
+/* What is inside of the loop over digits: lanes { s = 0 }, lanes { k { … } }, lanes { acc += f(s)
+ * }.
+ */
+static void schedule_digit(hone_recipe_t* r, const hone_stmt_t* digit, const names_t* n,
+                           const hone_intrinsic_t* dot, int words) {
+  enum { FEW = 4 };
+  char group[HONE_LOOP_NAME], groups[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME], word[HONE_LOOP_NAME],
+      nibble[HONE_LOOP_NAME];
+  const hone_stmt_t* products = NULL;
+  for (int i = 0; i < digit->n_body; i++) {
+    const hone_stmt_t* part = digit->body[i];
+    if (!hone_stmt_is_loop(part)) continue;
+    if (find_reduction(digit->body[i]))
+      products = part;
+    else
+      hone_recipe_did(r, hone_sched_vectorize(r->kernel, part->name));
+  }
+  if (!products || !hone_loop_name(lanes, products->name, "") ||
+      !hone_loop_name(groups, n->inside, ".o") || !hone_loop_name(group, n->inside, ".i") ||
+      !hone_loop_name(word, group, ".o") || !hone_loop_name(nibble, group, ".i"))
+    return;
+  const char* order[] = {groups, lanes, word, nibble};
+  if (!hone_recipe_did(
+          r, hone_sched_split(r->kernel, n->inside, words * HONE_NIBBLES, HONE_TAIL_EXACT)) ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, group, HONE_NIBBLES, HONE_TAIL_EXACT)) ||
+      !hone_recipe_did(r, hone_sched_reorder(r->kernel, 4, order)))
+    return;
+  hone_recipe_did(r, hone_sched_tensorize(r->kernel, lanes, dot->name));
+  const hone_stmt_t* rounds = hone_kernel_find_loop(r->kernel, groups);
+  if (rounds && known(rounds) <= FEW) hone_recipe_did(r, hone_sched_unroll(r->kernel, groups));
+}
+
+/* rows { lanes { b { p { … } } } } becomes b { vectors { rows { p { lanes { … } } } } }. */
+static void schedule_sums(hone_recipe_t* r, hone_stmt_t* part, names_t* n,
+                          const hone_intrinsic_t* dot, int words) {
+  const char* order[5];
+  char whole[HONE_LOOP_NAME], vectors[HONE_LOOP_NAME];
+  int count = 0;
+  const hone_stmt_t* lanes = *n->rows ? hone_only_loop(part) : part;
+  if (!lanes || !hone_loop_name(whole, lanes->name, "") || !hone_loop_name(vectors, whole, ".o") ||
+      !hone_loop_name(n->lanes, whole, ".i") ||
+      (*n->rows && !hone_loop_name(n->rows, part->name, "")) ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, whole, r->shape->lanes, HONE_TAIL_EXACT)))
+    return;
+  order[count++] = n->around;
+  order[count++] = vectors;
+  if (*n->rows) order[count++] = n->rows;
+  order[count++] = n->digits;
+  order[count++] = n->lanes;
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, count, order)) ||
+      !hone_recipe_did(r, hone_sched_distribute(r->kernel, n->lanes)))
+    return;
+  schedule_digit(r, hone_kernel_find_loop(r->kernel, n->digits), n, dot, words);
+  for (int i = 1; i < count - 1; i++) hone_recipe_did(r, hone_sched_unroll(r->kernel, order[i]));
+}
+
+bool hone_schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest) {
+  blocks_t b;
+  names_t n;
+  int words;
+  if (!recognise(r, &b, nest)) return false;
+  int64_t vectors = find_vectors(r, &b), block = vectors * r->shape->lanes;
+  const hone_intrinsic_t* dot = find_dot(r, &b, &words);
+  if (!pack_weights(r, &b, vectors, words * HONE_NIBBLES)) return false;
+  pack_scales(r, &b, block);
+  if (!arrange(r, &b, block, &n) ||
+      !hone_recipe_did(r, hone_sched_distribute(r->kernel, n.lanes)) ||
+      (*n.rows && !hone_recipe_did(r, hone_sched_distribute(r->kernel, n.rows))))
+    return true;
+  hone_stmt_t* outer = hone_kernel_find_loop(r->kernel, n.outer);
+  for (int i = 0; outer && i < outer->n_body && !r->status; i++) {
+    hone_stmt_t* part = outer->body[i];
+    if (!hone_stmt_is_loop(part)) continue;
+    if (find_reduction(part))
+      schedule_sums(r, part, &n, dot, words);
+    else
+      hone_schedule_tile_part(r, part, *n.rows != 0);
+  }
+  return true;
+}
+
+/* ---- facts ---- */
+
+bool hone_blocks_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
+                      hone_blocks_facts_t* out) {
+  const hone_recipe_t r = {
+      .kernel = kernel, .shape = shape, .choice = &(const hone_cpu_choice_t){0}};
+  blocks_t b;
+  for (int i = 0; i < kernel->root->n_body; i++) {
+    if (!recognise(&r, &b, kernel->root->body[i])) continue;
+    *out = (hone_blocks_facts_t){.rows = b.rows ? known(b.rows) : 1,
+                                 .digits = known(b.digits),
+                                 .columns = known(b.lanes),
+                                 .block = known(b.inside),
+                                 .blocks = hone_cost_extent(b.around->extent)};
+    return true;
+  }
+  return false;
+}

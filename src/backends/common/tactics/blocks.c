@@ -1,0 +1,77 @@
+/* blocks: sums of integers, block by block, which are scaled and added up: all rows by some vectors
+ * of columns at a time. */
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/common/schedule.h"
+#include "base/memory.h"
+#include "tune/tactic.h"
+
+static bool supports(hone_kernel_t* kernel, const hone_device_properties_t* properties, char* why) {
+  const hone_cpu_shape_t shape = hone_cpu_shape(properties);
+  hone_blocks_facts_t facts;
+  if (hone_blocks_look(kernel, &shape, &facts)) return true;
+  snprintf(why, HONE_DEVICE_TEXT_SIZE, "it adds up no sums of blocks");
+  return false;
+}
+
+typedef struct facts {
+  hone_cost_facts_t kernel;
+  hone_blocks_facts_t blocks;
+} facts_t;
+
+static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_properties_t* properties,
+                                hone_arena_t* arena, hone_space_t* space, const void** out_facts) {
+  static const int64_t parallel[] = {1, 0}, vectors[] = {1, 2, 4};
+  const hone_cpu_shape_t shape = hone_cpu_shape(properties);
+  facts_t* facts = hone_arena_alloc(arena, sizeof *facts);
+  if (!facts) return hone_oom();
+  *facts = (facts_t){.kernel = hone_cost_look(kernel)};
+  hone_blocks_look(kernel, &shape, &facts->blocks);
+  *out_facts = facts;
+  HONE_TRY(hone_space_define_numbers(space, "vectors", 3, vectors));
+  return hone_space_define_numbers(space, "parallel", 2, parallel);
+}
+
+static hone_cpu_choice_t read_choice(const hone_space_t* space, const hone_candidate_t* candidate) {
+  int parallel = (int)hone_candidate_number(space, candidate, "parallel", 0);
+  return (hone_cpu_choice_t){
+      .vectors = (int)hone_candidate_number(space, candidate, "vectors", 0),
+      .parallel = parallel == 0 ? -1 : parallel,
+  };
+}
+
+static hone_status_t build(hone_kernel_t* kernel, const hone_device_properties_t* properties,
+                           const hone_space_t* space, const hone_candidate_t* candidate) {
+  const hone_cpu_shape_t shape = hone_cpu_shape(properties);
+  const hone_cpu_choice_t choice = read_choice(space, candidate);
+  return hone_cpu_schedule(kernel, &shape, &choice);
+}
+
+/* Operations for a vector of a block of 32: two for each four digits, and what turns weights; and
+ * for each sum. Weights take half a byte. */
+static double cost(const void* from, const hone_device_properties_t* p, const hone_space_t* space,
+                   const hone_candidate_t* candidate) {
+  static const double word = 8, turned = 3, products = 4, sum = 5, a_cycle = 2.65;
+  const facts_t* facts = from;
+  const hone_blocks_facts_t* b = &facts->blocks;
+  const hone_cpu_choice_t choice = read_choice(space, candidate);
+  double sums = (double)(b->rows * b->digits), words = (double)b->block / word;
+  double vectors = b->blocks * (double)b->columns / hone_cost_lanes(p);
+  double operations = vectors * (words * (turned + products * sums) + sum * sums);
+  double bytes = facts->kernel.bytes - b->blocks * (double)(b->block * b->columns) / 2;
+  double cycles = operations / a_cycle * (1 + 0.05 * (choice.vectors - 1));
+  double seconds = fmax(cycles / hone_cost_clock(p), hone_cost_traffic(p, bytes, bytes));
+  return hone_cost_share(p, seconds, choice.parallel < 0 ? 0 : facts->kernel.rounds);
+}
+
+extern const hone_tactic_t hone_tactic_blocks;
+const hone_tactic_t hone_tactic_blocks = {
+    .name = "blocks",
+    .summary = "sums of integers, block by block, scaled and added up in registers",
+    .order = 0,
+    .supports = supports,
+    .space = make_space,
+    .build = build,
+    .cost = cost,
+};
