@@ -126,6 +126,15 @@ void hone_buffer_know(hone_buffer_t* buffer, const hone_buffer_t* like) {
   buffer->is_stored_once = like->is_stored_once;
 }
 
+int64_t hone_buffer_count_constant(const hone_buffer_t* buffer, hone_dtype_t dtype) {
+  int64_t count = 1;
+  if (buffer->role != HONE_ROLE_INPUT || !buffer->is_constant || buffer->dtype != dtype) return 0;
+  for (int i = 0; i < buffer->rank; i++)
+    if (!hone_dim_is_int(buffer->dims[i]) || !hone_i64_mul(count, buffer->dims[i].k, &count))
+      return 0;
+  return count;
+}
+
 hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes) {
   hone_packing_t* packing = hone_arena_alloc(kernel->arena, sizeof *packing);
   int64_t* dims = hone_arena_array(kernel->arena, (size_t)rank, sizeof *dims);

@@ -229,8 +229,11 @@ hone_buffer_t* hone_kernel_buffer(hone_kernel_t* kernel, const char* name, hone_
 hone_packing_t* hone_packing_create(hone_kernel_t* kernel, int rank, int axes);
 /* What is known of a constant, which another buffer stands for too. */
 void hone_buffer_know(hone_buffer_t* buffer, const hone_buffer_t* like);
-/* Gives `buffer` a packing like one of another kernel. */
-bool hone_packing_clone(hone_kernel_t* kernel, hone_buffer_t* buffer, const hone_packing_t* like);
+/* Gives `buffer` a packing like another one, of this kernel or not. */
+hone_packing_t* hone_packing_clone(hone_kernel_t* kernel, hone_buffer_t* buffer,
+                                   const hone_packing_t* like);
+/* Elements of a constant input of the dtype; 0: it is none, or only a run knows its extents. */
+int64_t hone_buffer_count_constant(const hone_buffer_t* buffer, hone_dtype_t dtype);
 /* A run-time size: a symbol of the kernel with that range. */
 hone_dim_t hone_kernel_size(hone_kernel_t* kernel, const char* name, int64_t min, int64_t max);
 /* A name nobody has: "i" with a number behind where it is taken. In the arena. */

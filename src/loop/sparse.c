@@ -1,17 +1,10 @@
 #include "loop/sparse.h"
 
-#include "base/memory.h"
 #include "ir/sparse.h"
 
 /* Elements of a matrix; 0: it is none, or small. */
 static int64_t count_elements(const hone_buffer_t* buffer) {
-  int64_t count = 1;
-  if (buffer->role != HONE_ROLE_INPUT || !buffer->is_constant || buffer->dtype != HONE_I8 ||
-      buffer->rank < 2)
-    return 0;
-  for (int i = 0; i < buffer->rank; i++)
-    if (!hone_dim_is_int(buffer->dims[i]) || !hone_i64_mul(count, buffer->dims[i].k, &count))
-      return 0;
+  int64_t count = buffer->rank < 2 ? 0 : hone_buffer_count_constant(buffer, HONE_I8);
   return count < HONE_SPARSE_FEWEST ? 0 : count;
 }
 

@@ -295,9 +295,10 @@ static bool clone_symbols(const hone_kernel_t* from, hone_kernel_t* to, hone_dim
   return true;
 }
 
-bool hone_packing_clone(hone_kernel_t* to, hone_buffer_t* buffer, const hone_packing_t* from) {
+hone_packing_t* hone_packing_clone(hone_kernel_t* to, hone_buffer_t* buffer,
+                                   const hone_packing_t* from) {
   hone_packing_t* packing = hone_packing_create(to, from->rank, buffer->rank);
-  if (!packing) return false;
+  if (!packing) return NULL;
   memcpy(packing->dims, from->dims, (size_t)from->rank * sizeof *from->dims);
   memcpy(packing->axes, from->axes, (size_t)buffer->rank * sizeof *from->axes);
   packing->is_sparse = from->is_sparse;
@@ -305,7 +306,7 @@ bool hone_packing_clone(hone_kernel_t* to, hone_buffer_t* buffer, const hone_pac
   packing->columns = from->columns;
   packing->in_nibbles = from->in_nibbles;
   buffer->packing = packing;
-  return true;
+  return packing;
 }
 
 static bool clone_buffers(const hone_kernel_t* from, hone_kernel_t* to,

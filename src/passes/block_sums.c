@@ -152,7 +152,8 @@ static bool has_few_rows(const product_t* p, const hone_pass_options_t* options)
   enum { MOST_ROWS = 7, MOST_BY_PAIRS = 4, GROUP = 32 };
   int64_t most = options->halves_shorts ? MOST_ROWS : MOST_BY_PAIRS;
   return options->sums_nibbles && p->rows <= most && p->columns % GROUP == 0 &&
-         (p->block % GROUP == 0 || p->block == GROUP / 2) && hone_dtype_of(p->counts) == HONE_I8;
+         (p->block % GROUP == 0 || p->block == GROUP / 2) && hone_dtype_of(p->counts) == HONE_I8 &&
+         hone_match_from_constants(p->counts);
 }
 
 /* Weights less the least ones, [blocks, block, columns], and these, [blocks, 1, 1, columns]. */
@@ -187,7 +188,7 @@ static bool find_least(const product_t* p, const int8_t* counts, float* least) {
 /* False: some are more than the least by what nibbles do not hold. */
 static bool take_least(const product_t* p, const int8_t* counts, const float* least, uint8_t* to) {
   bool fits = true;
-  for (int64_t row = 0; row < p->blocks * p->block; row++) {
+  for (int64_t row = 0; row < p->blocks * p->block && fits; row++) {
     const float* of_block = least + row / p->block * p->columns;
     for (int64_t i = 0; i < p->columns; i++) {
       int more = counts[row * p->columns + i] - (int)of_block[i];
@@ -314,7 +315,7 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
 extern const hone_pass_t hone_pass_block_sums;
 const hone_pass_t hone_pass_block_sums = {
     .name = "block_sums",
-    .summary = "blocks of quantized weights are multiplied by data of 16 bits (rounds differently)",
+    .summary = "blocks of quantized weights are multiplied as integers (rounds differently)",
     .phases = {HONE_PHASE_QUANT + 21},
     .run = run,
 };

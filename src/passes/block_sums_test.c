@@ -72,7 +72,7 @@ static void others_stay_as_they_are(void** state) {
   expect_unchanged(BLOCK / 4, 127, device);   /* more sums than products pay for */
 }
 
-/* Few rows by weights that fit nibbles: of all blocks alike, or less the least of each. */
+/* Few rows by weights that fit nibbles with a sign; more rows, and others, stay as they are. */
 static void few_rows_are_digits(void** state) {
   (void)state;
   const hone_pass_options_t options = {.sums_nibbles = true};

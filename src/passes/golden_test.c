@@ -60,7 +60,6 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .sums_shorts = says(text, "shorts"),
                                  .halves_shorts = says(text, "half"),
                                  .sums_slight = says(text, "slight"),
-                                 .sums_nibbles = says(text, "nibbles"),
                                  .near_cache = says(text, "large caches") ? 1 << 19
                                                : says(text, "caches")     ? 1 << 16
                                                                           : 0,

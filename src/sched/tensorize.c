@@ -1,7 +1,5 @@
 /* tensorize: a loop with all that is in it is what a device does in one instruction, a library, or
  * a function. */
-#include <string.h>
-
 #include "base/memory.h"
 #include "loop/product.h"
 #include "sched/common/edit.h"
@@ -52,13 +50,10 @@ static hone_status_t make_words(hone_kernel_t* kernel, const hone_stmt_t* loop,
   hone_stmt_walk(kernel->root, find_reader, &readers);
   if (readers.found)
     return hone_sched_refuse("tensorize %s: %s is read elsewhere", loop->name, weights->name);
-  const hone_packing_t* old = weights->packing;
-  hone_packing_t* packing = hone_packing_create(kernel, old->rank, weights->rank);
+  hone_packing_t* packing =
+      hone_packing_clone(kernel, kernel->buffers[weights->id], weights->packing);
   if (!packing) return hone_oom();
-  memcpy(packing->dims, old->dims, (size_t)old->rank * sizeof *old->dims);
-  memcpy(packing->axes, old->axes, (size_t)weights->rank * sizeof *old->axes);
   packing->in_nibbles = true;
-  kernel->buffers[weights->id]->packing = packing;
   return NULL;
 }
 

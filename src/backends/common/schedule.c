@@ -18,6 +18,13 @@ bool hone_recipe_did(hone_recipe_t* r, hone_status_t status) {
   return false;
 }
 
+bool hone_pack_words(hone_recipe_t* r, const hone_buffer_t* buffer, int n,
+                     hone_layout_word_t* words) {
+  const char* layout[HONE_MAX_BUFFER_RANK];
+  for (int i = 0; i < n; i++) layout[i] = words[i];
+  return hone_recipe_did(r, hone_sched_pack(r->kernel, buffer->name, n, layout));
+}
+
 /* ---- looking ---- */
 
 bool hone_stmt_is_loop(const hone_stmt_t* stmt) { return stmt->kind == HONE_STMT_LOOP; }
@@ -537,6 +544,11 @@ hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* s
   bool may_share = are_apart(kernel);
   for (int i = 0; i < kernel->root->n_body && !r.status && may_share; i++) share_out(&r, i);
   return r.status;
+}
+
+int hone_cpu_parallel(const hone_space_t* space, const hone_candidate_t* candidate) {
+  int parallel = (int)hone_candidate_number(space, candidate, "parallel", 0);
+  return parallel == 0 ? -1 : parallel;
 }
 
 hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {

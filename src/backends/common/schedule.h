@@ -3,6 +3,7 @@
 #define HONE_BACKENDS_COMMON_SCHEDULE_H
 
 #include "loop/intrinsic.h"
+#include "tune/space.h"
 
 /* The machine, as far as schedules care. */
 typedef struct hone_cpu_shape {
@@ -59,6 +60,8 @@ typedef struct hone_cpu_choice {
  * Whatever a primitive refuses is left as it is. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
                                               const hone_cpu_choice_t* choice);
+/* The candidate's "parallel", as a choice has it: 0 there means none. */
+int hone_cpu_parallel(const hone_space_t* space, const hone_candidate_t* candidate);
 /* The device, as far as schedules care. */
 hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties);
 

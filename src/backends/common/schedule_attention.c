@@ -125,8 +125,7 @@ static bool has_pairs(const hone_recipe_t* r, const hone_buffer_t* buffer) {
 }
 
 void hone_move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis, bool in_pairs) {
-  char words[HONE_MAX_RANK + 1][24];
-  const char* layout[HONE_MAX_RANK + 1];
+  hone_layout_word_t words[HONE_MAX_RANK + 1];
   int n = 0, last = buffer->rank - 1;
   if (buffer->rank >= HONE_MAX_RANK) return;
   for (int i = 0; i <= last; i++)
@@ -134,8 +133,7 @@ void hone_move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis
       snprintf(words[n++], sizeof *words, "%d%s", i, in_pairs && i == last ? "/2" : "");
   snprintf(words[n++], sizeof *words, "%d", axis);
   if (in_pairs) snprintf(words[n++], sizeof *words, "%d%%2", last);
-  for (int i = 0; i < n; i++) layout[i] = words[i];
-  hone_recipe_did(r, hone_sched_pack(r->kernel, buffer->name, n, layout));
+  hone_pack_words(r, buffer, n, words);
 }
 
 static const hone_buffer_t* grown_in(const hone_stmt_t* stmt, hone_dim_t var) {
@@ -266,8 +264,8 @@ static const hone_stmt_t* find_columns(const hone_stmt_t* rows, const hone_buffe
 /* Columns by as many as the product does at once: all rows of these lie side by side. `blocks` is
  * the loop over them. */
 static void lay_by_columns(hone_recipe_t* r, const copy_t* copy, const char* blocks) {
-  char words[HONE_MAX_RANK + 1][24], inner[HONE_LOOP_NAME];
-  const char* layout[HONE_MAX_RANK + 1];
+  hone_layout_word_t words[HONE_MAX_RANK + 1];
+  char inner[HONE_LOOP_NAME];
   const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, blocks);
   int n = 0, last = copy->buffer->rank - 1;
   int64_t columns = copy->buffer->dims[last].k, lanes = r->shape->lanes;
@@ -280,11 +278,10 @@ static void lay_by_columns(hone_recipe_t* r, const copy_t* copy, const char* blo
   snprintf(words[n++], sizeof *words, "%d/%d", last, (int)width);
   for (int i = 0; i < last; i++) snprintf(words[n++], sizeof *words, "%d", i);
   snprintf(words[n++], sizeof *words, "%d%%%d", last, (int)width);
-  for (int i = 0; i < n; i++) layout[i] = words[i];
   if (hone_loop_name(inner, copy->loop, ".i") &&
       hone_recipe_did(r, hone_sched_split(r->kernel, copy->loop, (int)width, HONE_TAIL_EXACT)))
     hone_make_vectors(r, inner, width / lanes);
-  hone_recipe_did(r, hone_sched_pack(r->kernel, copy->buffer->name, n, layout));
+  hone_pack_words(r, copy->buffer, n, words);
 }
 
 /* A map or reduction over the rows: all loops but that of the lanes go around. */

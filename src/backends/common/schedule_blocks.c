@@ -12,7 +12,7 @@
  * order in which they are read. */
 #include <stdio.h>
 
-#include "backends/common/schedule_impl.h"
+#include "backends/common/contraction.h"
 #include "loop/nibbles.h"
 #include "tune/cost.h"
 
@@ -24,6 +24,8 @@ typedef struct blocks {
   hone_stmt_t *body, *around, *digits, *inside; /* of the innermost; the loops over b, p and k */
   hone_stmt_t *lanes, *rows;                    /* among outs; rows may be NULL */
   const hone_term_t *data, *weights;            /* what is multiplied, as loads */
+  const hone_intrinsic_t* dot;                  /* what adds up a group of products */
+  int words;                                    /* of weights in a group */
 } blocks_t;
 
 /* ---- recognising ---- */
@@ -37,8 +39,7 @@ static bool find_outs(blocks_t* b, hone_stmt_t* nest) {
   return b->n_outs > 0;
 }
 
-/* The only loop of the body, among stores, if it is a sum; NULL: there is none, or something else.
- */
+/* The only loop of the body, among stores, if it is a sum; NULL: it has none, or something else. */
 static hone_stmt_t* find_sum(const hone_stmt_t* body) {
   hone_stmt_t* sum = NULL;
   for (int i = 0; i < body->n_body; i++) {
@@ -72,68 +73,60 @@ static bool find_factors(blocks_t* b) {
   return false;
 }
 
-static int64_t known(const hone_stmt_t* loop) {
-  return hone_dim_is_int(loop->extent) ? loop->extent.k : 0;
-}
-
 /* Lanes go along the weights, rows along the data alone. */
 static bool find_lanes(const hone_recipe_t* r, blocks_t* b) {
   int64_t step;
   for (int i = 0; i < b->n_outs; i++) {
     hone_stmt_t* loop = b->outs[i];
     hone_dim_t column = b->weights->index[COUNTS_RANK - 1];
-    if (hone_dim_factor(column, loop->var, &step) && step == 1 && known(loop) &&
-        known(loop) % r->shape->lanes == 0)
+    if (hone_dim_factor(column, loop->var, &step) && step == 1 && hone_known_extent(loop->extent) &&
+        hone_known_extent(loop->extent) % r->shape->lanes == 0)
       b->lanes = loop;
-    else if (known(loop) && hone_term_uses(b->data, loop->var) &&
+    else if (hone_known_extent(loop->extent) && hone_term_uses(b->data, loop->var) &&
              !hone_term_uses(b->weights, loop->var))
       b->rows = loop;
   }
   return b->lanes != NULL;
 }
 
-/* What adds up a group of products, all of a block if there is one for that; NULL: there is none.
- */
-static const hone_intrinsic_t* find_dot(const hone_recipe_t* r, const blocks_t* b, int* out_words) {
+/* The longest group that blocks are made of. */
+static bool find_dot(const hone_recipe_t* r, blocks_t* b) {
   char name[32];
-  for (*out_words = WORDS; *out_words > 1; *out_words /= 2) {
-    int group = *out_words * HONE_NIBBLES;
+  int64_t block = hone_known_extent(b->inside->extent);
+  for (b->words = WORDS; b->words > 1; b->words /= 2) {
+    int group = b->words * HONE_NIBBLES;
+    if (!block || block % group) continue;
     snprintf(name, sizeof name, "dot%d_i8_u4_x%d", group, r->shape->lanes);
-    if (known(b->inside) && known(b->inside) % group == 0) return hone_intrinsic_find(name);
+    b->dot = hone_intrinsic_find(name);
+    return b->dot != NULL;
   }
-  return NULL;
+  return false;
 }
 
 static bool recognise(const hone_recipe_t* r, blocks_t* b, hone_stmt_t* nest) {
-  int words;
   *b = (blocks_t){0};
   if (!r->shape->has_dot_nibbles || !hone_stmt_is_loop(nest) || !find_outs(b, nest)) return false;
   b->around = find_sum(b->body);
   b->digits = b->around ? hone_only_loop(b->around) : NULL;
   b->inside = b->digits ? find_sum(b->digits) : NULL;
-  return b->inside && known(b->digits) && find_factors(b) && find_lanes(r, b) &&
-         find_dot(r, b, &words);
+  return b->inside && hone_known_extent(b->digits->extent) && find_factors(b) && find_lanes(r, b) &&
+         find_dot(r, b);
 }
 
 /* ---- laying out ---- */
 
 /* Vectors of lanes: as chosen, else one, whose weights as they are made into fit in registers. */
 static int64_t find_vectors(const hone_recipe_t* r, const blocks_t* b) {
-  int64_t all = known(b->lanes) / r->shape->lanes,
+  int64_t all = hone_known_extent(b->lanes->extent) / r->shape->lanes,
           vectors = r->choice->vectors > 0 ? r->choice->vectors : 1;
   while (all % vectors) vectors--;
   return vectors;
 }
 
-static bool lay_out(hone_recipe_t* r, const hone_buffer_t* buffer, int n, char (*words)[24]) {
-  const char* layout[HONE_MAX_RANK];
-  for (int i = 0; i < n; i++) layout[i] = words[i];
-  return hone_recipe_did(r, hone_sched_pack(r->kernel, buffer->name, n, layout));
-}
-
 /* [blocks of vectors, b, groups, vectors, words, lanes, in a word] */
-static bool pack_weights(hone_recipe_t* r, const blocks_t* b, int64_t vectors, int group) {
-  char words[HONE_MAX_RANK][24];
+static bool pack_weights(hone_recipe_t* r, const blocks_t* b, int64_t vectors) {
+  hone_layout_word_t words[HONE_MAX_RANK];
+  const int group = b->words * HONE_NIBBLES;
   long long lanes = r->shape->lanes;
   int n = 0;
   snprintf(words[n++], sizeof *words, "2/%lld", lanes * (long long)vectors);
@@ -143,7 +136,7 @@ static bool pack_weights(hone_recipe_t* r, const blocks_t* b, int64_t vectors, i
   snprintf(words[n++], sizeof *words, "1/%d%%%d", HONE_NIBBLES, group / HONE_NIBBLES);
   snprintf(words[n++], sizeof *words, "2%%%lld", lanes);
   snprintf(words[n++], sizeof *words, "1%%%d", HONE_NIBBLES);
-  return lay_out(r, b->weights->buffer, n, words);
+  return hone_pack_words(r, b->weights->buffer, n, words);
 }
 
 /* Other constants that are read block by block, along the lanes. */
@@ -164,12 +157,12 @@ static void pack_scales(hone_recipe_t* r, const blocks_t* b, int64_t block) {
   for (int i = 0; i < b->digits->n_body; i++) {
     const hone_term_t* scales;
     while (b->digits->body[i]->value && (scales = find_scales(b, b->digits->body[i]->value))) {
-      char words[HONE_MAX_RANK][24];
+      hone_layout_word_t words[HONE_MAX_RANK];
       int n = 0, last = scales->buffer->rank - 1;
       snprintf(words[n++], sizeof *words, "%d/%lld", last, (long long)block);
       for (int k = 0; k < last; k++) snprintf(words[n++], sizeof *words, "%d", k);
       snprintf(words[n++], sizeof *words, "%d%%%lld", last, (long long)block);
-      if (!lay_out(r, scales->buffer, n, words)) return;
+      if (!hone_pack_words(r, scales->buffer, n, words)) return;
     }
   }
 }
@@ -209,11 +202,9 @@ static hone_stmt_t* find_reduction(hone_stmt_t* stmt) {
   return stmt;
 }
 
-/* What is inside of the loop over digits: lanes { s = 0 }, lanes { k { … } }, lanes { acc += f(s)
- * }.
- */
-static void schedule_digit(hone_recipe_t* r, const hone_stmt_t* digit, const names_t* n,
-                           const hone_intrinsic_t* dot, int words) {
+/* Inside of the loop over digits: lanes { s = 0 }, lanes { k { … } } and lanes { acc += f(s) }. */
+static void schedule_digit(hone_recipe_t* r, const hone_stmt_t* digit, const blocks_t* b,
+                           const names_t* n) {
   enum { FEW = 4 };
   char group[HONE_LOOP_NAME], groups[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME], word[HONE_LOOP_NAME],
       nibble[HONE_LOOP_NAME];
@@ -232,18 +223,18 @@ static void schedule_digit(hone_recipe_t* r, const hone_stmt_t* digit, const nam
     return;
   const char* order[] = {groups, lanes, word, nibble};
   if (!hone_recipe_did(
-          r, hone_sched_split(r->kernel, n->inside, words * HONE_NIBBLES, HONE_TAIL_EXACT)) ||
+          r, hone_sched_split(r->kernel, n->inside, b->words * HONE_NIBBLES, HONE_TAIL_EXACT)) ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, group, HONE_NIBBLES, HONE_TAIL_EXACT)) ||
       !hone_recipe_did(r, hone_sched_reorder(r->kernel, 4, order)))
     return;
-  hone_recipe_did(r, hone_sched_tensorize(r->kernel, lanes, dot->name));
+  hone_recipe_did(r, hone_sched_tensorize(r->kernel, lanes, b->dot->name));
   const hone_stmt_t* rounds = hone_kernel_find_loop(r->kernel, groups);
-  if (rounds && known(rounds) <= FEW) hone_recipe_did(r, hone_sched_unroll(r->kernel, groups));
+  if (rounds && hone_known_extent(rounds->extent) <= FEW)
+    hone_recipe_did(r, hone_sched_unroll(r->kernel, groups));
 }
 
 /* rows { lanes { b { p { … } } } } becomes b { vectors { rows { p { lanes { … } } } } }. */
-static void schedule_sums(hone_recipe_t* r, hone_stmt_t* part, names_t* n,
-                          const hone_intrinsic_t* dot, int words) {
+static void schedule_sums(hone_recipe_t* r, hone_stmt_t* part, const blocks_t* b, names_t* n) {
   const char* order[5];
   char whole[HONE_LOOP_NAME], vectors[HONE_LOOP_NAME];
   int count = 0;
@@ -261,18 +252,16 @@ static void schedule_sums(hone_recipe_t* r, hone_stmt_t* part, names_t* n,
   if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, count, order)) ||
       !hone_recipe_did(r, hone_sched_distribute(r->kernel, n->lanes)))
     return;
-  schedule_digit(r, hone_kernel_find_loop(r->kernel, n->digits), n, dot, words);
+  schedule_digit(r, hone_kernel_find_loop(r->kernel, n->digits), b, n);
   for (int i = 1; i < count - 1; i++) hone_recipe_did(r, hone_sched_unroll(r->kernel, order[i]));
 }
 
 bool hone_schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest) {
   blocks_t b;
   names_t n;
-  int words;
   if (!recognise(r, &b, nest)) return false;
   int64_t vectors = find_vectors(r, &b), block = vectors * r->shape->lanes;
-  const hone_intrinsic_t* dot = find_dot(r, &b, &words);
-  if (!pack_weights(r, &b, vectors, words * HONE_NIBBLES)) return false;
+  if (!pack_weights(r, &b, vectors)) return false;
   pack_scales(r, &b, block);
   if (!arrange(r, &b, block, &n) ||
       !hone_recipe_did(r, hone_sched_distribute(r->kernel, n.lanes)) ||
@@ -283,7 +272,7 @@ bool hone_schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest) {
     hone_stmt_t* part = outer->body[i];
     if (!hone_stmt_is_loop(part)) continue;
     if (find_reduction(part))
-      schedule_sums(r, part, &n, dot, words);
+      schedule_sums(r, part, &b, &n);
     else
       hone_schedule_tile_part(r, part, *n.rows != 0);
   }
@@ -299,10 +288,10 @@ bool hone_blocks_look(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
   blocks_t b;
   for (int i = 0; i < kernel->root->n_body; i++) {
     if (!recognise(&r, &b, kernel->root->body[i])) continue;
-    *out = (hone_blocks_facts_t){.rows = b.rows ? known(b.rows) : 1,
-                                 .digits = known(b.digits),
-                                 .columns = known(b.lanes),
-                                 .block = known(b.inside),
+    *out = (hone_blocks_facts_t){.rows = b.rows ? hone_known_extent(b.rows->extent) : 1,
+                                 .digits = hone_known_extent(b.digits->extent),
+                                 .columns = hone_known_extent(b.lanes->extent),
+                                 .block = hone_known_extent(b.inside->extent),
                                  .blocks = hone_cost_extent(b.around->extent)};
     return true;
   }

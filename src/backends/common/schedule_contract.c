@@ -12,7 +12,7 @@
 /* ---- laying out ---- */
 
 /* Appends the axes of b that no sum goes along, and that are not used yet. */
-static int list_others(const hone_contraction_t* c, bool* used, int n, char (*words)[24]) {
+static int list_others(const hone_contraction_t* c, bool* used, int n, hone_layout_word_t* words) {
   for (int i = 0; i < c->b->buffer->rank; i++) {
     bool is_sum = false;
     for (int k = 0; k < c->n_sums; k++) is_sum |= hone_dim_same(c->b->index[i], c->sums[k].var);
@@ -31,7 +31,7 @@ static int group_room(const hone_contraction_t* c) { return c->apart ? WORD : c-
 /* Appends the lanes of a block and the numbers of a group that each of them has. Of eight numbers
  * all lanes of a vector have their first four side by side, then the others. */
 static int list_group(const hone_recipe_t* r, const hone_contraction_t* c, int lanes, int group,
-                      int64_t block, int n, char (*words)[24]) {
+                      int64_t block, int n, hone_layout_word_t* words) {
   bool has_halves = c->group == HONE_SLIGHT_GROUP;
   int64_t vector = r->shape->lanes;
   if (group >= 0 && has_halves) {
@@ -50,8 +50,7 @@ static int list_group(const hone_recipe_t* r, const hone_contraction_t* c, int l
 /* Weights as [block, the axes in the order of the sums, in the block, in the group]. */
 static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t block) {
   enum { PARTS = 4 /* more than there were axes */ };
-  char words[HONE_MAX_RANK + PARTS][24];
-  const char* layout[HONE_MAX_RANK + PARTS];
+  hone_layout_word_t words[HONE_MAX_RANK + PARTS];
   bool used[HONE_MAX_RANK] = {false};
   int n = 0, group = -1, lanes = hone_contraction_axis(c->b, c->lanes->var),
       rank = c->b->buffer->rank;
@@ -70,8 +69,7 @@ static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t 
     snprintf(words[n++], sizeof *words, group == axis ? "%d/%d" : "%d", axis, group_room(c));
   }
   n = list_group(r, c, lanes, group, block, n, words);
-  for (int i = 0; i < n; i++) layout[i] = words[i];
-  return hone_recipe_did(r, hone_sched_pack(r->kernel, c->b->buffer->name, n, layout));
+  return hone_pack_words(r, c->b->buffer, n, words);
 }
 
 /* The sum whose steps are consecutive in a, or the one chosen, goes innermost. */
@@ -639,8 +637,7 @@ static hone_tile_t find_tile(const hone_recipe_t* r, const hone_contraction_t* c
 /* Weights in the order in which the sums go around, the other axes in front. */
 static bool pack_along_sums(hone_recipe_t* r, const hone_contraction_t* c,
                             const hone_term_t* weights) {
-  char words[HONE_MAX_RANK][24];
-  const char* layout[HONE_MAX_RANK];
+  hone_layout_word_t words[HONE_MAX_RANK];
   bool is_sum[HONE_MAX_RANK] = {false};
   int n = 0, rank = weights->buffer->rank, of_sum[HONE_CONTRACTION_LOOPS];
   if (rank > HONE_MAX_RANK) return false;
@@ -652,8 +649,7 @@ static bool pack_along_sums(hone_recipe_t* r, const hone_contraction_t* c,
   for (int i = 0; i < rank; i++)
     if (!is_sum[i]) snprintf(words[n++], sizeof *words, "%d", i);
   for (int k = 0; k < c->n_sums; k++) snprintf(words[n++], sizeof *words, "%d", of_sum[k]);
-  for (int i = 0; i < n; i++) layout[i] = words[i];
-  return hone_recipe_did(r, hone_sched_pack(r->kernel, weights->buffer->name, n, layout));
+  return hone_pack_words(r, weights->buffer, n, words);
 }
 
 /* The operand that is not weights; NULL where none or both are. */

@@ -28,6 +28,11 @@ hone_stmt_t* hone_only_loop(const hone_stmt_t* stmt);
 bool hone_stmt_is_loop(const hone_stmt_t* stmt);
 /* The load whose element the term is, but for casts; NULL: it is more than that. */
 const hone_term_t* hone_bare_load(const hone_term_t* term);
+/* Packs the buffer: `words` are the axes of its layout, as hone_sched_pack takes them, of which
+ * there are at most HONE_MAX_BUFFER_RANK. */
+typedef char hone_layout_word_t[24];
+bool hone_pack_words(hone_recipe_t* r, const hone_buffer_t* buffer, int n,
+                     hone_layout_word_t* words);
 /* The name of a part of a loop, "i" ".o"; false where it does not fit. */
 enum { HONE_LOOP_NAME = 128 };
 bool hone_loop_name(char out[HONE_LOOP_NAME], const char* name, const char* suffix);

@@ -94,8 +94,7 @@ static bool is_sparse(const hone_recipe_t* r) {
 
 /* The axis that is further out changes places with the other, behind all axes. */
 static void turn_weights(hone_recipe_t* r, const hone_contraction_t* c) {
-  char words[HONE_MAX_RANK][8];
-  const char* layout[HONE_MAX_RANK];
+  hone_layout_word_t words[HONE_MAX_RANK];
   int row, column, n = 0;
   const hone_term_t* weights = find_weights(c, &row, &column);
   if (!weights) return;
@@ -103,8 +102,7 @@ static void turn_weights(hone_recipe_t* r, const hone_contraction_t* c) {
     if (i != row && i != column) snprintf(words[n++], sizeof *words, "%d", i);
   snprintf(words[n++], sizeof *words, "%d", row > column ? row : column);
   snprintf(words[n++], sizeof *words, "%d", row > column ? column : row);
-  for (int i = 0; i < n; i++) layout[i] = words[i];
-  hone_recipe_did(r, hone_sched_pack(r->kernel, weights->buffer->name, n, layout));
+  hone_pack_words(r, weights->buffer, n, words);
 }
 
 /* Blocks of equal length, the last of which begins earlier where they are no divisors. */

@@ -95,13 +95,12 @@ hone_status_t hone_vendor_build(hone_kernel_t* kernel, const hone_device_propert
                                 const hone_space_t* space, const hone_candidate_t* candidate,
                                 const char* intrinsic) {
   const hone_cpu_shape_t shape = hone_cpu_shape(properties);
-  int parallel = (int)hone_candidate_number(space, candidate, "parallel", 0);
   const hone_cpu_choice_t choice = {
       .product = intrinsic,
       .product_rows = (int)hone_candidate_number(space, candidate, "rows", 0),
       .product_columns = (int)hone_candidate_number(space, candidate, "columns", 0),
       .product_turned = strcmp(hone_candidate_word(space, candidate, "weights", 0), "turn") == 0,
-      .parallel = parallel == 0 ? -1 : parallel,
+      .parallel = hone_cpu_parallel(space, candidate),
   };
   return hone_cpu_schedule(kernel, &shape, &choice);
 }

@@ -20,23 +20,18 @@ static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_propert
   return hone_space_define_numbers(space, "parallel", 3, parallel);
 }
 
-static int parallel_of(const hone_space_t* space, const hone_candidate_t* candidate) {
-  int parallel = (int)hone_candidate_number(space, candidate, "parallel", 0);
-  return parallel == 0 ? -1 : parallel;
-}
-
 static hone_status_t build(hone_kernel_t* kernel, const hone_device_properties_t* properties,
                            const hone_space_t* space, const hone_candidate_t* candidate) {
   const hone_cpu_shape_t shape = hone_cpu_shape(properties);
   const hone_cpu_choice_t choice = {
-      .no_tile = true, .no_lanes = true, .parallel = parallel_of(space, candidate)};
+      .no_tile = true, .no_lanes = true, .parallel = hone_cpu_parallel(space, candidate)};
   return hone_cpu_schedule(kernel, &shape, &choice);
 }
 
 static double cost(const void* facts, const hone_device_properties_t* p, const hone_space_t* space,
                    const hone_candidate_t* candidate) {
   const hone_cost_facts_t* f = facts;
-  int parallel = parallel_of(space, candidate);
+  int parallel = hone_cpu_parallel(space, candidate);
   double seconds = fmax(f->operations, f->accesses / 2) / hone_cost_clock(p);
   seconds = fmax(seconds, hone_cost_traffic(p, f->bytes, f->bytes));
   return hone_cost_share(p, seconds, parallel < 0 ? 0 : parallel > 1 ? f->inner : f->rounds);

@@ -24,12 +24,11 @@ static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_propert
 }
 
 static hone_cpu_choice_t read_choice(const hone_space_t* space, const hone_candidate_t* candidate) {
-  int parallel = (int)hone_candidate_number(space, candidate, "parallel", 0);
   return (hone_cpu_choice_t){
       .no_tile = true,
       .unroll = (int)hone_candidate_number(space, candidate, "unroll", 0),
       .no_columns = candidate->choice[hone_space_find(space, "columns")] == 1,
-      .parallel = parallel == 0 ? -1 : parallel,
+      .parallel = hone_cpu_parallel(space, candidate),
   };
 }
 

@@ -93,11 +93,10 @@ static hone_status_t make_space(hone_kernel_t* kernel, const hone_device_propert
 static hone_status_t build(hone_kernel_t* kernel, const hone_device_properties_t* properties,
                            const hone_space_t* space, const hone_candidate_t* candidate) {
   const hone_cpu_shape_t shape = hone_cpu_shape(properties);
-  int parallel = (int)hone_candidate_number(space, candidate, "parallel", 0);
   const hone_cpu_choice_t choice = {
       .product = "sparse_u8_i8",
       .product_columns = (int)hone_candidate_number(space, candidate, "columns", 0),
-      .parallel = parallel == 0 ? -1 : parallel,
+      .parallel = hone_cpu_parallel(space, candidate),
   };
   return hone_cpu_schedule(kernel, &shape, &choice);
 }
