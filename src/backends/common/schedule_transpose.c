@@ -67,10 +67,33 @@ static int cost_of_turning(hone_recipe_t* r, const hone_stmt_t* store, const hon
   return lying.apart ? 0 : 2 * lying.turned - stores;
 }
 
-/* Part of a block, across { lanes { … } } but for what is around them, becomes that. */
+/* What is inside of a block, written out: across { lanes { … } }, or rounds { across { … } }. */
+static void write_out(hone_recipe_t* r, hone_stmt_t* across) {
+  char rows[HONE_LOOP_NAME], name[HONE_LOOP_NAME];
+  hone_stmt_t* lanes = hone_only_loop(across);
+  if (!lanes || !hone_loop_name(rows, across->name, "") || !hone_loop_name(name, lanes->name, ""))
+    return;
+  const hone_stmt_t* rounds = hone_only_loop(lanes);
+  if (rounds) {
+    const char* const order[] = {rounds->name, rows, name};
+    if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, 3, order))) return;
+    hone_recipe_did(r, hone_sched_hoist(r->kernel, name));
+  }
+  if (hone_recipe_did(r, hone_sched_unroll(r->kernel, rows)))
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+}
+
+/* Part of a block, across { lanes { … } } but for what is around them, becomes that; sums too,
+ * across { lanes { 0; rounds { … }; store } }, each part of them for the whole block. */
 static void make_block(hone_recipe_t* r, const char* lanes, const char* across) {
-  if (hone_recipe_did(r, hone_sched_unroll(r->kernel, across)))
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, lanes));
+  hone_stmt_t *loop = hone_kernel_find_loop(r->kernel, across), *around = loop->parent;
+  int first = hone_stmt_position(loop), before = around->n_body;
+  bool is_sum = hone_kernel_find_loop(r->kernel, lanes)->n_body > 1;
+  if (is_sum && (!hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes)) ||
+                 !hone_recipe_did(r, hone_sched_distribute(r->kernel, across))))
+    return;
+  int parts = around->n_body - before + 1;
+  for (int i = first; i < first + parts; i++) write_out(r, around->body[i]);
 }
 
 /* lanes { across { … } }, lanes being a vector or what is left of one: blocks, and behind them what
@@ -146,6 +169,59 @@ static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt
   return lanes && turn(r, nest, lanes, across);
 }
 
+/* ---- sums of few that are looked up ---- */
+
+/* The sum in acc = 0; for k { acc += … }; out = acc, few rounds of which look up places; NULL: it is
+ * something else. */
+static const hone_stmt_t* sum_of_lookups(const hone_stmt_t* last) {
+  enum { FEW = 16 };
+  if (last->n_body != 3) return NULL;
+  const hone_stmt_t *start = last->body[0], *sum = last->body[1], *store = last->body[2];
+  bool is_sum = start->kind == HONE_STMT_STORE && store->kind == HONE_STMT_STORE &&
+                hone_stmt_is_loop(sum) && sum->is_reduction && sum->loop == HONE_LOOP_SERIAL;
+  if (!is_sum || start->buffer->space == HONE_SPACE_GLOBAL || store->combine != HONE_COMBINE_SET ||
+      !hone_dim_is_int(sum->extent) || sum->extent.k > FEW)
+    return NULL;
+  return sum;
+}
+
+/* Whether lanes look up the same places, and what they add up lies side by side. */
+static bool adds_up_lanes(const hone_recipe_t* r, const hone_stmt_t* sum, hone_dim_t lanes) {
+  hone_strides_t s = {.var = lanes, .consecutive = true};
+  int stores = 0;
+  bool reads = false;
+  for (int i = 0; i < sum->n_body; i++) {
+    const hone_stmt_t* stmt = sum->body[i];
+    if (stmt->kind == HONE_STMT_LET || stmt->kind == HONE_STMT_CHECK) {
+      if (hone_term_uses(stmt->value, lanes)) return false;
+      continue;
+    }
+    if (stmt->kind != HONE_STMT_STORE || hone_has_index_of(stmt->value, lanes)) return false;
+    hone_visit_loads(r->kernel, stmt->value, hone_check_stride, &s);
+    reads |= hone_term_uses(stmt->value, lanes);
+    stores++;
+  }
+  return reads && s.consecutive && stores == 1 && sum->n_body > 1;
+}
+
+/* Sums along one loop of numbers that lie side by side along another one, as where an image whose
+ * channels come last is resized into one whose channels come first. */
+static bool schedule_sums(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* last) {
+  const hone_stmt_t *sum = sum_of_lookups(last), *lanes = NULL;
+  if (!sum || hone_dim_min_value(last->extent) < r->shape->lanes) return false;
+  const hone_stmt_t* store = last->body[2];
+  for (const hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop)) {
+    lying_t lying = {.lanes = loop->var, .across = last->var};
+    if (hone_dim_min_value(loop->extent) < r->shape->lanes || !adds_up_lanes(r, sum, loop->var) ||
+        hone_has_index_of(store->value, loop->var))
+      continue;
+    note_access(r, &lying, store->buffer, store->index);
+    note_loads(r, &lying, store->value);
+    if (lying.turned == 1 && !lying.apart) lanes = loop;
+  }
+  return lanes && turn(r, nest, lanes, last);
+}
+
 /* ---- results that are put down one by one ---- */
 
 static int count_operations(const hone_term_t* term) {
@@ -196,5 +272,6 @@ bool hone_schedule_transpose(hone_recipe_t* r, hone_stmt_t* nest) {
     if (!hone_only_loop(last)) break;
   }
   return last != nest && !hone_can_be_lanes(r, last) &&
-         (schedule_blocks(r, nest, last) || schedule_along(r, nest, last));
+         (schedule_blocks(r, nest, last) || schedule_sums(r, nest, last) ||
+          schedule_along(r, nest, last));
 }
