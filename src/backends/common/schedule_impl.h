@@ -89,6 +89,8 @@ void hone_share_around(hone_recipe_t* r, const hone_stmt_t* loop);
 bool hone_schedule_choices(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_rows.c: reductions and maps inside the loops of the output. */
 void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* nest);
+/* schedule_short_rows.c: rows of a few numbers each; false: the loop goes over none. */
+bool hone_schedule_short_rows(hone_recipe_t* r, hone_stmt_t* rows);
 /* The last loop of a nest in which each has one loop only. */
 const hone_stmt_t* hone_innermost_loop(const hone_stmt_t* nest);
 /* Puts the loop `lanes` of a nest inside of the others. */
@@ -104,5 +106,7 @@ void hone_check_stride(void* self, hone_dim_t offset);
 /* schedule_transpose.c: maps whose results lie another way than what they read; false: the nest is
  * none. */
 bool hone_schedule_transpose(hone_recipe_t* r, hone_stmt_t* nest);
+/* Whether a renderer can turn blocks of its numbers in registers. */
+bool hone_is_turnable(const hone_buffer_t* buffer);
 
 #endif

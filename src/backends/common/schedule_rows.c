@@ -377,6 +377,7 @@ void hone_schedule_rows(hone_recipe_t* r, hone_stmt_t* loop) {
   }
   if (!loop->is_reduction && (schedule_columns(r, loop) || schedule_turned_columns(r, loop)))
     return;
+  if (hone_schedule_short_rows(r, loop)) return;
   if (hone_schedule_transpose(r, loop)) return;
   /* From the last on, since parts that are peeled off stand behind. */
   for (int i = loop->n_body - 1; i >= 0; i--)

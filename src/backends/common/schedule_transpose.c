@@ -17,7 +17,7 @@ typedef struct lying {
   int turned, apart;
 } lying_t;
 
-static bool is_turnable(const hone_buffer_t* buffer) {
+bool hone_is_turnable(const hone_buffer_t* buffer) {
   hone_dtype_t dtype = buffer->dtype;
   int bits = hone_dtype_bits(dtype);
   return (bits == 8 || bits == 16 || bits == 32) && dtype != HONE_BOOL;
@@ -33,7 +33,7 @@ static void note_access(hone_recipe_t* r, lying_t* lying, const hone_buffer_t* b
   }
   if (along <= 1) return;
   bool is_turned =
-      hone_dim_factor(offset, lying->across, &across) && across == 1 && is_turnable(buffer);
+      hone_dim_factor(offset, lying->across, &across) && across == 1 && hone_is_turnable(buffer);
   lying->turned += is_turned;
   lying->apart += !is_turned;
 }
@@ -44,10 +44,20 @@ static void note_loads(hone_recipe_t* r, lying_t* lying, const hone_term_t* term
   for (int i = 0; i < term->n_args; i++) note_loads(r, lying, term->args[i]);
 }
 
+static bool is_part_of_vector(const hone_recipe_t* r, const hone_stmt_t* loop) {
+  return hone_dim_is_int(loop->extent) && loop->extent.k < r->shape->lanes &&
+         2 * loop->extent.k >= r->shape->lanes;
+}
+
 /* How many numbers a point has, where the loop goes over those of one; 0: over more. */
 static int64_t numbers_of_point(const hone_recipe_t* r, const hone_stmt_t* across) {
   bool is_few = hone_dim_is_int(across->extent) && across->extent.k < r->shape->lanes;
   return is_few && across->extent.k >= 2 && across->extent.k <= 4 ? across->extent.k : 0;
+}
+
+/* Whether the loop fills a vector or is most of one. */
+static bool is_block_side(const hone_recipe_t* r, const hone_stmt_t* loop) {
+  return hone_dim_min_value(loop->extent) >= r->shape->lanes || is_part_of_vector(r, loop);
 }
 
 /* More, the more accesses would be turned; with as many, rather the store than a load. 0: none
@@ -56,8 +66,7 @@ static int cost_of_turning(hone_recipe_t* r, const hone_stmt_t* store, const hon
                            const hone_stmt_t* across) {
   lying_t lying = {
       .lanes = lanes->var, .across = across->var, .by_turns = numbers_of_point(r, across)};
-  if (hone_dim_min_value(lanes->extent) < r->shape->lanes ||
-      (!lying.by_turns && hone_dim_min_value(across->extent) < r->shape->lanes) ||
+  if (!is_block_side(r, lanes) || (!lying.by_turns && !is_block_side(r, across)) ||
       hone_has_index_of(store->value, lanes->var))
     return 0;
   note_access(r, &lying, store->buffer, store->index);
@@ -102,9 +111,9 @@ static void make_blocks(hone_recipe_t* r, hone_stmt_t* lanes) {
   hone_stmt_t *around = lanes->parent, *loop = hone_only_loop(lanes);
   char name[HONE_LOOP_NAME];
   int first = hone_stmt_position(lanes), before = around->n_body;
-  bool is_point = loop && numbers_of_point(r, loop);
+  bool is_whole = loop && (numbers_of_point(r, loop) || is_part_of_vector(r, loop));
   if (!loop ||
-      (!is_point && !hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, r->shape->lanes,
+      (!is_whole && !hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, r->shape->lanes,
                                                          HONE_TAIL_PEEL))) ||
       (lanes->n_body > 1 && !hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name))))
     return;
@@ -138,12 +147,14 @@ static bool move_in(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* lane
 static bool turn(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* lanes,
                  const hone_stmt_t* across) {
   char name[HONE_LOOP_NAME], inner[HONE_LOOP_NAME], rest[HONE_LOOP_NAME];
+  bool is_part = is_part_of_vector(r, lanes);
   if (!hone_loop_name(name, lanes->name, "") || !hone_loop_name(inner, name, ".i") ||
       !hone_loop_name(rest, name, ".t") || !move_in(r, nest, lanes, across))
     return false;
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_PEEL)))
+  if (!is_part &&
+      !hone_recipe_did(r, hone_sched_split(r->kernel, name, r->shape->lanes, HONE_TAIL_PEEL)))
     return true;
-  const char* const parts[] = {rest, inner};
+  const char* const parts[] = {rest, is_part ? name : inner};
   for (int i = 0; i < 2; i++) {
     hone_stmt_t* part = hone_kernel_find_loop(r->kernel, parts[i]);
     if (part) make_blocks(r, part);
@@ -171,8 +182,8 @@ static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt
 
 /* ---- sums of few that are looked up ---- */
 
-/* The sum in acc = 0; for k { acc += … }; out = acc, few rounds of which look up places; NULL: it is
- * something else. */
+/* The sum in acc = 0; for k { acc += … }; out = acc, few rounds of which look up places; NULL: it
+ * is something else. */
 static const hone_stmt_t* sum_of_lookups(const hone_stmt_t* last) {
   enum { FEW = 16 };
   if (last->n_body != 3) return NULL;

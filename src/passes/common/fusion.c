@@ -607,6 +607,7 @@ static hone_status_t plan(hone_fusion_t* f, int* by_value, int* by_node) {
   widen_in_readers(f, &s);
   take_bits_in_readers(f, &s);
   join_scaled_weights(f, &s);
+  hone_fusion_leave_followed_out(f, &s);
   hone_fusion_leave_views_out(f, &s);
   hone_fusion_leave_turned_out(f, &s);
   number_groups(f);

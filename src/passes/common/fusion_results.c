@@ -64,7 +64,7 @@ static const hone_value_t* operand_in(const hone_fusion_search_t* s, int group,
     if (hone_value_is_cheap(input) || is_own_constant(s, input) ||
         hone_fusion_group_of(s->f, s->index_of, input) != group)
       continue;
-    if (found) return NULL;
+    if (found && found != input) return NULL;
     found = input;
   }
   return found;
@@ -129,6 +129,62 @@ void hone_fusion_leave_turned_out(hone_fusion_t* f, const hone_fusion_search_t* 
     if (n == 0) continue;
     int own = hone_fusion_start_group(f, f->graph->nodes[path[n - 1]], path[n - 1]);
     for (int k = 0; k < n; k++) move_with_constants(f, s, path[k], own);
+  }
+}
+
+/* ---- results that follow from others ---- */
+
+/* The only group beside its own that reads the value, number by number; -1: there is none. */
+static int only_mapping_reader(const hone_fusion_search_t* s, const hone_value_t* value,
+                               int group) {
+  const hone_graph_t* graph = s->f->graph;
+  int reader = -1;
+  if (is_read_by(s, value, group, true)) return -1;
+  for (int i = 0; i < graph->n_outputs; i++)
+    if (graph->outputs[i] == value) return -1;
+  for (int i = s->index_of[value->id]; i <= s->last_reader[value->id]; i++)
+    for (int k = 0; k < graph->nodes[i]->n_inputs; k++) {
+      if (graph->nodes[i]->inputs[k] != value) continue;
+      int mine = hone_fusion_group_at(s->f, i);
+      if (mine < 0 || (reader >= 0 && reader != mine) || hone_fusion_is_view(graph->nodes[i]) ||
+          !hone_fusion_keeps_shape(graph->nodes[i]))
+        return -1;
+      reader = mine;
+    }
+  return reader;
+}
+
+/* Lists the nodes from the one at `last` up to what the reader reads as well; 0: there is nothing
+ * such, or it takes too long to find out twice. */
+static int find_followed(const hone_fusion_search_t* s, int group, int reader, int last, int room,
+                         int* out_path) {
+  const hone_value_t* value = s->f->graph->nodes[last]->outputs[0];
+  for (int n = 0; n < room;) {
+    if (hone_prim_is_transcendental(value->node->prim) || hone_fusion_is_view(value->node))
+      return 0;
+    out_path[n++] = s->index_of[value->id];
+    value = operand_in(s, group, value->node);
+    if (!value) return 0;
+    if (is_read_by(s, value, reader, true)) return n;
+    if (s->uses[value->id] != 1) return 0;
+  }
+  return 0;
+}
+
+/* What follows from another result in few steps, as whether it is a number at all, is found out by
+ * the map or reduction that reads both, rather than stored. */
+void hone_fusion_leave_followed_out(hone_fusion_t* f, const hone_fusion_search_t* s) {
+  enum { MOST = 4 };
+  int path[MOST];
+  for (int i = f->graph->n_nodes - 1; i >= 0; i--) {
+    const hone_value_t* value = f->graph->nodes[i]->outputs[0];
+    int group = hone_fusion_group_at(f, i);
+    int reader = group < 0 ? -1 : only_mapping_reader(s, value, group);
+    if (reader < 0 ||
+        (f->groups[reader].kind != HONE_FUSION_MAP && f->groups[reader].kind != HONE_FUSION_REDUCE))
+      continue;
+    int n = find_followed(s, group, reader, i, MOST, path);
+    for (int k = 0; k < n; k++) move_with_constants(f, s, path[k], reader);
   }
 }
 

@@ -120,6 +120,13 @@ static void axes_before_reshape(const hone_type_t* before, const hone_type_t* af
   }
 }
 
+/* Where the permute puts that axis. */
+static int place_of(int rank, const int64_t* axes, int64_t axis) {
+  int place = 0;
+  while (place < rank - 1 && axes[place] != axis) place++;
+  return place;
+}
+
 hone_value_t* hone_move_permute(hone_builder_t* b, hone_value_t* x, const int64_t* axes) {
   if (!hone_is_known(b, x)) return NULL;
   int rank = x->type.rank;
@@ -134,6 +141,8 @@ hone_value_t* hone_move_permute(hone_builder_t* b, hone_value_t* x, const int64_
   }
   if (made->prim == HONE_PRIM_EXPAND)
     return hone_expand(b, hone_move_permute(b, made->inputs[0], axes), rank, shape);
+  if (made->prim == HONE_PRIM_IOTA)
+    return hone_iota(b, x->type.dtype, rank, shape, place_of(rank, axes, made->axes[0]));
   if (moves_only_ones(&x->type, axes)) return hone_move_reshape(b, x, rank, shape);
   if (made->prim == HONE_PRIM_RESHAPE &&
       hone_move_same_but_ones(&made->inputs[0]->type, rank, x->type.dims)) {
