@@ -68,14 +68,17 @@ typedef struct lanes {
 
 static bool is_step(int64_t factor) { return factor == 0 || factor == 1; }
 
-/* How far the last lane of each whole vector is behind the first; -1: not alike in all of them. */
-static int64_t reach(const lanes_t* lanes, hone_dim_t offset) {
-  hone_dims_t* dims = lanes->kernel->dims;
-  hone_dim_t first = hone_dim_mul(dims, lanes->var, hone_dim_int(lanes->count));
-  hone_dim_t last = hone_dim_add(dims, first, hone_dim_int(lanes->count - 1));
-  hone_dim_t way = hone_dim_sub(dims, hone_dim_replace_symbol(dims, offset, lanes->var, last),
-                                hone_dim_replace_symbol(dims, offset, lanes->var, first));
+int64_t hone_lanes_reach(hone_kernel_t* kernel, hone_dim_t var, int count, hone_dim_t offset) {
+  hone_dims_t* dims = kernel->dims;
+  hone_dim_t first = hone_dim_mul(dims, var, hone_dim_int(count));
+  hone_dim_t last = hone_dim_add(dims, first, hone_dim_int(count - 1));
+  hone_dim_t way = hone_dim_sub(dims, hone_dim_replace_symbol(dims, offset, var, last),
+                                hone_dim_replace_symbol(dims, offset, var, first));
   return hone_dim_is_int(way) ? way.k : -1;
+}
+
+static int64_t reach(const lanes_t* lanes, hone_dim_t offset) {
+  return hone_lanes_reach(lanes->kernel, lanes->var, lanes->count, offset);
 }
 
 /* Elements may be consecutive in each vector and not beyond, as where rows of several vectors lie

@@ -49,6 +49,9 @@ bool hone_can_be_lanes(const hone_recipe_t* r, const hone_stmt_t* loop);
 /* The same for a loop around `inside`, in which the stores stand; or elements lie equally far apart
  * and there is enough to compute of them. */
 bool hone_gets_lanes(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var);
+/* How far the last of `count` lanes along a loop is behind the first in each whole vector; -1: not
+ * alike in all of them. */
+int64_t hone_lanes_reach(hone_kernel_t* kernel, hone_dim_t var, int count, hone_dim_t offset);
 /* Of the accesses inside those whose elements do not lie side by side in the lanes. */
 int hone_count_apart(const hone_recipe_t* r, const hone_stmt_t* inside, hone_dim_t var);
 /* Fuses perfectly nested loops, inside out, as long as every access stays a

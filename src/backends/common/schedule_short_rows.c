@@ -27,6 +27,19 @@ static void note_turned(short_rows_t* s, const hone_buffer_t* buffer) {
   if (s->fits) s->turned[s->n_turned++] = buffer;
 }
 
+/* Whether one axis is that of the rows of a block, which the loop along them leaves alone. */
+static bool has_axis_of_rows(const short_rows_t* s, const hone_access_t* access, hone_dim_t along) {
+  hone_kernel_t* kernel = s->r->kernel;
+  int lanes = s->r->shape->lanes, axes = 0;
+  for (int i = 0; i < access->buffer->rank; i++) {
+    int64_t way = hone_lanes_reach(kernel, s->rows->var, lanes, access->index[i]);
+    if (way == 0) continue;
+    if (way != lanes - 1 || hone_dim_uses(access->index[i], along)) return false;
+    axes++;
+  }
+  return axes == 1;
+}
+
 /* Lanes find what they need side by side, or in rows of which `along` goes through one. */
 static void note_access(short_rows_t* s, const hone_access_t* access) {
   hone_dim_t offset = hone_buffer_offset(s->r->kernel, access->buffer, access->index);
@@ -35,7 +48,8 @@ static void note_access(short_rows_t* s, const hone_access_t* access) {
   if (access->buffer->space != HONE_SPACE_GLOBAL) return;
   s->fits &= hone_dim_factor(offset, s->rows->var, &across) && across >= 0;
   if (!s->fits || across <= 1) return;
-  s->fits = around != s->rows && hone_dim_factor(offset, around->var, &along) && along == 1;
+  s->fits = around != s->rows && hone_dim_factor(offset, around->var, &along) && along == 1 &&
+            has_axis_of_rows(s, access, around->var);
   if (s->fits) note_turned(s, access->buffer);
 }
 

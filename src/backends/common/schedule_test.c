@@ -477,24 +477,6 @@ static void results_are_put_down_across_lanes_of_data(void** state) {
   free(text);
 }
 
-/* Blocks of vectors are turned; numbers that are wider than floats have the lanes of what is read
- * where they are computed, and none where they are copied. */
-static void maps_that_turn_what_they_read_have_lanes(void** state) {
-  static const char* const rests[] = {"tanh %0", "reshape %0 shape=[12, 24]"};
-  for (int i = 0; i < 4; i++) {
-    char lines[400];
-    const char* dtype = i < 2 ? "f32" : "f64";
-    snprintf(lines, sizeof lines,
-             "  %%0 \"x\" = input : %s[12, 24]\n  %%1 = %s : %s[12, 24]\n"
-             "  %%2 = permute %%1 axes=[1, 0] : %s[24, 12]\n  return %%2 \"y\"\n",
-             dtype, rests[i % 2], dtype, dtype);
-    char* text = scheduled("", lines);
-    assert_int_equal(strstr(text, " vector {") != NULL, i < 3);
-    assert_int_equal(strstr(text, " unroll {") != NULL, i < 2);
-    free(text);
-  }
-}
-
 static void lookups_are_shared_out_by_table(void** state) {
   char* text = scheduled("symbol \"n\" input 1 64\n",
                          "  %0 \"x\" <0 dim 0> = input : f32[n, 300]\n"
@@ -965,7 +947,6 @@ int main(void) {
       cmocka_unit_test(data_that_lanes_would_gather_gets_them),
       cmocka_unit_test(an_operand_of_rows_is_copied_turned),
       cmocka_unit_test(results_are_put_down_across_lanes_of_data),
-      cmocka_unit_test(maps_that_turn_what_they_read_have_lanes),
       cmocka_unit_test(lookups_are_shared_out_by_table),
       cmocka_unit_test(loops_along_which_weights_repeat_are_cut),
       cmocka_unit_test(open_rows_are_cut_evenly),
