@@ -150,7 +150,27 @@ def test_top_k_of_long_lines(k, dtype):
               constants=(1,), expected=[np.take_along_axis(x, order, 0), order])
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.float64])
+@pytest.mark.parametrize("order", ["random", "up", "down", "same"])
+@pytest.mark.parametrize("k", [3, 64, 65, 300, 1249, 1251, 5000])
+def test_top_k_of_one_line(k, order):
+    """Whatever it looks like, most of it is left out early."""
+    x = {"random": RNG.normal(size=5000), "up": np.arange(5000), "down": -np.arange(5000),
+         "same": np.zeros(5000)}[order].astype(F32)
+    x[[17, 4000]] = -0.0
+    for largest in (0, 1):
+        places = np.argsort(-x if largest else x, kind="stable")[:k]
+        check("TopK", [x, np.array([k])], 11, {"largest": largest}, n_outputs=2, constants=(1,),
+              expected=[x[places], places])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64,
+                                   np.uint64, np.float16, np.float64])
 def test_top_k_of_other_types(dtype):
     x = RNG.integers(0, 100, 9).astype(dtype)
-    check("TopK", [x, np.array([4])], 11, n_outputs=2)
+    if dtype not in (np.float16, np.float64):
+        x[[2, 5]] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    for largest in (0, 1):
+        key = x.astype(object) * (-1 if largest else 1)
+        places = np.argsort(key, kind="stable")[:4]
+        check("TopK", [x, np.array([4])], 11, {"largest": largest}, n_outputs=2,
+              expected=[x[places], places])

@@ -80,7 +80,8 @@ static bool node_bytes(const hone_node_t* node, int n_inputs, const hone_extents
     *out_bytes = host->op->host_bytes(host->node, n_inputs, inputs);
     return true;
   }
-  if (node->prim == HONE_PRIM_SORT) *out_bytes = hone_ref_sort_bytes(inputs[0].dims[node->axes[0]]);
+  if (node->prim == HONE_PRIM_SORT)
+    *out_bytes = hone_ref_sort_bytes(node, inputs[0].dims[node->axes[0]]);
   return hone_prim_info(node->prim)->family != HONE_FAMILY_CONTROL &&
          node->prim != HONE_PRIM_CONTRACT;
 }

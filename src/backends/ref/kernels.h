@@ -49,7 +49,7 @@ hone_status_t hone_ref_gather(ref_call_t* call);
 hone_status_t hone_ref_scatter(ref_call_t* call);
 hone_status_t hone_ref_scan(ref_call_t* call);
 hone_status_t hone_ref_sort(ref_call_t* call);
-/* What sorting along an axis of that extent takes besides input and outputs. */
-uint64_t hone_ref_sort_bytes(int64_t extent);
+/* What the node, which sorts along an axis of that extent, takes besides input and outputs. */
+uint64_t hone_ref_sort_bytes(const hone_node_t* node, int64_t extent);
 
 #endif
