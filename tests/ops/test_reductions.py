@@ -150,6 +150,24 @@ def test_top_k_of_long_lines(k, dtype):
               constants=(1,), expected=[np.take_along_axis(x, order, 0), order])
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_top_one_of_many_lines(axis):
+    """Kernels find it, where there are some. NaN is larger than everything, 0 and -0 are alike."""
+    x = RNG.integers(-3, 3, (40, 50)).astype(F32)
+    x[3, 5:] = -0.0
+    x[[4, 9, 9], [7, 7, 30]] = np.nan
+    x[[5, 6], [7, 8]] = np.inf, -np.inf
+    x[7] = np.nan
+    x[:, 7] = np.nan
+    x[8] = -np.inf
+    key = np.where(np.isnan(x), np.inf, x).astype(np.float64) + 1e300 * np.isnan(x)
+    for largest in (0, 1):
+        order = np.argsort(-key if largest else key, axis=axis, kind="stable")
+        order = np.take(order, [0], axis)
+        check("TopK", [x, np.array([1])], 11, {"axis": axis, "largest": largest}, n_outputs=2,
+              constants=(1,), expected=[np.take_along_axis(x, order, axis), order])
+
+
 @pytest.mark.parametrize("order", ["random", "up", "down", "same"])
 @pytest.mark.parametrize("k", [3, 64, 65, 300, 1249, 1251, 5000])
 def test_top_k_of_one_line(k, order):
