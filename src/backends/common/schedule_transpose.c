@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/common/schedule_impl.h"
+#include "base/memory.h"
 
 /* ---- blocks that are turned ---- */
 
@@ -78,14 +79,20 @@ static int cost_of_turning(hone_recipe_t* r, const hone_stmt_t* store, const hon
 
 /* What is inside of a block, written out: across { lanes { … } }, or rounds { across { … } }. */
 static void write_out(hone_recipe_t* r, hone_stmt_t* across) {
+  enum { MOST = 32 };
   char rows[HONE_LOOP_NAME], name[HONE_LOOP_NAME];
+  const char* order[MOST];
+  int n = 0;
   hone_stmt_t* lanes = hone_only_loop(across);
   if (!lanes || !hone_loop_name(rows, across->name, "") || !hone_loop_name(name, lanes->name, ""))
     return;
-  const hone_stmt_t* rounds = hone_only_loop(lanes);
-  if (rounds) {
-    const char* const order[] = {rounds->name, rows, name};
-    if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, 3, order))) return;
+  for (hone_stmt_t* round = hone_only_loop(lanes); round && n < MOST - 2;
+       round = hone_only_loop(round))
+    order[n++] = round->name;
+  if (n > 0) {
+    order[n++] = rows;
+    order[n++] = name;
+    if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order))) return;
     hone_recipe_did(r, hone_sched_hoist(r->kernel, name));
   }
   if (hone_recipe_did(r, hone_sched_unroll(r->kernel, rows)))
@@ -182,18 +189,22 @@ static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt
 
 /* ---- sums of few that are looked up ---- */
 
-/* The sum in acc = 0; for k { acc += … }; out = acc, few rounds of which look up places; NULL: it
- * is something else. */
+/* The innermost sum in acc = 0; for k { acc += … }; out = acc, few rounds of which look up places;
+ * NULL: it is something else. */
 static const hone_stmt_t* sum_of_lookups(const hone_stmt_t* last) {
   enum { FEW = 16 };
   if (last->n_body != 3) return NULL;
   const hone_stmt_t *start = last->body[0], *sum = last->body[1], *store = last->body[2];
-  bool is_sum = start->kind == HONE_STMT_STORE && store->kind == HONE_STMT_STORE &&
-                hone_stmt_is_loop(sum) && sum->is_reduction && sum->loop == HONE_LOOP_SERIAL;
-  if (!is_sum || start->buffer->space == HONE_SPACE_GLOBAL || store->combine != HONE_COMBINE_SET ||
-      !hone_dim_is_int(sum->extent) || sum->extent.k > FEW)
+  if (start->kind != HONE_STMT_STORE || store->kind != HONE_STMT_STORE ||
+      start->buffer->space == HONE_SPACE_GLOBAL || store->combine != HONE_COMBINE_SET ||
+      !hone_stmt_is_loop(sum))
     return NULL;
-  return sum;
+  for (int64_t rounds = 1;; sum = hone_only_loop(sum)) {
+    if (!sum->is_reduction || sum->loop != HONE_LOOP_SERIAL || !hone_dim_is_int(sum->extent) ||
+        !hone_i64_mul(rounds, sum->extent.k, &rounds) || rounds > FEW)
+      return NULL;
+    if (!hone_only_loop(sum)) return sum;
+  }
 }
 
 /* Whether lanes look up the same places, and what they add up lies side by side. */
@@ -219,11 +230,11 @@ static bool adds_up_lanes(const hone_recipe_t* r, const hone_stmt_t* sum, hone_d
  * channels come last is resized into one whose channels come first. */
 static bool schedule_sums(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* last) {
   const hone_stmt_t *sum = sum_of_lookups(last), *lanes = NULL;
-  if (!sum || hone_dim_min_value(last->extent) < r->shape->lanes) return false;
+  if (!sum || !is_block_side(r, last)) return false;
   const hone_stmt_t* store = last->body[2];
   for (const hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop)) {
     lying_t lying = {.lanes = loop->var, .across = last->var};
-    if (hone_dim_min_value(loop->extent) < r->shape->lanes || !adds_up_lanes(r, sum, loop->var) ||
+    if (!is_block_side(r, loop) || !adds_up_lanes(r, sum, loop->var) ||
         hone_has_index_of(store->value, loop->var))
       continue;
     note_access(r, &lying, store->buffer, store->index);

@@ -69,6 +69,22 @@ static void sums_of_what_is_looked_up_are_turned(void** state) {
   free(text);
 }
 
+/* Of places in two directions, and of rows that are most of a vector. */
+static void sums_of_sums_are_so_too(void** state) {
+  char* text = scheduled(
+      "  %0 \"x\" = input : f32[6, 21]\n"
+      "  %1 = iota dtype=i64 axes=[0] shape=[7, 2, 3] : i64[7, 2, 3]\n"
+      "  %2 = constant {2} : i64[1, 1, 1]\n"
+      "  %3 = expand %2 shape=[7, 2, 3] : i64[7, 2, 3]\n"
+      "  %4 = div %1 %3 : i64[7, 2, 3]\n"
+      "  %5 = gather %0 %4 : f32[7, 2, 3, 21]\n"
+      "  %6 = reduce %5 combine=add axes=[1, 2] : f32[7, 21]\n"
+      "  %7 = permute %6 axes=[1, 0] : f32[21, 7]\n"
+      "  return %7 \"y\"\n");
+  test_schedule_expect(text, 2, (const char* const[]){" in 7 unroll {", " in 8 vector {"});
+  free(text);
+}
+
 static void many_such_rounds_are_left_alone(void** state) {
   char* text = looked_up(17);
   assert_null(strstr(text, " in 8 unroll {"));
@@ -80,6 +96,7 @@ int main(void) {
       cmocka_unit_test(maps_that_turn_what_they_read_have_lanes),
       cmocka_unit_test(axes_shorter_than_vectors_are_turned),
       cmocka_unit_test(sums_of_what_is_looked_up_are_turned),
+      cmocka_unit_test(sums_of_sums_are_so_too),
       cmocka_unit_test(many_such_rounds_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

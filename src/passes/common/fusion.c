@@ -401,12 +401,39 @@ static bool is_looked_up_often(const hone_fusion_t* f, const hone_fusion_search_
   return false;
 }
 
+/* Whether the group's views of a value put the rows side by side that it is a table of. */
+static bool turns_rows(const hone_fusion_search_t* s, int group, const hone_value_t* table) {
+  for (; hone_fusion_is_view(table->node); table = table->node->inputs[0]) {
+    const hone_node_t* view = table->node;
+    int last = table->type.rank - 1;
+    if (view->prim == HONE_PRIM_PERMUTE && last >= 0 && view->axes[last] != last)
+      return hone_fusion_group_of(s->f, s->index_of, table) == group;
+  }
+  return false;
+}
+
+/* Whether the reader adds up rows that it looks up in a table, at least as many as there are, which
+ * the group's views put side by side: to be gathered number by number, else. */
+static bool lays_out_rows(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
+                          int reader) {
+  const hone_fusion_group_t* to = &f->groups[reader];
+  for (int i = to->first; i <= to->last && to->kind == HONE_FUSION_REDUCE; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    if (hone_fusion_group_at(f, i) != reader || node->prim != HONE_PRIM_GATHER) continue;
+    hone_dim_t all = count_of(f, node->inputs[0]), found = count_of(f, node->outputs[0]);
+    if (hone_dim_min_value(hone_dim_sub(f->graph->dims, found, all)) >= 0 &&
+        turns_rows(s, group, node->inputs[0]))
+      return true;
+  }
+  return false;
+}
+
 static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
                         int reader, bool is_only) {
   const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
   if (map->kind != HONE_FUSION_MAP) return false;
   contents_t c = contents_of(f, group);
-  if (c.only_views) return is_only;
+  if (c.only_views) return is_only && !lays_out_rows(f, s, group, reader);
   if (is_looked_up_often(f, s, group, reader)) return false;
   /* In the loops of a reduction what is on a stack could not be told apart. */
   if (to->kind == HONE_FUSION_CONTRACT || (c.has_stack && to->kind == HONE_FUSION_REDUCE))
