@@ -4,17 +4,20 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/merge_sort.h"
+#include "base/sort_words.h"
 #include "ops/op.h"
+
+enum { BLOCK = 8, SOME = 256 /* candidates that are sorted at a time, at first */ };
 
 typedef struct box {
   float left, right, low, high;
 } box_t;
 
-typedef struct candidate {
-  float score;
-  int64_t index;
-} candidate_t;
+/* Boxes that are kept, in whole blocks, the last of which is filled with empty ones. */
+typedef struct kept {
+  float *left, *right, *low, *high, *area; /* of one list */
+  int64_t count;
+} kept_t;
 
 typedef struct search {
   const float *boxes, *scores;
@@ -23,17 +26,12 @@ typedef struct search {
   float overlap; /* intersection over union above which a box goes */
   bool has_threshold, centered;
   float threshold;
-  candidate_t* candidates; /* n_boxes, and as many to sort them */
-  int64_t* kept;           /* n_boxes: of the class at hand */
-  int64_t* rows;           /* result: batch, class, box */
+  uint64_t* candidates; /* n_boxes, score and box, and as many to sort them */
+  float* lists;         /* what `kept` has */
+  kept_t kept;          /* of the class at hand */
+  int64_t* rows;        /* result: batch, class, box */
   int64_t n_rows, room;
 } search_t;
-
-static int by_score(const void* a, const void* b) {
-  const candidate_t *x = a, *y = b;
-  if (x->score != y->score) return x->score > y->score ? -1 : 1;
-  return x->index < y->index ? -1 : x->index > y->index;
-}
 
 static box_t read_box(const search_t* s, const float* v) {
   if (s->centered)
@@ -44,17 +42,52 @@ static box_t read_box(const search_t* s, const float* v) {
   return box;
 }
 
-static float area(const box_t* box) { return (box->right - box->left) * (box->high - box->low); }
+/* ---- boxes that are kept ---- */
 
-static bool overlaps(const search_t* s, const float* boxes, int64_t i, int64_t k) {
-  box_t a = read_box(s, boxes + 4 * i), b = read_box(s, boxes + 4 * k);
-  box_t common = {a.left > b.left ? a.left : b.left, a.right < b.right ? a.right : b.right,
-                  a.low > b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
-  if (common.right <= common.left || common.high <= common.low) return false;
-  float shared = area(&common), all = area(&a) + area(&b) - shared;
-  if (area(&a) <= 0 || area(&b) <= 0 || all <= 0) return false;
-  return shared / all > s->overlap;
+static int64_t in_blocks(int64_t count) { return (count + BLOCK - 1) / BLOCK * BLOCK; }
+
+static void keep_none(search_t* s) {
+  int64_t room = in_blocks(s->n_boxes);
+  float* list = s->lists;
+  s->kept = (kept_t){list, list + room, list + 2 * room, list + 3 * room, list + 4 * room, 0};
 }
+
+static void keep(kept_t* kept, const box_t* box) {
+  int64_t at = kept->count++;
+  float* const lists[] = {kept->left, kept->right, kept->low, kept->high, kept->area};
+  for (int i = 0; i < 5 && at % BLOCK == 0; i++) memset(lists[i] + at, 0, BLOCK * sizeof(float));
+  kept->left[at] = box->left;
+  kept->right[at] = box->right;
+  kept->low[at] = box->low;
+  kept->high[at] = box->high;
+  kept->area[at] = (box->right - box->left) * (box->high - box->low);
+}
+
+static inline float larger(float a, float b) { return a > b ? a : b; }
+static inline float smaller(float a, float b) { return a < b ? a : b; }
+
+/* Whether one of a block of those covers the box, or is covered by it, too much. */
+static bool overlaps_some(const kept_t* k, int64_t at, const box_t* box, float area, float most) {
+  int32_t found = 0;
+  for (int64_t i = at; i < at + BLOCK; i++) {
+    float width = smaller(box->right, k->right[i]) - larger(box->left, k->left[i]);
+    float height = smaller(box->high, k->high[i]) - larger(box->low, k->low[i]);
+    float shared = width * height, all = area + k->area[i] - shared;
+    int32_t meets = (width > 0 ? -1 : 0) & (height > 0 ? -1 : 0) & (k->area[i] > 0 ? -1 : 0);
+    found |= meets & (all > 0 ? -1 : 0) & (shared / all > most ? -1 : 0);
+  }
+  return found != 0;
+}
+
+static bool overlaps(const search_t* s, const box_t* box) {
+  float area = (box->right - box->left) * (box->high - box->low);
+  if (!(area > 0)) return false;
+  for (int64_t i = 0; i < s->kept.count; i += BLOCK)
+    if (overlaps_some(&s->kept, i, box, area, s->overlap)) return true;
+  return false;
+}
+
+/* ---- by falling score ---- */
 
 static bool add_row(hone_host_call_t* call, search_t* s, int64_t batch, int64_t class_index,
                     int64_t box) {
@@ -74,29 +107,42 @@ static bool add_row(hone_host_call_t* call, search_t* s, int64_t batch, int64_t 
   return true;
 }
 
+/* Words that are smaller the larger the score is. */
 static int64_t collect(search_t* s, const float* scores) {
   int64_t n = 0;
   for (int64_t i = 0; i < s->n_boxes; i++)
     if (!s->has_threshold || scores[i] > s->threshold)
-      s->candidates[n++] = (candidate_t){scores[i], i};
-  hone_merge_sort(s->candidates, s->candidates + s->n_boxes, (size_t)n, sizeof *s->candidates,
-                  by_score);
+      s->candidates[n++] = hone_word_of(~hone_key_of_float(scores[i]), (uint32_t)i);
   return n;
+}
+
+/* Sorts the next candidates, more each time: how many it takes, only they can tell. */
+static int64_t sort_some(search_t* s, int64_t from, int64_t n) {
+  int64_t some = from < SOME ? SOME : from;
+  if (some > n - from) some = n - from;
+  uint64_t *words = s->candidates + from, *spare = s->candidates + s->n_boxes;
+  hone_select_words(words, spare, (size_t)(n - from), (size_t)some);
+  hone_sort_words(words, spare, (size_t)some);
+  return from + some;
 }
 
 static bool select_class(hone_host_call_t* call, search_t* s, int64_t batch, int64_t class_index) {
   const float* boxes = s->boxes + batch * s->n_boxes * 4;
   int64_t n = collect(s, s->scores + (batch * s->n_classes + class_index) * s->n_boxes);
-  int64_t kept = 0;
-  for (int64_t i = 0; i < n && kept < s->limit; i++) {
-    int64_t box = s->candidates[i].index, k = 0;
-    while (k < kept && !overlaps(s, boxes, box, s->kept[k])) k++;
-    if (k < kept) continue;
-    s->kept[kept++] = box;
-    if (!add_row(call, s, batch, class_index, box)) return false;
+  int64_t sorted = 0;
+  keep_none(s);
+  for (int64_t i = 0; i < n && s->kept.count < s->limit; i++) {
+    if (i == sorted) sorted = sort_some(s, sorted, n);
+    int64_t index = (int64_t)(uint32_t)s->candidates[i];
+    box_t box = read_box(s, boxes + 4 * index);
+    if (overlaps(s, &box)) continue;
+    keep(&s->kept, &box);
+    if (!add_row(call, s, batch, class_index, index)) return false;
   }
   return true;
 }
+
+/* ---- the call ---- */
 
 static const hone_tensor_t* optional(const hone_host_call_t* call, int index) {
   const hone_tensor_t* tensor = index < call->n_inputs ? call->inputs[index] : NULL;
@@ -111,6 +157,8 @@ static hone_status_t read_inputs(const hone_host_call_t* call, search_t* s) {
       b[1] != c[2])
     return hone_status_make(HONE_INVALID_MODEL,
                             "NonMaxSuppression needs f32 boxes [N, B, 4] and scores [N, C, B]");
+  if (b[1] > UINT32_MAX)
+    return hone_status_make(HONE_UNSUPPORTED, "NonMaxSuppression of more than 2^32 boxes");
   const hone_tensor_t *limit = optional(call, 2), *overlap = optional(call, 3);
   const hone_tensor_t* threshold = optional(call, 4);
   s->boxes = hone_tensor_data(boxes);
@@ -134,18 +182,25 @@ static hone_status_t make_result(hone_host_call_t* call, const search_t* s) {
   return NULL;
 }
 
+static size_t bytes_of_candidates(int64_t boxes) {
+  return (2 * (size_t)boxes + 1) * sizeof(uint64_t);
+}
+
+static size_t bytes_of_lists(int64_t boxes) {
+  return 5 * (size_t)in_blocks(boxes + 1) * sizeof(float);
+}
+
 static hone_status_t run_non_max_suppression(hone_host_call_t* call) {
   search_t s = {0};
   HONE_TRY(read_inputs(call, &s));
-  size_t room = (size_t)s.n_boxes;
-  s.candidates = hone_alloc(call->allocator, (2 * room + 1) * sizeof *s.candidates);
-  s.kept = hone_alloc(call->allocator, (room + 1) * sizeof *s.kept);
-  bool ok = s.candidates && s.kept;
+  s.candidates = hone_alloc(call->allocator, bytes_of_candidates(s.n_boxes));
+  s.lists = hone_alloc(call->allocator, bytes_of_lists(s.n_boxes));
+  bool ok = s.candidates && s.lists;
   for (int64_t i = 0; ok && i < s.n_batches; i++)
     for (int64_t k = 0; ok && k < s.n_classes; k++) ok = select_class(call, &s, i, k);
   hone_status_t status = ok ? make_result(call, &s) : hone_oom();
-  hone_free(call->allocator, s.candidates, (2 * room + 1) * sizeof *s.candidates);
-  hone_free(call->allocator, s.kept, (room + 1) * sizeof *s.kept);
+  hone_free(call->allocator, s.candidates, bytes_of_candidates(s.n_boxes));
+  hone_free(call->allocator, s.lists, bytes_of_lists(s.n_boxes));
   hone_free(call->allocator, s.rows, (size_t)s.room * 3 * sizeof *s.rows);
   return status;
 }
@@ -154,8 +209,8 @@ static hone_status_t run_non_max_suppression(hone_host_call_t* call) {
 static uint64_t working_bytes(const hone_onnx_node_t* node, int n_inputs,
                               const hone_extents_t* inputs) {
   (void)node;
-  uint64_t room = n_inputs > 0 && inputs[0].rank == 3 ? (uint64_t)inputs[0].dims[1] : 0;
-  return (2 * room + 1) * sizeof(candidate_t) + (room + 1) * sizeof(int64_t);
+  int64_t boxes = n_inputs > 0 && inputs[0].rank == 3 ? inputs[0].dims[1] : 0;
+  return (uint64_t)bytes_of_candidates(boxes) + bytes_of_lists(boxes);
 }
 
 static void lower_non_max_suppression(hone_lower_t* l) {

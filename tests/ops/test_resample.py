@@ -210,6 +210,21 @@ def test_max_unpool_undoes_max_pool():
                        x)
 
 
+@pytest.mark.parametrize("limit", [3, 200, 900])
+@pytest.mark.parametrize("threshold", [None, 0.5])
+def test_non_max_suppression_of_many(limit, threshold):
+    """More than are sorted at a time, and more kept ones than are looked at together."""
+    random = np.random.default_rng(limit)
+    b = np.concatenate([random.random((1, 900, 2)), random.random((1, 900, 2)) / 20], 2)
+    s = random.integers(0, 300, (1, 2, 900)).astype(np.float32) / 300
+    extra = [np.array([limit], np.int64), np.array([0.4], np.float32)]
+    if threshold:
+        extra.append(np.array([threshold], np.float32))
+    b = b.astype(np.float32)
+    model = one_node("NonMaxSuppression", 11, [b, s], extra, center_point_box=1)
+    graphs.same_as_ort(model, b, s)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 12), st.integers(1, 3), st.integers(0, 6), st.sampled_from([0, 1]),
        st.booleans(), st.integers(0, 2**32 - 1))

@@ -71,19 +71,9 @@ typedef struct line {
   bool down; /* floats from the largest on */
 } line_t;
 
-/* Ordered as the numbers are, NaN behind all others; 0 and -0 have the same one. */
-static int32_t key_of_float(float x) {
-  enum { INFINITE = 0x7f800000 };
-  int32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  if (bits == INT32_MIN) return 0;
-  if ((bits & INT32_MAX) > INFINITE) return INT32_MAX;
-  return bits < 0 ? bits ^ INT32_MAX : bits;
-}
-
 static int32_t key_at(const line_t* line, int64_t at) {
   if (!line->floats) return line->keys[at];
-  int32_t key = key_of_float(line->floats[at]);
+  int32_t key = hone_key_of_float(line->floats[at]);
   return line->down ? ~key : key;
 }
 
@@ -123,12 +113,6 @@ static line_t load_line(const sort_t* s, const char* from, int64_t stride, void*
   return line;
 }
 
-static uint64_t word_of(int32_t key, int64_t place) {
-  return (uint64_t)((uint32_t)key ^ 1u << 31) << 32 | (uint64_t)place;
-}
-
-static int32_t key_of(uint64_t word) { return (int32_t)((uint32_t)(word >> 32) ^ 1u << 31); }
-
 /* Whole blocks of which no number may be in front of `last`. Where one of two is NaN, it may. */
 static int64_t skip_floats(const line_t* line, int64_t at, float last) {
   const float* x = line->floats;
@@ -158,7 +142,7 @@ static inline bool is_behind(const line_t* line, int64_t at, float last) {
 }
 
 static int64_t find_float_before(const line_t* line, int64_t at, uint64_t word) {
-  int32_t key = key_of(word);
+  int32_t key = hone_key_of_word(word);
   float last = line->floats[(uint32_t)word];
   while (at < line->n) {
     at = skip_floats(line, at, last);
@@ -172,8 +156,8 @@ static int64_t find_float_before(const line_t* line, int64_t at, uint64_t word) 
 /* The first place from `at` on whose number is in front of that of the word; n: there is none. */
 static int64_t find_before(const line_t* line, int64_t at, uint64_t word) {
   if (line->floats) return find_float_before(line, at, word);
-  at = skip_keys(line, at, key_of(word));
-  while (at < line->n && line->keys[at] >= key_of(word)) at++;
+  at = skip_keys(line, at, hone_key_of_word(word));
+  while (at < line->n && line->keys[at] >= hone_key_of_word(word)) at++;
   return at;
 }
 
@@ -183,7 +167,7 @@ static void keep_few(const line_t* line, int64_t count, uint64_t* words) {
   for (int64_t i = 0; i < line->n; i++) {
     if (kept == count) i = find_before(line, i, words[kept - 1]);
     if (i == line->n) return;
-    uint64_t word = word_of(key_at(line, i), i);
+    uint64_t word = hone_word_of(key_at(line, i), (uint32_t)i);
     int64_t at = kept < count ? kept++ : kept - 1;
     for (; at > 0 && words[at - 1] > word; at--) words[at] = words[at - 1];
     words[at] = word;
@@ -210,7 +194,7 @@ static uint64_t part_first(uint64_t* words, uint64_t* spare, int64_t n, int64_t 
 static void keep_many(const line_t* line, int64_t count, uint64_t* words, int64_t room) {
   uint64_t *spare = words + room, last = 0;
   int64_t kept = room;
-  for (int64_t i = 0; i < room; i++) words[i] = word_of(key_at(line, i), i);
+  for (int64_t i = 0; i < room; i++) words[i] = hone_word_of(key_at(line, i), (uint32_t)i);
   for (int64_t i = room;; i++) {
     if (kept == room) {
       last = part_first(words, spare, kept, count);
@@ -218,7 +202,7 @@ static void keep_many(const line_t* line, int64_t count, uint64_t* words, int64_
     }
     i = find_before(line, i, last);
     if (i == line->n) break;
-    words[kept++] = word_of(key_at(line, i), i);
+    words[kept++] = hone_word_of(key_at(line, i), (uint32_t)i);
   }
   part_first(words, spare, kept, count);
   hone_sort_words(words, spare, (size_t)count);

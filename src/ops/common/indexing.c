@@ -3,12 +3,21 @@
 
 #include <string.h>
 
+/* How many there are: those before the last one and that one, where there is a last one. */
+static hone_value_t* count_ones(hone_builder_t* b, hone_value_t* ones, hone_value_t* before) {
+  hone_dim_t extent = hone_dim(ones, 0);
+  if (hone_dim_min_value(extent) < 1)
+    return hone_reduce(b, HONE_COMBINE_ADD, ones, 1, (int64_t[]){0}, false);
+  hone_dim_t last = hone_d_sub(b, extent, hone_d(1));
+  return hone_add(b, hone_pick(b, before, 0, last), hone_pick(b, ones, 0, last));
+}
+
 hone_value_t* hone_true_positions(hone_builder_t* b, hone_value_t* flags) {
   if (!hone_is_known(b, flags)) return NULL;
   hone_dim_t extent = hone_dim(flags, 0);
   hone_value_t* ones = hone_cast(b, flags, HONE_I64);
-  hone_value_t* total = hone_reduce(b, HONE_COMBINE_ADD, ones, 1, (int64_t[]){0}, false);
   hone_value_t* before = hone_scan(b, HONE_COMBINE_ADD, ones, 0, true);
+  hone_value_t* total = before ? count_ones(b, ones, before) : NULL;
   hone_dim_t count = hone_d_scalar(b, total, 0, hone_dim_max_value(extent));
   /* Those that are not true all go to one place behind the others. */
   hone_dim_t room = hone_d_add(b, count, hone_d(1));
