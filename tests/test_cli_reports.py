@@ -191,9 +191,9 @@ def test_what_interpreted_steps_work_in_is_planned(tmp_path):
     def heap(name, nodes, inputs, outputs, weights=()):
         return document("plan", save(tmp_path / f"{name}.onnx", nodes, inputs, outputs, weights))["memory"]
 
-    small = heap("small", [node("TopK", "x k", "y i")], [("x", [10000])], [("y", [10])],
+    small = heap("small", [node("TopK", "x k", "y i")], [("x", [100000])], [("y", [10])],
                  [("k", np.array([10]))])
-    large = heap("large", [node("TopK", "x k", "y i")], [("x", [50000])], [("y", [10])],
+    large = heap("large", [node("TopK", "x k", "y i")], [("x", [500000])], [("y", [10])],
                  [("k", np.array([10]))])
     assert not small["has_unknown"] and 4.9 < large["heap"] / small["heap"] < 5.1
     unique = heap("unique", [node("Unique", "x", "y")], [("x", [1000])], [("y", ["n"])])
