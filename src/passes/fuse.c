@@ -46,12 +46,14 @@ static bool is_summed_along(const hone_node_t* reader, const hone_value_t* value
          (dtype == HONE_U8 || dtype == HONE_I8);
 }
 
-/* Repeats the operand's movement node for this reader, when it has others; and what makes
- * wide numbers of narrow ones, so that the narrow ones are stored. */
+/* Repeats the operand's movement node for this reader, when it has others, unless what it looks up
+ * is to lie side by side; and what makes wide numbers of narrow ones, so that the narrow ones are
+ * stored. */
 static hone_value_t* private_copy(hone_rewriter_t* r, hone_value_t* value,
                                   const hone_node_t* reader) {
   const hone_node_t* node = value ? value->node : NULL;
   if (!node || value->binds || hone_rewrite_used_once(value)) return value;
+  if (value == reader->inputs[0] && hone_fusion_turned_rows(r->graph, reader)) return value;
   const hone_value_t* narrow = hone_fusion_narrow(value);
   if (narrow) return is_for_products(reader, narrow) ? value : widen_again(r, value, narrow);
   if (!hone_fusion_is_view(node) || is_summed_along(reader, value)) return value;

@@ -187,11 +187,11 @@ static bool schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt
   return lanes && turn(r, nest, lanes, across);
 }
 
-/* ---- sums of few that are looked up ---- */
+/* ---- sums of few ---- */
 
-/* The innermost sum in acc = 0; for k { acc += … }; out = acc, few rounds of which look up places;
- * NULL: it is something else. */
-static const hone_stmt_t* sum_of_lookups(const hone_stmt_t* last) {
+/* The innermost sum in acc = 0; for k { acc += … }; out = acc, of few rounds, which may look up
+ * places; NULL: it is something else. */
+static const hone_stmt_t* sum_of_few(const hone_stmt_t* last) {
   enum { FEW = 16 };
   if (last->n_body != 3) return NULL;
   const hone_stmt_t *start = last->body[0], *sum = last->body[1], *store = last->body[2];
@@ -223,13 +223,13 @@ static bool adds_up_lanes(const hone_recipe_t* r, const hone_stmt_t* sum, hone_d
     reads |= hone_term_uses(stmt->value, lanes);
     stores++;
   }
-  return reads && s.consecutive && stores == 1 && sum->n_body > 1;
+  return reads && s.consecutive && stores == 1;
 }
 
 /* Sums along one loop of numbers that lie side by side along another one, as where an image whose
  * channels come last is resized into one whose channels come first. */
 static bool schedule_sums(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* last) {
-  const hone_stmt_t *sum = sum_of_lookups(last), *lanes = NULL;
+  const hone_stmt_t *sum = sum_of_few(last), *lanes = NULL;
   if (!sum || !is_block_side(r, last)) return false;
   const hone_stmt_t* store = last->body[2];
   for (const hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop)) {

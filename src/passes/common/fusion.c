@@ -83,6 +83,23 @@ hone_fusion_kind_t hone_fusion_kind_of(const hone_node_t* node) {
   }
 }
 
+const hone_value_t* hone_fusion_turned_rows(const hone_graph_t* graph, const hone_node_t* gather) {
+  enum { SHARE = 4 };
+  if (gather->prim != HONE_PRIM_GATHER) return NULL;
+  const hone_value_t *table = gather->inputs[0], *rows = gather->outputs[0];
+  hone_dims_t* dims = graph->dims;
+  hone_dim_t all = hone_dim_product(dims, table->type.rank, table->type.dims);
+  hone_dim_t found = hone_dim_product(dims, rows->type.rank, rows->type.dims);
+  hone_dim_t most = hone_dim_mul(dims, found, hone_dim_int(SHARE));
+  if (hone_dim_min_value(hone_dim_sub(dims, most, all)) < 0) return NULL;
+  for (; hone_fusion_is_view(table->node); table = table->node->inputs[0]) {
+    const hone_node_t* view = table->node;
+    int last = table->type.rank - 1;
+    if (view->prim == HONE_PRIM_PERMUTE && last >= 0 && view->axes[last] != last) return table;
+  }
+  return NULL;
+}
+
 /* The product of the extents, as one expression. */
 static hone_dim_t count_of(const hone_fusion_t* f, const hone_value_t* v) {
   return hone_dim_product(f->graph->dims, v->type.rank, v->type.dims);
@@ -401,31 +418,19 @@ static bool is_looked_up_often(const hone_fusion_t* f, const hone_fusion_search_
   return false;
 }
 
-/* Whether the group's views of a value put the rows side by side that it is a table of. */
-static bool turns_rows(const hone_fusion_search_t* s, int group, const hone_value_t* table) {
-  for (; hone_fusion_is_view(table->node); table = table->node->inputs[0]) {
-    const hone_node_t* view = table->node;
-    int last = table->type.rank - 1;
-    if (view->prim == HONE_PRIM_PERMUTE && last >= 0 && view->axes[last] != last)
-      return hone_fusion_group_of(s->f, s->index_of, table) == group;
-  }
-  return false;
-}
-
-/* Whether the reader adds up rows that it looks up in a table, at least as many as there are, which
- * the group's views put side by side: to be gathered number by number, else. */
+/* Whether the reader adds up rows of a table, or looks up several for each result, that the group's
+ * views put side by side: to be gathered number by number, else. */
 static bool lays_out_rows(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
                           int reader) {
   const hone_fusion_group_t* to = &f->groups[reader];
-  for (int i = to->first; i <= to->last && to->kind == HONE_FUSION_REDUCE; i++) {
+  int found = 0;
+  for (int i = to->first; i <= to->last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
-    if (hone_fusion_group_at(f, i) != reader || node->prim != HONE_PRIM_GATHER) continue;
-    hone_dim_t all = count_of(f, node->inputs[0]), found = count_of(f, node->outputs[0]);
-    if (hone_dim_min_value(hone_dim_sub(f->graph->dims, found, all)) >= 0 &&
-        turns_rows(s, group, node->inputs[0]))
-      return true;
+    if (hone_fusion_group_at(f, i) != reader) continue;
+    const hone_value_t* turned = hone_fusion_turned_rows(f->graph, node);
+    found += turned && hone_fusion_group_of(f, s->index_of, turned) == group;
   }
-  return false;
+  return found > 1 || (found == 1 && to->kind == HONE_FUSION_REDUCE);
 }
 
 static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,

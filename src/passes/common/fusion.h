@@ -27,6 +27,9 @@ const char* hone_fusion_origin(const hone_fusion_t* fusion, int group);
 bool hone_fusion_is_member(const hone_node_t* node);
 /* Movement of one operand, which is nothing but another index. */
 bool hone_fusion_is_view(const hone_node_t* node);
+/* The permute that puts the rows side by side which the gather looks up, where those are not much
+ * fewer than the table has; NULL: there is none. */
+const hone_value_t* hone_fusion_turned_rows(const hone_graph_t* graph, const hone_node_t* gather);
 /* The operand of a node that casts or reshapes it, or adds, takes or multiplies with what is
  * cheap; NULL: the node does something else. */
 hone_value_t* hone_fusion_widened(const hone_node_t* node);
