@@ -133,12 +133,40 @@ hone_value_t* hone_flip(hone_builder_t* b, hone_value_t* x, int axis) {
   return hone_emit(b, &node);
 }
 
+/* Parts whose extents are open and that are joined at a time: the sum of more would be too long an
+ * expression, and that of so many is long enough to get a short name. */
+enum { MOST_OPEN = 24 };
+
+static bool has_many_open(int count, hone_value_t* const* parts, int64_t axis) {
+  int open = 0;
+  for (int i = 0; i < count; i++) open += !hone_dim_is_int(parts[i]->type.dims[axis]);
+  return open > MOST_OPEN;
+}
+
+/* As many as there are of those, and the rest. */
+/* NOLINTNEXTLINE(misc-no-recursion): with a twenty-fourth of the parts, and some */
+static hone_value_t* concat_by_groups(hone_builder_t* b, int count, hone_value_t* const* parts,
+                                      int axis) {
+  int n = 0;
+  hone_value_t** joined = hone_arena_array(b->graph->arena, (size_t)count, sizeof *joined);
+  if (!joined) return hone_fail_status(b, hone_oom());
+  for (int i = 0; i < count;) {
+    bool is_whole = count - i >= MOST_OPEN;
+    joined[n++] = is_whole ? hone_concat(b, MOST_OPEN, parts + i, axis) : parts[i];
+    i += is_whole ? MOST_OPEN : 1;
+  }
+  return hone_concat(b, n, joined, axis);
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): see above */
 hone_value_t* hone_concat(hone_builder_t* b, int count, hone_value_t* const* parts, int axis) {
   for (int i = 0; i < count; i++)
     if (!hone_is_known(b, parts[i])) return NULL;
   if (count == 0) return hone_fail(b, HONE_INVALID_MODEL, "concat of nothing");
   int64_t at = hone_axis(b, axis, parts[0]->type.rank);
   if (count == 1) return parts[0];
+  if (at >= 0 && at < parts[0]->type.rank && has_many_open(count, parts, at))
+    return concat_by_groups(b, count, parts, (int)at);
   hone_value_t** copy = hone_arena_memdup(b->graph->arena, parts, (size_t)count * sizeof *parts);
   if (!copy) return hone_fail_status(b, hone_oom());
   hone_node_t node = {

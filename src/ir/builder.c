@@ -116,9 +116,13 @@ static bool resolve_inputs(hone_builder_t* b, int count, hone_value_t* const* fr
 
 /* ---- short names ---- */
 
-/* Expressions longer than this get a symbol of their own, so that sizes derived
- * from sizes derived from sizes do not grow without end. */
-enum { LONG_EXPRESSION = 40 };
+/* Expressions longer than this, and sums of more terms, get a symbol of their own, so that sizes
+ * derived from sizes derived from sizes do not grow without end. */
+enum { LONG_EXPRESSION = 40, LONG_SUM = 16 };
+
+static bool is_long(hone_dim_t dim) {
+  return hone_dim_size(dim) > LONG_EXPRESSION || hone_dim_term_count(dim) > LONG_SUM;
+}
 
 /* The symbol that a value of this graph, or of one around it, binds to `dim`. */
 static bool find_short_name(const hone_builder_t* b, hone_dim_t dim, hone_dim_t* out_symbol) {
@@ -137,7 +141,7 @@ static hone_dim_t shorten(hone_builder_t* b, hone_value_t* value, hone_dim_t dim
                           int64_t index) {
   hone_dim_t symbol;
   if (b->is_call) return dim;
-  if (hone_dim_size(dim) <= LONG_EXPRESSION || hone_dim_is_bad(dim)) return dim;
+  if (!is_long(dim) || hone_dim_is_bad(dim)) return dim;
   if (find_short_name(b, dim, &symbol)) return symbol;
   symbol = hone_dim_symbol(b->graph->dims, NULL, is_dim ? HONE_SYMBOL_RESULT : HONE_SYMBOL_ELEMENT,
                            hone_dim_min_value(dim), hone_dim_max_value(dim));
@@ -157,7 +161,7 @@ static hone_dim_t shorten(hone_builder_t* b, hone_value_t* value, hone_dim_t dim
 
 static bool has_long(int64_t count, const hone_dim_t* dims) {
   for (int64_t i = 0; i < count; i++)
-    if (hone_dim_size(dims[i]) > LONG_EXPRESSION) return true;
+    if (is_long(dims[i])) return true;
   return false;
 }
 

@@ -356,3 +356,16 @@ def test_data_dependent_extents_do_not_keep_nodes_back():
     assert re.fullmatch(r"f32\[[^,\]]+\]", text), text
     data = array()
     np.testing.assert_array_equal(graphs.run(g.model(picked), data)[0], data[data > 3])
+
+
+@pytest.mark.parametrize("parts", [16, 17, 90, 300])
+def test_many_extents_that_only_a_run_knows_are_joined(parts):
+    """As those of what a detector finds of each class: their sum is a long expression."""
+    g = graphs.Graph(13)
+    x = g.input("x", np.float32, [parts, 7])
+    found = [g.op("NonZero", g.op("Greater", g.op("Gather", x, g.const(i, np.int64)),
+                                  g.const(0, np.float32))) for i in range(parts)]
+    model = g.model(g.op("Concat", *found, axis=1))
+    random = np.random.default_rng(parts)
+    graphs.same_as_ort(model, random.normal(size=(parts, 7)).astype(np.float32))
+    graphs.same_as_ort(model, -np.ones((parts, 7), np.float32))
