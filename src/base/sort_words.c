@@ -7,12 +7,7 @@
 enum { RUN = 16 };
 
 static void insert_all(uint64_t* words, size_t count) {
-  for (size_t i = 1; i < count; i++) {
-    uint64_t word = words[i];
-    size_t at = i;
-    for (; at > 0 && words[at - 1] > word; at--) words[at] = words[at - 1];
-    words[at] = word;
-  }
+  for (size_t i = 1; i < count; i++) hone_insert_word(words, i, words[i]);
 }
 
 /* Of [left, middle) and [middle, end). The choice between two is arithmetic, which nobody has to

@@ -26,6 +26,14 @@ static inline int32_t hone_key_of_word(uint64_t word) {
   return (int32_t)((uint32_t)(word >> 32) ^ 1u << 31);
 }
 
+static inline int64_t hone_place_of_word(uint64_t word) { return (int64_t)(uint32_t)word; }
+
+/* Puts the word among `count` that are sorted upwards; there is room for one more. */
+static inline void hone_insert_word(uint64_t* words, size_t count, uint64_t word) {
+  for (; count > 0 && words[count - 1] > word; count--) words[count] = words[count - 1];
+  words[count] = word;
+}
+
 /* Sorts upwards. `spare` has room for as many. O(n log n). */
 void hone_sort_words(uint64_t* words, uint64_t* spare, size_t count);
 /* Puts the `first` smallest, first <= count, in front of the others, in any order. `spare` has

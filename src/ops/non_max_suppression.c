@@ -27,7 +27,6 @@ typedef struct search {
   bool has_threshold, centered;
   float threshold;
   uint64_t* candidates; /* n_boxes, score and box, and as many to sort them */
-  float* lists;         /* what `kept` has */
   kept_t kept;          /* of the class at hand */
   int64_t* rows;        /* result: batch, class, box */
   int64_t n_rows, room;
@@ -46,11 +45,19 @@ static box_t read_box(const search_t* s, const float* v) {
 
 static int64_t in_blocks(int64_t count) { return (count + BLOCK - 1) / BLOCK * BLOCK; }
 
-static void keep_none(search_t* s) {
-  int64_t room = in_blocks(s->n_boxes);
-  float* list = s->lists;
-  s->kept = (kept_t){list, list + room, list + 2 * room, list + 3 * room, list + 4 * room, 0};
+static size_t bytes_of_lists(int64_t boxes) {
+  return 5 * (size_t)in_blocks(boxes + 1) * sizeof(float);
 }
+
+/* Of one allocation, that of `left`; NULL there: out of memory. */
+static kept_t make_lists(const hone_allocator_t* allocator, int64_t boxes) {
+  int64_t room = in_blocks(boxes + 1);
+  float* left = hone_alloc(allocator, bytes_of_lists(boxes));
+  if (!left) return (kept_t){0};
+  return (kept_t){left, left + room, left + 2 * room, left + 3 * room, left + 4 * room, 0};
+}
+
+static float area(const box_t* box) { return (box->right - box->left) * (box->high - box->low); }
 
 static void keep(kept_t* kept, const box_t* box) {
   int64_t at = kept->count++;
@@ -60,19 +67,19 @@ static void keep(kept_t* kept, const box_t* box) {
   kept->right[at] = box->right;
   kept->low[at] = box->low;
   kept->high[at] = box->high;
-  kept->area[at] = (box->right - box->left) * (box->high - box->low);
+  kept->area[at] = area(box);
 }
 
 static inline float larger(float a, float b) { return a > b ? a : b; }
 static inline float smaller(float a, float b) { return a < b ? a : b; }
 
 /* Whether one of a block of those covers the box, or is covered by it, too much. */
-static bool overlaps_some(const kept_t* k, int64_t at, const box_t* box, float area, float most) {
+static bool overlaps_some(const kept_t* k, int64_t at, const box_t* box, float own, float most) {
   int32_t found = 0;
   for (int64_t i = at; i < at + BLOCK; i++) {
     float width = smaller(box->right, k->right[i]) - larger(box->left, k->left[i]);
     float height = smaller(box->high, k->high[i]) - larger(box->low, k->low[i]);
-    float shared = width * height, all = area + k->area[i] - shared;
+    float shared = width * height, all = own + k->area[i] - shared;
     int32_t meets = (width > 0 ? -1 : 0) & (height > 0 ? -1 : 0) & (k->area[i] > 0 ? -1 : 0);
     found |= meets & (all > 0 ? -1 : 0) & (shared / all > most ? -1 : 0);
   }
@@ -80,10 +87,10 @@ static bool overlaps_some(const kept_t* k, int64_t at, const box_t* box, float a
 }
 
 static bool overlaps(const search_t* s, const box_t* box) {
-  float area = (box->right - box->left) * (box->high - box->low);
-  if (!(area > 0)) return false;
+  float own = area(box);
+  if (!(own > 0)) return false;
   for (int64_t i = 0; i < s->kept.count; i += BLOCK)
-    if (overlaps_some(&s->kept, i, box, area, s->overlap)) return true;
+    if (overlaps_some(&s->kept, i, box, own, s->overlap)) return true;
   return false;
 }
 
@@ -130,10 +137,10 @@ static bool select_class(hone_host_call_t* call, search_t* s, int64_t batch, int
   const float* boxes = s->boxes + batch * s->n_boxes * 4;
   int64_t n = collect(s, s->scores + (batch * s->n_classes + class_index) * s->n_boxes);
   int64_t sorted = 0;
-  keep_none(s);
+  s->kept.count = 0;
   for (int64_t i = 0; i < n && s->kept.count < s->limit; i++) {
     if (i == sorted) sorted = sort_some(s, sorted, n);
-    int64_t index = (int64_t)(uint32_t)s->candidates[i];
+    int64_t index = hone_place_of_word(s->candidates[i]);
     box_t box = read_box(s, boxes + 4 * index);
     if (overlaps(s, &box)) continue;
     keep(&s->kept, &box);
@@ -186,21 +193,17 @@ static size_t bytes_of_candidates(int64_t boxes) {
   return (2 * (size_t)boxes + 1) * sizeof(uint64_t);
 }
 
-static size_t bytes_of_lists(int64_t boxes) {
-  return 5 * (size_t)in_blocks(boxes + 1) * sizeof(float);
-}
-
 static hone_status_t run_non_max_suppression(hone_host_call_t* call) {
   search_t s = {0};
   HONE_TRY(read_inputs(call, &s));
   s.candidates = hone_alloc(call->allocator, bytes_of_candidates(s.n_boxes));
-  s.lists = hone_alloc(call->allocator, bytes_of_lists(s.n_boxes));
-  bool ok = s.candidates && s.lists;
+  s.kept = make_lists(call->allocator, s.n_boxes);
+  bool ok = s.candidates && s.kept.left;
   for (int64_t i = 0; ok && i < s.n_batches; i++)
     for (int64_t k = 0; ok && k < s.n_classes; k++) ok = select_class(call, &s, i, k);
   hone_status_t status = ok ? make_result(call, &s) : hone_oom();
   hone_free(call->allocator, s.candidates, bytes_of_candidates(s.n_boxes));
-  hone_free(call->allocator, s.lists, bytes_of_lists(s.n_boxes));
+  hone_free(call->allocator, s.kept.left, bytes_of_lists(s.n_boxes));
   hone_free(call->allocator, s.rows, (size_t)s.room * 3 * sizeof *s.rows);
   return status;
 }

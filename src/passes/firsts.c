@@ -16,7 +16,8 @@ static bool finds_firsts(const hone_node_t* node) {
   if (type->dtype != HONE_F32 || !hone_type_is_known(type)) return false;
   hone_dim_t extent = type->dims[node->axes[0]];
   int64_t all = hone_match_count(type);
-  return hone_dim_is_int(extent) && extent.k > 1 && (all < 0 || all / extent.k >= LEAST_LINES);
+  return hone_dim_is_int(extent) && extent.k > 1 && extent.k < INT32_MAX &&
+         (all < 0 || all / extent.k >= LEAST_LINES);
 }
 
 /* The largest comes first. */
@@ -37,16 +38,14 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   hone_value_t* x = node->inputs[0];
   const int64_t* axis = node->axes;
   hone_value_t* keys = keys_of(b, x, node->flags & HONE_FLAG_DESCENDING);
+  hone_value_t* place = hone_arg_max(b, keys, (int)*axis, false, false, true);
   hone_value_t* all = hone_iota(b, HONE_I32, x->type.rank, x->type.dims, (int)*axis);
-  hone_value_t* is_first = hone_eq(b, keys, hone_reduce(b, HONE_COMBINE_MAX, keys, 1, axis, true));
-  hone_value_t* never = hone_scalar(b, HONE_I32, INT32_MAX);
-  hone_value_t* place = hone_select(b, is_first, all, never);
-  place = hone_reduce(b, HONE_COMBINE_MIN, place, 1, axis, true);
   hone_value_t* least = hone_scalar(b, HONE_F32, -INFINITY);
-  hone_value_t* number = hone_select(b, hone_eq(b, all, place), x, least);
+  hone_value_t* is_it = hone_eq(b, all, hone_cast(b, place, HONE_I32));
+  hone_value_t* number = hone_select(b, is_it, x, least);
   number = hone_reduce(b, HONE_COMBINE_MAX, number, 1, axis, true);
   if (!hone_builder_ok(b)) return NULL;
-  hone_rewrite_replace(r, node->outputs[1], hone_cast(b, place, HONE_I64));
+  hone_rewrite_replace(r, node->outputs[1], place);
   hone_pass_did(r->context, node, "finds the first of each line");
   return number;
 }

@@ -284,21 +284,6 @@ static void lay_by_columns(hone_recipe_t* r, const copy_t* copy, const char* blo
   hone_pack_words(r, copy->buffer, n, words);
 }
 
-/* A map or reduction over the rows: all loops but that of the lanes go around. */
-static void make_lanes_inside(hone_recipe_t* r, hone_stmt_t* part) {
-  const char* names[MAX_LOOPS];
-  char lanes[HONE_LOOP_NAME];
-  int n = 0;
-  if (!hone_loop_name(lanes, part->name, "") || !hone_dim_is_int(part->extent)) return;
-  int64_t vectors = part->extent.k / r->shape->lanes;
-  for (hone_stmt_t* loop = hone_only_loop(part); loop && n < MAX_LOOPS - 1;
-       loop = hone_only_loop(loop))
-    names[n++] = loop->name;
-  names[n++] = lanes;
-  if (n > 1 && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names))) return;
-  hone_make_vectors(r, lanes, vectors);
-}
-
 static void schedule_parts(hone_recipe_t* r, hone_stmt_t* block, int first) {
   char names[MAX_PARTS + 1][HONE_LOOP_NAME];
   int n = 0;
@@ -307,7 +292,7 @@ static void schedule_parts(hone_recipe_t* r, hone_stmt_t* block, int first) {
   for (int i = 0; i < n && !r->status; i++) {
     hone_stmt_t* part = hone_kernel_find_loop(r->kernel, names[i]);
     if (!part || (find_product(part) && hone_schedule_contract(r, part))) continue;
-    make_lanes_inside(r, part);
+    hone_make_lanes_inside(r, part);
   }
 }
 

@@ -39,17 +39,9 @@ static bool find_outs(blocks_t* b, hone_stmt_t* nest) {
   return b->n_outs > 0;
 }
 
-/* The only loop of the body, among stores, if it is a sum; NULL: it has none, or something else. */
 static hone_stmt_t* find_sum(const hone_stmt_t* body) {
-  hone_stmt_t* sum = NULL;
-  for (int i = 0; i < body->n_body; i++) {
-    hone_stmt_t* stmt = body->body[i];
-    if (stmt->kind == HONE_STMT_STORE) continue;
-    if (sum || !hone_stmt_is_loop(stmt) || !stmt->is_reduction || stmt->loop != HONE_LOOP_SERIAL)
-      return NULL;
-    sum = stmt;
-  }
-  return sum;
+  hone_stmt_t* sum = hone_only_reduction(body);
+  return sum && sum->loop == HONE_LOOP_SERIAL ? sum : NULL;
 }
 
 /* The factors: bytes with a sign by constants without, which go along the blocks, what is in them,

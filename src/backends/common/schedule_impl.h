@@ -98,7 +98,14 @@ bool hone_schedule_short_rows(hone_recipe_t* r, hone_stmt_t* rows);
 const hone_stmt_t* hone_innermost_loop(const hone_stmt_t* nest);
 /* Puts the loop `lanes` of a nest inside of the others. */
 bool hone_sink_lanes(hone_recipe_t* r, const char* lanes, hone_stmt_t* nest);
+/* The loop `lanes` around the others of a nest, whose extent is a whole number of vectors, goes
+ * inside of them and becomes these. */
+void hone_make_lanes_inside(hone_recipe_t* r, hone_stmt_t* lanes);
 bool hone_is_costly(const hone_term_t* term);
+/* Whether a store that is directly inside computes what is. */
+bool hone_has_costly_stores(const hone_stmt_t* loop);
+/* The sum that is directly inside, beside stores; NULL: there is none, or something else. */
+hone_stmt_t* hone_only_reduction(const hone_stmt_t* loop);
 /* Whether all offsets that hone_check_stride was called for move by one element or none with the
  * variable; true to begin with. */
 typedef struct hone_strides {

@@ -9,8 +9,7 @@
 
 /* ---- columns: for i { acc = 0; for k { acc += x[k, i] }; out[i] = acc } ---- */
 
-/* The reduction that is directly inside, NULL when there are others too. */
-static hone_stmt_t* only_reduction(const hone_stmt_t* loop) {
+hone_stmt_t* hone_only_reduction(const hone_stmt_t* loop) {
   hone_stmt_t* found = NULL;
   for (int i = 0; i < loop->n_body; i++) {
     hone_stmt_t* stmt = loop->body[i];
@@ -78,6 +77,13 @@ bool hone_sink_lanes(hone_recipe_t* r, const char* lanes, hone_stmt_t* nest) {
   if (n == 0) return true;
   names[n++] = lanes;
   return hone_recipe_did(r, hone_sched_reorder(r->kernel, n, names));
+}
+
+void hone_make_lanes_inside(hone_recipe_t* r, hone_stmt_t* lanes) {
+  char name[HONE_LOOP_NAME];
+  if (!hone_loop_name(name, lanes->name, "") || !hone_dim_is_int(lanes->extent)) return;
+  int64_t vectors = lanes->extent.k / r->shape->lanes;
+  if (hone_sink_lanes(r, name, lanes)) hone_make_vectors(r, name, vectors);
 }
 
 /* Rounds that are added up at a time, and the most that need no parts. */
@@ -170,7 +176,7 @@ bool hone_is_costly(const hone_term_t* term) {
   return false;
 }
 
-static bool has_costly_stores(const hone_stmt_t* loop) {
+bool hone_has_costly_stores(const hone_stmt_t* loop) {
   for (int i = 0; i < loop->n_body; i++)
     if (loop->body[i]->kind == HONE_STMT_STORE && hone_is_costly(loop->body[i]->value)) return true;
   return false;
@@ -203,12 +209,12 @@ static columns_t choose_columns(const hone_recipe_t* r, hone_stmt_t* loop,
     int64_t vectors = shares ? extent / lanes : count_vectors(r, extent);
     return (columns_t){(int)(lanes * (vectors < MOST_VECTORS ? vectors : MOST_VECTORS)), true};
   }
-  bool pays = looks_up(last) && has_costly_stores(loop) && extent >= lanes;
+  bool pays = looks_up(last) && hone_has_costly_stores(loop) && extent >= lanes;
   return (columns_t){pays ? (int)lanes : 0, false};
 }
 
 static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
-  hone_stmt_t* reduction = only_reduction(loop);
+  hone_stmt_t* reduction = hone_only_reduction(loop);
   if (r->choice->no_columns || !reduction) return false;
   const columns_t columns = choose_columns(r, loop, reduction);
   if (!columns.lanes) return false;
@@ -241,7 +247,7 @@ static bool schedule_turned_columns(hone_recipe_t* r, hone_stmt_t* nest) {
   char name[HONE_LOOP_NAME];
   hone_stmt_t *lanes = NULL, *last = nest;
   while (hone_only_loop(last) && !last->is_reduction) last = hone_only_loop(last);
-  const hone_stmt_t* reduction = last->is_reduction ? NULL : only_reduction(last);
+  const hone_stmt_t* reduction = last->is_reduction ? NULL : hone_only_reduction(last);
   if (r->choice->no_columns || !reduction || finds_side_by_side(r, last, reduction)) return false;
   for (hone_stmt_t* loop = nest; loop != last; loop = hone_only_loop(loop)) {
     if (loop->loop != HONE_LOOP_SERIAL) return false;

@@ -65,12 +65,6 @@ static bool is_sum(const hone_stmt_t* part) {
   return found;
 }
 
-static bool has_costly(const hone_stmt_t* part) {
-  for (int i = 0; i < part->n_body; i++)
-    if (hone_is_costly(part->body[i]->value)) return true;
-  return false;
-}
-
 /* Whether a statement for each row is a store, or a loop along the row, in which only those are. */
 static bool is_part(const short_rows_t* s, const hone_stmt_t* part) {
   if (!hone_stmt_is_loop(part)) return is_plain_store(part, s->rows->var);
@@ -92,7 +86,7 @@ static bool are_short(const short_rows_t* s) {
     loops++;
     reductions += part->is_reduction;
     sums += is_sum(part);
-    is_costly |= has_costly(part);
+    is_costly |= hone_has_costly_stores(part);
     if (part->extent.k > longest) longest = part->extent.k;
   }
   if (reductions == 0 || longest < (is_costly ? 2 : lanes / 2)) return false;
@@ -116,18 +110,18 @@ static bool look(short_rows_t* s) {
 
 /* ---- doing ---- */
 
-/* The axis of the rows behind the others; -1: there is none. */
-static void put_rows_last(hone_recipe_t* r, const hone_stmt_t* block, hone_dim_t rows) {
+/* Of what is kept for the rows of a part the axis of these lies behind the others. */
+static void put_rows_last(hone_recipe_t* r, hone_stmt_t* part) {
   hone_access_list_t list;
   const hone_buffer_t* done[2 * MOST_BUFFERS];
   int n = 0;
-  if (!hone_recipe_did(r, hone_access_collect(r->kernel, (hone_stmt_t*)block, &list))) return;
+  if (!hone_recipe_did(r, hone_access_collect(r->kernel, part, &list))) return;
   for (int i = 0; i < list.count; i++) {
     const hone_buffer_t* buffer = list.items[i].buffer;
     bool is_new = buffer->role == HONE_ROLE_SCRATCH && n < 2 * MOST_BUFFERS;
     for (int k = 0; k < n; k++) is_new &= done[k] != buffer;
     for (int axis = 0; is_new && axis < buffer->rank - 1; axis++)
-      if (hone_dim_same(list.items[i].index[axis], rows)) {
+      if (hone_dim_same(list.items[i].index[axis], part->var)) {
         hone_move_axis_back(r, buffer, axis, false);
         done[n++] = buffer;
         break;
@@ -136,33 +130,20 @@ static void put_rows_last(hone_recipe_t* r, const hone_stmt_t* block, hone_dim_t
   hone_access_free(&list);
 }
 
-/* A part of a block of rows: these become lanes, inside of the loop along them. */
-static void make_lanes_of_rows(hone_recipe_t* r, hone_stmt_t* part) {
-  char name[HONE_LOOP_NAME];
-  put_rows_last(r, part, part->var);
-  if (hone_loop_name(name, part->name, "") && hone_sink_lanes(r, name, part))
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
-}
-
-/* Copies come first and last in a block. */
+/* Copies stand in front of the parts of a block and behind them, and are turned last, when it is
+ * known how what they copy lies: from the end on, since what is peeled off stands behind. */
 static void schedule_block(hone_recipe_t* r, const hone_stmt_t* block, const char* rows) {
-  char names[64][HONE_LOOP_NAME];
-  bool is_copy[64];
-  hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, rows);
-  int first = hone_stmt_position(loop), behind = block->n_body - first - 1, n = 0;
-  if (!hone_recipe_did(r, hone_sched_distribute(r->kernel, rows)) || block->n_body > 64) return;
-  for (int i = 0; i < block->n_body; i++) {
-    is_copy[n] = i < first || i >= block->n_body - behind;
-    if (hone_stmt_is_loop(block->body[i])) hone_loop_name(names[n++], block->body[i]->name, "");
+  int first = hone_stmt_position(hone_kernel_find_loop(r->kernel, rows)),
+      behind = block->n_body - first - 1;
+  if (!hone_recipe_did(r, hone_sched_distribute(r->kernel, rows))) return;
+  int end = block->n_body - behind;
+  for (int i = first; i < end; i++) {
+    put_rows_last(r, block->body[i]);
+    hone_make_lanes_inside(r, block->body[i]);
   }
-  for (int i = 0; i < n; i++) {
-    hone_stmt_t* part = hone_kernel_find_loop(r->kernel, names[i]);
-    if (!is_copy[i]) make_lanes_of_rows(r, part);
-  }
-  for (int i = 0; i < n; i++) {
-    hone_stmt_t* part = hone_kernel_find_loop(r->kernel, names[i]);
-    if (is_copy[i]) hone_schedule_transpose(r, part);
-  }
+  for (int i = block->n_body - 1; i >= 0; i--)
+    if ((i < first || i >= end) && hone_stmt_is_loop(block->body[i]))
+      hone_schedule_transpose(r, block->body[i]);
 }
 
 bool hone_schedule_short_rows(hone_recipe_t* r, hone_stmt_t* rows) {

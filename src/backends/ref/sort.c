@@ -77,6 +77,10 @@ static int32_t key_at(const line_t* line, int64_t at) {
   return line->down ? ~key : key;
 }
 
+static uint64_t word_at(const line_t* line, int64_t at) {
+  return hone_word_of(key_at(line, at), (uint32_t)at);
+}
+
 static void load_floats(hone_dtype_t dtype, const char* from, int64_t stride, int64_t n,
                         float* out) {
   hone_scalar_t row[SOME];
@@ -143,7 +147,7 @@ static inline bool is_behind(const line_t* line, int64_t at, float last) {
 
 static int64_t find_float_before(const line_t* line, int64_t at, uint64_t word) {
   int32_t key = hone_key_of_word(word);
-  float last = line->floats[(uint32_t)word];
+  float last = line->floats[hone_place_of_word(word)];
   while (at < line->n) {
     at = skip_floats(line, at, last);
     int64_t end = at + BLOCK < line->n ? at + BLOCK : line->n;
@@ -167,10 +171,8 @@ static void keep_few(const line_t* line, int64_t count, uint64_t* words) {
   for (int64_t i = 0; i < line->n; i++) {
     if (kept == count) i = find_before(line, i, words[kept - 1]);
     if (i == line->n) return;
-    uint64_t word = hone_word_of(key_at(line, i), (uint32_t)i);
-    int64_t at = kept < count ? kept++ : kept - 1;
-    for (; at > 0 && words[at - 1] > word; at--) words[at] = words[at - 1];
-    words[at] = word;
+    if (kept == count) kept--;
+    hone_insert_word(words, (size_t)kept++, word_at(line, i));
   }
 }
 
@@ -194,7 +196,7 @@ static uint64_t part_first(uint64_t* words, uint64_t* spare, int64_t n, int64_t 
 static void keep_many(const line_t* line, int64_t count, uint64_t* words, int64_t room) {
   uint64_t *spare = words + room, last = 0;
   int64_t kept = room;
-  for (int64_t i = 0; i < room; i++) words[i] = hone_word_of(key_at(line, i), (uint32_t)i);
+  for (int64_t i = 0; i < room; i++) words[i] = word_at(line, i);
   for (int64_t i = room;; i++) {
     if (kept == room) {
       last = part_first(words, spare, kept, count);
@@ -202,9 +204,9 @@ static void keep_many(const line_t* line, int64_t count, uint64_t* words, int64_
     }
     i = find_before(line, i, last);
     if (i == line->n) break;
-    words[kept++] = hone_word_of(key_at(line, i), (uint32_t)i);
+    words[kept++] = word_at(line, i);
   }
-  part_first(words, spare, kept, count);
+  hone_select_words(words, spare, (size_t)kept, (size_t)count);
   hone_sort_words(words, spare, (size_t)count);
 }
 
@@ -217,7 +219,7 @@ static void sort_narrow(const sort_t* s, const char* from, int64_t stride, int64
     keep_few(&line, s->count, words);
   else
     keep_many(&line, s->count, words, room);
-  for (int64_t i = 0; i < s->count; i++) places[i] = (int64_t)(uint32_t)words[i];
+  for (int64_t i = 0; i < s->count; i++) places[i] = hone_place_of_word(words[i]);
 }
 
 /* ---- others ---- */
@@ -255,6 +257,18 @@ static void sort_line(const sort_t* s, const char* from, int64_t stride, char* v
   }
 }
 
+/* Lines of `n` numbers, of which `count` are wanted in the order of the node. */
+static sort_t describe(const hone_node_t* node, hone_dtype_t dtype, int64_t n, int64_t count) {
+  hone_scalar_class_t class = hone_scalar_class(dtype);
+  bool down = node->flags & HONE_FLAG_DESCENDING;
+  return (sort_t){.dtype = dtype,
+                  .is_float = class == HONE_SCALAR_F64,
+                  .down = down,
+                  .compare = compares[class][down],
+                  .n = n,
+                  .count = count};
+}
+
 uint64_t hone_ref_sort_bytes(const hone_node_t* node, int64_t extent) {
   hone_dim_t count = node->shape[0];
   const sort_t s = {.dtype = node->inputs[0]->type.dtype,
@@ -290,14 +304,7 @@ hone_status_t hone_ref_sort(ref_call_t* call) {
   ref_view_t from = *x, values = call->out[0], indices = call->out[1];
   int64_t to_stride = values.strides[axis] / (int64_t)hone_dtype_size(x->dtype);
   from.dims[axis] = values.dims[axis] = indices.dims[axis] = wanted ? 1 : 0;
-  hone_scalar_class_t class = hone_scalar_class(x->dtype);
-  bool down = call->node->flags & HONE_FLAG_DESCENDING;
-  sort_t sort = {.dtype = x->dtype,
-                 .is_float = class == HONE_SCALAR_F64,
-                 .down = down,
-                 .compare = compares[class][down],
-                 .n = n,
-                 .count = wanted};
+  sort_t sort = describe(call->node, x->dtype, n, wanted);
   enum { MOST_OF_ONE = 2 * sizeof(sort_item_t) + sizeof(int64_t) };
   if ((uint64_t)n > SIZE_MAX / MOST_OF_ONE) return hone_oom();
   size_t bytes = (size_t)hone_ref_sort_bytes(call->node, n);
