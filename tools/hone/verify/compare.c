@@ -57,7 +57,8 @@ static bool same_number(const pair_t* p, size_t offset, double scale) {
   if (!hone_dtype_is_float(p->dtype)) return false;
   double x = hone_to_double(p->dtype, e), y = hone_to_double(p->dtype, a);
   bool exact = p->bound.ulps == 0 && !p->bound.scaled;
-  return exact ? isnan(x) && isnan(y) : is_near(p->format, x, y, scale, p->bound);
+  if (!exact) return is_near(p->format, x, y, scale, p->bound);
+  return (isnan(x) && isnan(y)) || (p->bound.any_zero && x == 0 && y == 0);
 }
 
 static bool same_string(const hone_string_t* a, const hone_string_t* b) {

@@ -5,6 +5,7 @@ static const char sums[] =
     "prim.h: any order, in at least the dtype's precision: n terms are off by n relative "
     "roundings of the sum of magnitudes";
 static const char exact[] = "prim.h: integers are exact, and one of the operands comes out";
+static const char largest[] = "prim.h: one of the operands comes out; which zero is unspecified";
 
 static bool is_sum(const hone_verify_maker_t* m) {
   return m->row->bound.scaled && hone_dtype_is_float(m->dtype);
@@ -71,6 +72,8 @@ static void build_scan(hone_verify_maker_t* m) {
   }
 #define EXACT \
   { .ulps = 0 }
+#define LARGEST \
+  { .any_zero = true }
 #define INTEGERS (HONE_VERIFY_INTS | HONE_VERIFY_BOOL)
 
 static const hone_verify_row_t rows[] = {
@@ -79,11 +82,13 @@ static const hone_verify_row_t rows[] = {
     ROW(REDUCE, MUL, "mul", HONE_VERIFY_FLOATS, SUM, sums, build_reduce),
     ROW(REDUCE, MUL, "mul", INTEGERS, EXACT, exact, build_reduce),
     ROW(REDUCE, MIN, "min", HONE_VERIFY_FLOATS | INTEGERS, EXACT, exact, build_reduce),
-    ROW(REDUCE, MAX, "max", HONE_VERIFY_FLOATS | INTEGERS, EXACT, exact, build_reduce),
+    ROW(REDUCE, MAX, "max", HONE_VERIFY_FLOATS, LARGEST, largest, build_reduce),
+    ROW(REDUCE, MAX, "max", INTEGERS, EXACT, exact, build_reduce),
     ROW(SCAN, ADD, "add", HONE_VERIFY_FLOATS, SUM, sums, build_scan),
     ROW(SCAN, ADD, "add", HONE_VERIFY_INTS, EXACT, exact, build_scan),
     ROW(SCAN, MUL, "mul", HONE_VERIFY_FLOATS, SUM, sums, build_scan),
-    ROW(SCAN, MAX, "max", HONE_VERIFY_FLOATS | HONE_VERIFY_INTS, EXACT, exact, build_scan),
+    ROW(SCAN, MAX, "max", HONE_VERIFY_FLOATS, LARGEST, largest, build_scan),
+    ROW(SCAN, MAX, "max", HONE_VERIFY_INTS, EXACT, exact, build_scan),
     ROW(SCAN, MIN, "min", HONE_VERIFY_FLOATS | HONE_VERIFY_INTS, EXACT, exact, build_scan),
 };
 

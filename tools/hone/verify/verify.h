@@ -54,10 +54,12 @@ typedef enum hone_verify_fill {
 /* How far a result may be from that of `ref`: ulps units in the last place of
  * the result's dtype, and where the row gives a scale for each element (what
  * the terms of a sum add up to, times their number), that many relative steps
- * of it. All zeros: the bits are the same, but for those of a NaN. */
+ * of it. All zeros: the bits are the same, but for those of a NaN; any_zero: and
+ * but for the sign of a zero. */
 typedef struct hone_verify_bound {
   double ulps;
   bool scaled;
+  bool any_zero;
 } hone_verify_bound_t;
 
 typedef struct hone_verify_maker hone_verify_maker_t;
