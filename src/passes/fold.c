@@ -21,7 +21,7 @@
 
 enum {
   SMALL_BYTES = 64 * 1024, /* never too large */
-  MAX_WORK = 1 << 27,      /* multiplications of one contraction */
+  MAX_WORK = 1 << 30,      /* multiplications of one contraction */
   MAX_WORK_OF_ALL = 16,    /* so many times that, of all together: about two seconds */
   DEFAULT_GROWTH = 4,
   COSTLY_BYTES = 8 << 20, /* of a constant that functions are computed for */
