@@ -1,4 +1,4 @@
-/* Winograd: convolutions by windows that overlap, along one axis or two, with fewer products; of
+/* Winograd: convolutions by windows that overlap, along one axis or more, with fewer products; of
  * all channels or in groups.
  *
  * Of 3 x 3 windows results are made in tiles of 4 x 4 or 2 x 2. The 6 x 6 or 4 x 4 inputs under a
@@ -15,6 +15,10 @@
  * parts lie side by side, as more channels, so that products add them up. A part that is too short
  * is filled up with zeros; along one axis it has none but zeros in the last place, where products
  * leave it out.
+ *
+ * Along the first of three axes, the time of a film or the depth of a scan, windows stay: tiles
+ * along the other two are transformed once, and each product is a sum over some of them that follow
+ * one another as well.
  *
  * The transforms are written as slices, sums and concats of elements, which
  * become one kernel each. Results of floats differ by rounding, by about 1e-5 of the
@@ -72,6 +76,7 @@ typedef struct conv {
   int n_free, free[HONE_MAX_RANK]; /* all others in order, those of slides among them */
   int n_slides;
   slide_t slides[SLIDES];
+  slide_t stays;                     /* the axis of windows without tiles; taps 0: there is none */
   int64_t images;                    /* of all free axes but slides; 1 where only a run knows */
   int w_group, w_filter, w_channel;  /* axes of the weights */
   int64_t groups, channels, filters; /* the latter of a group */
@@ -83,9 +88,12 @@ typedef struct conv {
 
 /* Products over the axes that windows slide along. */
 static int for_slides(const conv_t* c, int n) { return c->n_slides == 1 ? n : n * n; }
-static int64_t taps_of(const conv_t* c) {
+/* Of a window, along the axes with tiles, and in all. */
+static int64_t taps_in_tiles(const conv_t* c) {
   return c->slides[0].taps * (c->n_slides == 1 ? 1 : c->slides[1].taps);
 }
+static int64_t taps_that_stay(const conv_t* c) { return c->stays.taps ? c->stays.taps : 1; }
+static int64_t taps_of(const conv_t* c) { return taps_in_tiles(c) * taps_that_stay(c); }
 static int64_t size_of(const conv_t* c) {
   return c->slides[0].size * (c->n_slides == 1 ? 1 : c->slides[1].size);
 }
@@ -98,19 +106,25 @@ static int parts_of(const conv_t* c) { return c->slides[0].n_parts * parts_acros
 
 /* ---- recognising ---- */
 
+static bool read_slide(const hone_node_t* window, int i, slide_t* s) {
+  if (!hone_dim_is_int(window->shape[i]) || !hone_dim_is_int(window->step[i]) ||
+      !hone_dim_is(window->hi[i], 1))
+    return false;
+  s->axis = (int)window->axes[i];
+  s->taps = window->shape[i].k;
+  s->step = window->step[i].k;
+  return s->taps > 0 && s->step > 0;
+}
+
 static bool find_slides(conv_t* c) {
   const hone_node_t* window = c->window;
-  if (!window || window->n_axes > SLIDES) return false;
-  c->n_slides = window->n_axes;
+  if (!window || window->n_axes > SLIDES + 1) return false;
+  int n_stay = window->n_axes > SLIDES;
+  c->n_slides = window->n_axes - n_stay;
+  if (n_stay && !read_slide(window, 0, &c->stays)) return false;
   for (int i = 0; i < c->n_slides; i++) {
     slide_t* s = &c->slides[i];
-    if (!hone_dim_is_int(window->shape[i]) || !hone_dim_is_int(window->step[i]) ||
-        !hone_dim_is(window->hi[i], 1))
-      return false;
-    s->axis = (int)window->axes[i];
-    s->taps = window->shape[i].k;
-    s->step = window->step[i].k;
-    if (s->taps < 2 || s->step < 1 || s->step >= s->taps) return false;
+    if (!read_slide(window, n_stay + i, s) || s->taps < 2 || s->step >= s->taps) return false;
   }
   return c->n_slides == 1 || c->slides[0].axis < c->slides[1].axis;
 }
@@ -130,8 +144,9 @@ static bool find_axes(conv_t* c) {
     c->w_channel = other;
   }
   c->w_filter = all - c->w_group - c->w_channel;
-  for (int i = 0; i < c->n_slides; i++) {
-    slide_t* s = &c->slides[i];
+  for (int i = 0; i < c->window->n_axes; i++) {
+    int n_stay = c->window->n_axes - c->n_slides;
+    slide_t* s = i < n_stay ? &c->stays : &c->slides[i - n_stay];
     s->w_axis = hone_match_partner(contract, 0, c->rank + i);
     if (s->w_axis < 0 || hone_match_partner(contract, 0, s->axis) >= 0) return false;
     c->w_filter -= s->w_axis;
@@ -179,7 +194,7 @@ static bool recognise(const hone_node_t* node, conv_t* c) {
   c->window = hone_match_prim(node->inputs[0], HONE_PRIM_WINDOW);
   c->w = hone_match_constant(node->inputs[1]);
   if (!c->w || !find_slides(c)) return false;
-  int summed = node->n_batch + 1 + c->n_slides; /* groups, channels, elements of a window */
+  int summed = node->n_batch + 1 + c->window->n_axes; /* groups, channels, elements of a window */
   c->x = c->window->inputs[0];
   c->rank = c->x->type.rank;
   if (node->n_axes != 2 * summed || hone_tensor_rank(c->w) != summed + 1) return false;
@@ -199,7 +214,7 @@ static hone_dtype_t dtype_of_tiles(const conv_t* c) {
 /* ---- weights ---- */
 
 typedef struct strides {
-  int64_t group, filter, channel, taps[SLIDES];
+  int64_t group, filter, channel, stay, taps[SLIDES];
 } strides_t;
 
 static strides_t strides_of(const conv_t* c) {
@@ -208,8 +223,11 @@ static strides_t strides_of(const conv_t* c) {
     stride[i] = next;
     next *= hone_tensor_dims(c->w)[i];
   }
-  strides_t s = {
-      c->group < 0 ? 0 : stride[c->w_group], stride[c->w_filter], stride[c->w_channel], {0}};
+  strides_t s = {c->group < 0 ? 0 : stride[c->w_group],
+                 stride[c->w_filter],
+                 stride[c->w_channel],
+                 c->stays.taps ? stride[c->stays.w_axis] : 0,
+                 {0}};
   for (int i = 0; i < c->n_slides; i++) s.taps[i] = stride[c->slides[i].w_axis];
   return s;
 }
@@ -245,7 +263,7 @@ typedef struct transform {
   const conv_t* conv;
   const block_t* block;
   strides_t strides;
-  void* to; /* [places, groups, parts, channels, filters] */
+  void* to; /* [places, groups, taps that stay, parts, channels, filters] */
 } transform_t;
 
 /* The elements of a part of the windows of `n` filters, as [element, filter], zero beyond the
@@ -304,16 +322,20 @@ static void transform_part(const conv_t* c, double (*window)[LANES], double (*al
                           1);
 }
 
-/* Of a group, channels of all parts are counted together. */
+/* Of a group, channels of all parts, and of those for each tap that stays. */
+static int64_t channels_of(const conv_t* c, const block_t* block) {
+  return taps_that_stay(c) * block->parts * c->channels;
+}
+
 static void transform_block(const transform_t* t, int64_t group, int64_t channel, int64_t filter) {
   const conv_t* c = t->conv;
   const strides_t* s = &t->strides;
   int64_t n = c->filters - filter < LANES ? c->filters - filter : LANES;
-  int64_t channels = t->block->parts * c->channels;
+  int64_t channels = channels_of(c, t->block), part = channel / c->channels;
   double window[TAPS][LANES], all[PLACES][LANES];
-  gather_windows(t, channel / c->channels,
-                 group * s->group + channel % c->channels * s->channel + filter * s->filter, n,
-                 window);
+  int64_t index = group * s->group + part / t->block->parts * s->stay +
+                  channel % c->channels * s->channel + filter * s->filter;
+  gather_windows(t, part % t->block->parts, index, n, window);
   transform_part(c, window, all);
   for (int p = 0; p < block_places(c, t->block); p++)
     put_place(t, all[t->block->first + p],
@@ -325,25 +347,26 @@ static int64_t filter_blocks(const conv_t* c) { return (c->filters + LANES - 1) 
 /* Neighbouring channels follow one another, since their weights share lines of memory. */
 static void transform_blocks(void* context, int64_t begin, int64_t end) {
   const transform_t* t = context;
-  int64_t channels = t->block->parts * t->conv->channels, blocks = filter_blocks(t->conv);
+  int64_t channels = channels_of(t->conv, t->block), blocks = filter_blocks(t->conv);
   for (int64_t i = begin; i < end; i++) {
     int64_t block = i / channels;
     transform_block(t, block / blocks, i % channels, block % blocks * LANES);
   }
 }
 
-/* U as [places, groups, parts and channels, filters]. */
+/* U as [places, groups, taps that stay, parts and channels, filters]. */
 static void transform_weights(const conv_t* c, const block_t* block, void* to) {
   enum { GRAIN = 64 };
   transform_t t = {c, block, strides_of(c), to};
-  int64_t n = c->groups * filter_blocks(c) * block->parts * c->channels;
+  int64_t n = c->groups * filter_blocks(c) * channels_of(c, block);
   hone_parallel_for(hone_thread_pool_shared(), n, GRAIN, transform_blocks, &t);
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const block_t* block) {
-  int64_t dims[4] = {block_places(c, block)};
+  int64_t dims[5] = {block_places(c, block)};
   int n = 1;
   if (c->group >= 0) dims[n++] = c->groups;
+  if (c->stays.taps) dims[n++] = c->stays.taps;
   dims[n++] = block->parts * c->channels;
   dims[n++] = c->filters;
   hone_tensor_t* u;
@@ -360,8 +383,10 @@ static int64_t reach_of_filter(const conv_t* c, const strides_t* s, int64_t f, b
   int64_t across = c->n_slides == 1 ? 1 : c->slides[1].taps;
   for (int64_t i = 0; i < c->channels * taps_of(c); i++) {
     int64_t channel = i / taps_of(c), tap = i % taps_of(c);
-    int64_t w = (int64_t)weight_at(
-        c, start + channel * s->channel + tap / across * s->taps[0] + tap % across * s->taps[1]);
+    int64_t in_tile = tap % taps_in_tiles(c);
+    int64_t w =
+        (int64_t)weight_at(c, start + channel * s->channel + tap / taps_in_tiles(c) * s->stay +
+                                  in_tile / across * s->taps[0] + in_tile % across * s->taps[1]);
     *(w > 0 ? &above : &below) += w > 0 ? w : -w;
   }
   if (has_sign) return above + below;
@@ -443,12 +468,13 @@ static double cost(const conv_t* c) {
   double parts = parts_of(c), tiles = (double)tiles_of(c), places = places_of(c);
   double pairs = places * parts; /* of places and parts that have weights there */
   if (parts_ways(c)) pairs -= c->slides[0].n_parts - c->slides[0].n_full;
-  double weights = pairs * p->weight - (double)taps_of(c) * p->old_weight;
+  double stay = (double)taps_that_stay(c); /* each patch is a factor of so many products */
+  double weights = stay * (pairs * p->weight - (double)taps_in_tiles(c) * p->old_weight);
   double patches = pairs * tiles * (double)(c->images * c->groups * c->channels);
   bool is_far = parts > 1 && patches * (double)hone_dtype_size(dtype_of_tiles(c)) > far_cache;
   double patch = p->patch * (is_far ? beyond : 1);
   double moved = pairs * patch / (double)c->filters + places * p->result / (double)c->channels;
-  return tiles * (p->product * pairs + c->word_price * moved) +
+  return tiles * (p->product * stay * pairs + c->word_price * moved) +
          c->word_price * weights / (double)c->images;
 }
 
@@ -609,15 +635,30 @@ static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
   return c->is_whole ? options->sums_shorts : !options->exact && !options->sums_blocks;
 }
 
+/* Patches with windows along the axis that has no tiles. */
+static hone_value_t* slide_patches(hone_rewriter_t* r, const conv_t* c, hone_value_t* patches) {
+  const slide_t* s = &c->stays;
+  int64_t axis = 1 + (c->group >= 0);
+  for (int i = 0; c->free[i] != s->axis; i++) axis++;
+  hone_dim_t size = hone_d(s->taps), step = hone_d(s->step), gap = hone_d(1);
+  return hone_window(r->b, patches, 1, &axis, &size, &step, &gap);
+}
+
 /* Of patches and weights. */
 static hone_value_t* multiply_block(hone_rewriter_t* r, const conv_t* c, const block_t* block,
                                     hone_value_t* x) {
-  int has_groups = c->group >= 0;
-  int64_t pairs[][2] = {{0, 0}, {1, 1}, {0, 0}};
-  pairs[1 + has_groups][0] = c->rank;
-  pairs[1 + has_groups][1] = 1 + has_groups;
+  int64_t pairs[4][2] = {{0, 0}, {1, 1}}; /* places, groups, taps that stay, channels */
+  int n = c->group >= 0 ? 2 : 1, n_batch = n;
   hone_value_t *v = make_patches(r, c, block, x), *u = make_weights(r, c, block);
-  return hone_contract(r->b, v, u, 2 + has_groups, (const int64_t(*)[2])pairs, 1 + has_groups,
+  if (c->stays.taps) {
+    v = slide_patches(r, c, v);
+    pairs[n][0] = c->rank + 1;
+    pairs[n][1] = n;
+    n++;
+  }
+  pairs[n][0] = c->rank;
+  pairs[n][1] = n;
+  return hone_contract(r->b, v, u, n + 1, (const int64_t(*)[2])pairs, n_batch,
                        c->is_whole ? HONE_I32 : HONE_F32);
 }
 
