@@ -195,6 +195,19 @@ static const struct {
      {"f32[1, 30, 29, 64]", "%3 = abs %0 : f32[1, 30, 29, 64]",
       "axes=[1, 2] shape=[2, 2] hi=[1, 1] step=[1, 1] : f32[1, 29, 28, 64, 2, 2]",
       "3, 1, 4, 2, 5, 3", "f32[1, 29, 28, 64]"}},
+    /* Films: windows stay along time; whole tiles, channels last. */
+    {"40, 32, 3, 3, 3",
+     {"f32[n, 5, 16, 20, 32]",
+      "%3 = pad %0 %2 lo=[0, 1, 1, 1, 0] hi=[0, 1, 1, 1, 0] : f32[n, 7, 18, 22, 32]",
+      "axes=[1, 2, 3] shape=[3, 3, 3] hi=[1, 1, 1] step=[1, 1, 1] : "
+      "f32[n, 5, 16, 20, 32, 3, 3, 3]",
+      "4, 1, 5, 2, 6, 3, 7, 4", "f32[n, 5, 16, 20, 40]"}},
+    /* In steps along time, channels first; elements along time come last in the weights. */
+    {"40, 32, 3, 5, 2",
+     {"f32[2, 32, 6, 19, 21]", "%3 = abs %0 : f32[2, 32, 6, 19, 21]",
+      "axes=[2, 3, 4] shape=[2, 3, 5] hi=[1, 1, 1] step=[3, 1, 1] : "
+      "f32[2, 32, 2, 17, 17, 2, 3, 5]",
+      "1, 1, 5, 4, 6, 2, 7, 3", "f32[2, 2, 17, 17, 40]"}},
 };
 
 static void other_windows_give_the_same(void** state) {

@@ -740,8 +740,11 @@ static bool find_contraction(const hone_recipe_t* r, hone_stmt_t* nest, hone_con
 static bool prepare_contraction(hone_recipe_t* r, hone_stmt_t* nest, hone_contraction_t* out) {
   if (!hone_contraction_recognise_any(r, out, nest)) return false;
   hone_split_phases(r, nest, out->a->buffer->is_constant ? out->a : out->b);
-  if (!hone_contraction_could_pack(out)) hone_fuse_contiguous_sums(r, nest);
   if (!find_contraction(r, nest, out)) return false;
+  if (!hone_contraction_could_pack(out)) {
+    hone_fuse_contiguous_sums(r, nest);
+    if (!find_contraction(r, nest, out)) return false;
+  }
   hone_contraction_find_block(r, out);
   out->wide = hone_contraction_is_wide(r, out);
   return true;
