@@ -62,7 +62,6 @@ static hone_value_t* cut_data(hone_rewriter_t* r, const conv_t* c, const span_t*
   }
   for (int i = 0; i < c->window->n_axes; i++) {
     int axis = (int)c->window->axes[i];
-    if (!hone_dim_is_int(c->window->outputs[0]->type.dims[axis])) continue;
     int64_t gap = c->window->hi[i].k, size = x->type.dims[axis].k;
     int64_t windows = c->window->outputs[0]->type.dims[axis].k;
     int64_t begin = spans[i].first * gap - lo[axis].k; /* from the first of the data */
@@ -87,41 +86,63 @@ static hone_value_t* take_steps(hone_rewriter_t* r, hone_value_t* x, int axis, h
   return hone_slice(r->b, x, lo, hi, steps);
 }
 
-static hone_value_t* convolve(hone_rewriter_t* r, const conv_t* c, const span_t* spans) {
-  const hone_node_t *window = c->window, *contract = c->contract;
-  hone_value_t *x = cut_data(r, c, spans), *w = contract->inputs[1];
+static bool has_one(const span_t* span) { return span->first == span->last; }
+
+/* Windows along the axes of which more than one element is left; `axes`: which one the elements
+ * along each of the window's axes now are, -1 where one is left. */
+static hone_value_t* slide(hone_rewriter_t* r, const conv_t* c, const span_t* spans,
+                           hone_value_t* x, int* axes) {
+  const hone_node_t* window = c->window;
   hone_dim_t sizes[HONE_MAX_RANK], steps[HONE_MAX_RANK], gaps[HONE_MAX_RANK];
-  int64_t axes[HONE_MAX_RANK], pairs[HONE_MAX_RANK][2];
-  int n = 0, n_pairs = 0, new_axis[HONE_MAX_RANK]; /* of window, by the axis it had; -1: gone */
-  bool is_gone[HONE_MAX_RANK] = {false};           /* axes of w */
+  int64_t along[HONE_MAX_RANK];
+  int n = 0;
   for (int i = 0; i < window->n_axes; i++) {
-    int w_axis = hone_match_partner(contract, 0, c->rank + i);
-    int64_t taps = spans[i].last - spans[i].first + 1;
-    w = hone_slice_axis(r->b, w, w_axis, hone_d(spans[i].first), hone_d(spans[i].last + 1));
-    is_gone[w_axis] = taps == 1;
-    new_axis[i] = taps == 1 ? -1 : c->rank + n;
-    if (taps == 1) {
+    axes[i] = has_one(&spans[i]) ? -1 : c->rank + n;
+    if (axes[i] < 0) {
       x = take_steps(r, x, (int)window->axes[i], window->step[i]);
       continue;
     }
-    axes[n] = window->axes[i];
-    sizes[n] = hone_d(taps);
+    along[n] = window->axes[i];
+    sizes[n] = hone_d(spans[i].last - spans[i].first + 1);
     steps[n] = window->step[i];
     gaps[n++] = window->hi[i];
   }
-  int w_axes[HONE_MAX_RANK], left = 0, w_rank = contract->inputs[1]->type.rank;
-  for (int i = 0; i < w_rank; i++) w_axes[i] = is_gone[i] ? -1 : left++;
-  for (int i = w_rank - 1; i >= 0; i--)
-    if (is_gone[i]) w = hone_squeeze(r->b, w, i);
-  for (int i = 0; i < contract->n_axes; i += 2) {
-    int64_t from = contract->axes[i];
-    int64_t to = from < c->rank ? from : new_axis[from - c->rank];
-    if (to < 0) continue;
-    pairs[n_pairs][0] = to;
-    pairs[n_pairs++][1] = w_axes[contract->axes[i + 1]];
+  return n ? hone_window(r->b, x, n, along, sizes, steps, gaps) : x;
+}
+
+/* Weights of the elements that are left, without axes of one; `axes`: which one each axis now is.
+ */
+static hone_value_t* cut_weights(hone_rewriter_t* r, const conv_t* c, const span_t* spans,
+                                 int* axes) {
+  hone_value_t* w = c->contract->inputs[1];
+  int rank = w->type.rank, left = 0;
+  for (int i = 0; i < rank; i++) axes[i] = 0;
+  for (int i = 0; i < c->window->n_axes; i++) {
+    int axis = hone_match_partner(c->contract, 0, c->rank + i);
+    w = hone_slice_axis(r->b, w, axis, hone_d(spans[i].first), hone_d(spans[i].last + 1));
+    if (has_one(&spans[i])) axes[axis] = -1;
   }
-  if (n) x = hone_window(r->b, x, n, axes, sizes, steps, gaps);
-  return hone_contract(r->b, x, w, n_pairs, (const int64_t(*)[2])pairs, contract->n_batch,
+  for (int i = rank - 1; i >= 0; i--)
+    if (axes[i] < 0) w = hone_squeeze(r->b, w, i);
+  for (int i = 0; i < rank; i++)
+    if (axes[i] >= 0) axes[i] = left++;
+  return w;
+}
+
+static hone_value_t* convolve(hone_rewriter_t* r, const conv_t* c, const span_t* spans) {
+  const hone_node_t* contract = c->contract;
+  int window_axes[HONE_MAX_RANK], w_axes[HONE_MAX_RANK], n = 0;
+  int64_t pairs[HONE_MAX_RANK][2];
+  hone_value_t *x = cut_data(r, c, spans), *w = cut_weights(r, c, spans, w_axes);
+  x = slide(r, c, spans, x, window_axes);
+  for (int i = 0; i < contract->n_axes; i += 2) {
+    int64_t axis = contract->axes[i];
+    if (axis >= c->rank) axis = window_axes[axis - c->rank];
+    if (axis < 0) continue;
+    pairs[n][0] = axis;
+    pairs[n++][1] = w_axes[contract->axes[i + 1]];
+  }
+  return hone_contract(r->b, x, w, n, (const int64_t(*)[2])pairs, contract->n_batch,
                        contract->dtype);
 }
 
