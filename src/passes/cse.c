@@ -19,40 +19,11 @@ static uint64_t hash_node(const hone_node_t* node) {
   return node->constant ? hone_node_hash_constant(hash, node->constant) : hash;
 }
 
-static bool same_dims(int count, const hone_dim_t* a, const hone_dim_t* b) {
-  if (!a != !b) return false;
-  for (int i = 0; a && i < count; i++)
-    if (!hone_dim_same(a[i], b[i])) return false;
-  return true;
-}
-
-static bool same_constant(const hone_tensor_t* a, const hone_tensor_t* b) {
-  if (a == b) return true;
-  if (!a || !b || !hone_tensor_is_plain(a) || !hone_tensor_is_plain(b)) return false;
-  int rank = hone_tensor_rank(a);
-  return hone_tensor_dtype(a) == hone_tensor_dtype(b) && rank == hone_tensor_rank(b) &&
-         memcmp(hone_tensor_dims(a), hone_tensor_dims(b), (size_t)rank * sizeof(int64_t)) == 0 &&
-         memcmp(hone_tensor_data(a), hone_tensor_data(b), hone_tensor_bytes(a)) == 0;
-}
-
-static bool same_fields(const hone_node_t* a, const hone_node_t* b) {
-  return a->graph == b->graph && a->prim == b->prim && a->dtype == b->dtype &&
-         a->combine == b->combine && a->n_batch == b->n_batch && a->flags == b->flags &&
-         a->seed == b->seed && a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs &&
-         a->n_axes == b->n_axes && a->n_dims == b->n_dims;
-}
-
 static bool same_node(const hone_node_t* a, const hone_node_t* b) {
-  if (!same_fields(a, b)) return false;
+  if (!hone_node_does_same(a, b)) return false;
   for (int i = 0; i < a->n_inputs; i++)
     if (a->inputs[i] != b->inputs[i]) return false;
-  for (int i = 0; i < a->n_axes; i++)
-    if (a->axes[i] != b->axes[i]) return false;
-  for (int i = 0; i < a->n_outputs; i++)
-    if (!hone_type_same(&a->outputs[i]->type, &b->outputs[i]->type)) return false;
-  return same_dims(a->n_dims, a->shape, b->shape) && same_dims(a->n_dims, a->lo, b->lo) &&
-         same_dims(a->n_dims, a->hi, b->hi) && same_dims(a->n_dims, a->step, b->step) &&
-         same_constant(a->constant, b->constant);
+  return true;
 }
 
 static bool may_merge(const hone_node_t* node) {

@@ -1,12 +1,19 @@
-/* Strassen: products of large matrices by weights with an eighth less multiplications.
+/* Strassen: products of large matrices by weights with an eighth or a sixth less multiplications.
  *
- * Both are cut into quarters, and seven products of sums of quarters make the four quarters of the
- * result, where eight would be needed else. Sums of the weights' quarters are made once and for
- * all, so that they take three quarters more memory. After V. Strassen, "Gaussian elimination is
- * not optimal" (1969).
+ * Both are cut into parts, and fewer products of sums of parts make the parts of the result than
+ * products of parts would be needed: seven instead of eight where all is cut in half, after
+ * V. Strassen, "Gaussian elimination is not optimal" (1969); fifteen instead of eighteen where
+ * what is summed over and columns are cut in three, as few as J. E. Hopcroft and L. R. Kerr, "On
+ * minimizing the number of multiplications necessary for matrix multiplication" (1971), found; the
+ * ones below, of the fewest additions, come from a walk as of M. Kauers and J. Moosbauer, "Flip
+ * graphs for matrix multiplication" (2022). Sums of the weights' parts are made once and for all,
+ * so that they take two or three quarters more memory.
  *
  * An odd number of rows, as of pictures cut into patches behind a token of their own, gets one of
  * zeros.
+ *
+ * The rows that a sum adds up lie near each other, so that one thread made all and uses all
+ * results, whichever rows it has: rows are cut into blocks, and each block into halves.
  *
  * Sums are written as slices, additions and concats, which become one kernel on each side.
  * Results differ by rounding, by a few times what the order of sums does; options->exact leaves
@@ -21,28 +28,125 @@
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
 
-enum { QUARTERS = 4, PRODUCTS = 7 };
+enum { HALVES = 2 /* of each block of rows */, MOST_PARTS = 9, MOST_PRODUCTS = 15 };
 
-/* Factors of the quarters, row by row: of the data and of the weights in each product, and of the
- * products in each quarter of the result. */
-static const int8_t of_data[PRODUCTS][QUARTERS] = {{1, 0, 0, 1}, {0, 0, 1, 1}, {1, 0, 0, 0},
-                                                   {0, 0, 0, 1}, {1, 1, 0, 0}, {-1, 0, 1, 0},
-                                                   {0, 1, 0, -1}};
-static const int8_t of_weights[PRODUCTS][QUARTERS] = {{1, 0, 0, 1},  {1, 0, 0, 0}, {0, 1, 0, -1},
-                                                      {-1, 0, 1, 0}, {0, 0, 0, 1}, {1, 1, 0, 0},
-                                                      {0, 0, 1, 1}};
-static const int8_t of_results[QUARTERS][PRODUCTS] = {
-    {1, 0, 0, 1, -1, 0, 1}, {0, 0, 1, 0, 1, 0, 0}, {0, 1, 0, 1, 0, 0, 0}, {1, -1, 1, 0, 0, 1, 0}};
+/* How the multiplications are done: parts along each axis, and the factors of the parts, row by
+ * row, in each product, or of the products in each part of the result. */
+typedef struct algorithm {
+  int sums, columns; /* parts; of rows there are HALVES */
+  int products;
+  const int8_t* of_data;    /* [products][HALVES * sums] */
+  const int8_t* of_weights; /* [products][sums * columns] */
+  const int8_t* of_results; /* [HALVES * columns][products] */
+} algorithm_t;
+
+/* clang-format off */
+static const int8_t seven_of_data[] = {
+    1, 0, 0, 1,
+    0, 0, 1, 1,
+    1, 0, 0, 0,
+    0, 0, 0, 1,
+    1, 1, 0, 0,
+    -1, 0, 1, 0,
+    0, 1, 0, -1,
+};
+static const int8_t seven_of_weights[] = {
+    1, 0, 0, 1,
+    1, 0, 0, 0,
+    0, 1, 0, -1,
+    -1, 0, 1, 0,
+    0, 0, 0, 1,
+    1, 1, 0, 0,
+    0, 0, 1, 1,
+};
+static const int8_t seven_of_results[] = {
+    1, 0, 0, 1, -1, 0, 1,
+    0, 0, 1, 0, 1, 0, 0,
+    0, 1, 0, 1, 0, 0, 0,
+    1, -1, 1, 0, 0, 1, 0,
+};
+static const int8_t fifteen_of_data[] = {
+    1, 0, 0, 0, 0, 0,
+    1, 1, 0, -1, -1, 0,
+    1, 0, -1, 0, 0, 0,
+    1, 0, -1, -1, 0, 1,
+    1, 0, -1, 0, 0, 1,
+    0, 1, 0, 0, 0, 0,
+    0, 1, 1, 0, 0, 0,
+    0, 1, 0, -1, -1, 0,
+    0, 1, 0, 0, -1, 0,
+    0, 1, 0, 0, 0, 1,
+    0, 0, 1, 0, 0, -1,
+    0, 0, 0, 1, 0, 0,
+    0, 0, 0, 1, 1, 0,
+    0, 0, 0, 0, 1, 1,
+    0, 0, 0, 0, 0, 1,
+};
+static const int8_t fifteen_of_weights[] = {
+    0, 1, -1, 0, 0, 0, 0, 0, -1,
+    0, 1, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 1,
+    1, 0, 0, 0, 0, 0, 0, 0, 0,
+    1, 0, 0, 0, 0, 0, 0, 0, 1,
+    0, 0, 0, 0, 1, -1, 0, -1, 0,
+    0, 0, 0, 0, 0, 0, 0, 1, 0,
+    0, 1, 0, 0, 0, -1, 0, 0, 0,
+    0, 1, 0, 1, -1, 0, 0, 0, 0,
+    0, 0, 0, 1, 0, 0, 0, -1, 0,
+    1, 0, 0, 0, 0, 0, 1, -1, 0,
+    1, 0, -1, 0, 0, 1, 0, 0, 0,
+    0, 0, 0, 0, 0, 1, 0, 0, 0,
+    0, 0, 0, 1, 0, 0, 0, 0, 0,
+    0, 0, 0, 1, 0, 0, -1, 0, 1,
+};
+static const int8_t fifteen_of_results[] = {
+    0, 0, -1, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, -1,
+    0, 1, 0, 0, 0, 1, 1, -1, 0, 0, 0, 0, 1, 0, 0,
+    -1, 1, -1, 0, 0, 0, 0, -1, 0, 0, 0, 0, 1, 0, 0,
+    0, 0, -1, -1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, -1,
+    0, 0, 0, 0, 0, 1, 0, -1, 1, -1, 0, 0, 1, 1, 0,
+    0, 0, -1, -1, 1, 0, 0, 0, 0, 0, 0, -1, 1, 0, 0,
+};
+/* clang-format on */
+
+static const algorithm_t algorithms[] = {
+    {.sums = 2,
+     .columns = 2,
+     .products = 7,
+     .of_data = seven_of_data,
+     .of_weights = seven_of_weights,
+     .of_results = seven_of_results},
+    {.sums = 3,
+     .columns = 3,
+     .products = 15,
+     .of_data = fifteen_of_data,
+     .of_weights = fifteen_of_weights,
+     .of_results = fifteen_of_results},
+};
 
 typedef struct product {
   const hone_node_t* contract;
   const hone_tensor_t* w;
+  const algorithm_t* how;
   int w_sum;                   /* axis of the weights along the sum */
   int64_t rows, sums, columns; /* of the matrices, rows with what makes them even */
   int64_t given;               /* rows without */
+  int64_t half;                /* rows of half a block */
 } product_t;
 
 /* ---- which ---- */
+
+/* Rows of half a block: a line of a picture of an even number of lines, else a thirty-second of all
+ * rows or what comes next that cuts them evenly. */
+static int64_t choose_half(const product_t* p) {
+  enum { MOST_HALVES = 32 };
+  const hone_type_t* x = &p->contract->inputs[0]->type;
+  /* No dimension of a product of known rows is a symbol. */
+  if (x->rank > 3 && x->dims[x->rank - 3].k % 2 == 0) return x->dims[x->rank - 2].k;
+  int64_t half = (p->rows + MOST_HALVES - 1) / MOST_HALVES;
+  while (p->rows / HALVES % half != 0) half++;
+  return half;
+}
 
 /* A product by weights whose sizes are known. */
 static bool recognise(const hone_node_t* node, product_t* p) {
@@ -55,24 +159,43 @@ static bool recognise(const hone_node_t* node, product_t* p) {
                    .sums = plain.sums,
                    .columns = plain.columns,
                    .given = plain.rows};
-  return p->rows > 0;
+  if (p->rows == 0) return false;
+  p->half = choose_half(p);
+  return true;
 }
 
-/* Whether the multiply-adds that are saved take longer than the numbers that are moved for it: sums
- * of the data's quarters and the seven products, written and read, and more weights read. Products
- * that find no room in a usual second cache take half as long again. Fitted on x86 with AVX-512. */
-static bool pays(const product_t* p, const hone_pass_options_t* options) {
-  enum { SUMS = 32, COLUMNS = 64 /* whole vectors in each half */ };
+/* By how many multiply-adds those that are saved are more than what the numbers take that are moved
+ * for it: sums of the data's parts and the products, written and read, and more weights read.
+ * Products that find no room in a usual second cache take half as long again. Fitted on x86 with
+ * AVX-512. */
+static double find_gain(const product_t* p, const algorithm_t* how,
+                        const hone_pass_options_t* options) {
+  enum { SUMS = 16, COLUMNS = 32 /* whole vectors in each part */ };
   static const double weight = 4, least_gain = 1.2, room = 1 << 20;
   double moved = hone_pass_narrows(options) ? 16 : 8;
   double m = (double)p->rows, k = (double)p->sums, n = (double)p->columns;
-  if (p->sums % SUMS || p->columns % COLUMNS) return false;
-  if (m * n * 7 / 4 * sizeof(float) > room) moved *= 1.5;
-  double extra = moved * 7 / 4 * (m * k + m * n) + weight * 3 / 4 * k * n;
-  return m * k * n / 8 > least_gain * extra * hone_pass_word_price(options);
+  double of_data = (double)how->products / (HALVES * how->sums),
+         of_weights = (double)how->products / (how->sums * how->columns),
+         of_results = (double)how->products / (HALVES * how->columns);
+  if (p->sums % (SUMS * how->sums) || p->columns % (COLUMNS * how->columns)) return 0;
+  if (m * n * of_results * sizeof(float) > room) moved *= 1.5;
+  double extra = moved * (of_data * m * k + of_results * m * n) + weight * (of_weights - 1) * k * n;
+  return m * k * n * (1 - of_weights / HALVES) - least_gain * extra * hone_pass_word_price(options);
 }
 
-/* ---- sums of quarters ---- */
+/* The algorithm that gains most; false: none does. */
+static bool choose(product_t* p, const hone_pass_options_t* options) {
+  double most = 0;
+  for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+    double gain = find_gain(p, &algorithms[i], options);
+    if (gain <= most) continue;
+    most = gain;
+    p->how = &algorithms[i];
+  }
+  return p->how;
+}
+
+/* ---- sums of parts ---- */
 
 /* The parts with their factors, which are 0, 1 or -1; one of them is not zero. */
 static hone_value_t* combine(hone_builder_t* b, int count, hone_value_t* const* parts,
@@ -101,68 +224,88 @@ static hone_value_t* even_rows(hone_builder_t* b, const product_t* p) {
   return p->rows == p->given ? x : hone_pad(b, hone_reshape(b, x, 2, given), lo, hi, NULL);
 }
 
-/* [products, rows / 2, sums / 2] */
+static hone_dim_t blocks_of(const product_t* p) { return hone_d(p->rows / (HALVES * p->half)); }
+
+/* [rows / 2, products, sums / parts]: what is made of a row lies side by side. Apart by many rows
+ * fifteen results might go to the same sets of a cache. */
 static hone_value_t* make_data(hone_builder_t* b, const product_t* p) {
-  hone_value_t *quarters[QUARTERS], *sums[PRODUCTS];
-  const hone_dim_t apart[] = {hone_d(2), hone_d(p->rows / 2), hone_d(2), hone_d(p->sums / 2)};
-  hone_value_t* x = hone_reshape(b, even_rows(b, p), 4, apart);
-  for (int i = 0; i < QUARTERS; i++)
-    quarters[i] = slice_one(b, slice_one(b, x, 0, i / 2), 2, i % 2);
-  for (int i = 0; i < PRODUCTS; i++) sums[i] = combine(b, QUARTERS, quarters, of_data[i]);
-  const hone_dim_t shape[] = {hone_d(PRODUCTS), apart[1], apart[3]};
-  return hone_reshape(b, hone_concat(b, PRODUCTS, sums, 0), 3, shape);
+  const algorithm_t* how = p->how;
+  int n = HALVES * how->sums;
+  hone_value_t *parts[MOST_PARTS], *sums[MOST_PRODUCTS];
+  const hone_dim_t part = hone_d(p->sums / how->sums);
+  const hone_dim_t apart[] = {blocks_of(p), hone_d(HALVES), hone_d(p->half), hone_d(how->sums),
+                              part};
+  hone_value_t* x = hone_reshape(b, even_rows(b, p), 5, apart);
+  for (int i = 0; i < n; i++)
+    parts[i] = slice_one(b, slice_one(b, x, 1, i / how->sums), 3, i % how->sums);
+  for (int i = 0; i < how->products; i++) sums[i] = combine(b, n, parts, how->of_data + i * n);
+  const hone_dim_t shape[] = {hone_d(p->rows / HALVES), hone_d(how->products), part};
+  return hone_reshape(b, hone_concat(b, how->products, sums, 3), 3, shape);
 }
 
 typedef struct weights {
   const product_t* product;
-  float* to; /* [products, sums / 2, columns / 2] */
+  float* to; /* [products, sums / parts, columns / parts] */
 } weights_t;
 
-/* Row k of a product's weights: of one or two quarters. */
+/* Row k of a product's weights: of one or several parts. */
 static void sum_row(const weights_t* w, int64_t product, int64_t k) {
   const product_t* p = w->product;
+  const algorithm_t* how = p->how;
   const hone_loose_f32_t* from = hone_tensor_data(p->w);
-  int64_t sums = p->sums / 2, columns = p->columns / 2;
+  int64_t sums = p->sums / how->sums, columns = p->columns / how->columns;
   int64_t row = p->w_sum == 0 ? p->columns : 1, column = p->w_sum == 0 ? 1 : p->sums;
   float* out = w->to + (product * sums + k) * columns;
   memset(out, 0, (size_t)columns * sizeof *out);
-  for (int q = 0; q < QUARTERS; q++) {
-    float factor = of_weights[product][q];
-    const hone_loose_f32_t* quarter = from + (q / 2 * sums + k) * row + q % 2 * columns * column;
+  for (int i = 0; i < how->sums * how->columns; i++) {
+    float factor = how->of_weights[product * how->sums * how->columns + i];
+    const hone_loose_f32_t* part =
+        from + (i / how->columns * sums + k) * row + i % how->columns * columns * column;
     if (factor != 0 && column == 1)
-      for (int64_t i = 0; i < columns; i++) out[i] += factor * quarter[i];
+      for (int64_t c = 0; c < columns; c++) out[c] += factor * part[c];
     else if (factor != 0)
-      for (int64_t i = 0; i < columns; i++) out[i] += factor * quarter[i * column];
+      for (int64_t c = 0; c < columns; c++) out[c] += factor * part[c * column];
   }
 }
 
 static void sum_rows(void* context, int64_t begin, int64_t end) {
   const weights_t* w = context;
-  int64_t sums = w->product->sums / 2;
+  int64_t sums = w->product->sums / w->product->how->sums;
   for (int64_t i = begin; i < end; i++) sum_row(w, i / sums, i % sums);
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const product_t* p) {
-  const int64_t dims[] = {PRODUCTS, p->sums / 2, p->columns / 2};
+  const int64_t dims[] = {p->how->products, p->sums / p->how->sums, p->columns / p->how->columns};
   enum { GRAIN = 16 };
   hone_tensor_t* w;
   hone_status_t status = hone_tensor_create_raw(r->graph->allocator, HONE_F32, 3, dims, &w);
   if (status) return hone_fail_status(r->b, status);
   weights_t weights = {p, hone_tensor_data(w)};
-  hone_parallel_for(hone_thread_pool_shared(), PRODUCTS * dims[1], GRAIN, sum_rows, &weights);
+  hone_parallel_for(hone_thread_pool_shared(), dims[0] * dims[1], GRAIN, sum_rows, &weights);
   return hone_constant(r->b, w);
 }
 
-/* The result in its shape from [products, rows / 2, columns / 2]. */
+/* The parts of one half of the rows, side by side, of m's products. */
+static hone_value_t* make_half(hone_builder_t* b, const product_t* p, int half,
+                               hone_value_t* const* m) {
+  const algorithm_t* how = p->how;
+  hone_value_t* parts[MOST_PARTS];
+  const hone_dim_t shape[] = {blocks_of(p), hone_d(1), hone_d(p->half), hone_d(1),
+                              hone_d(p->columns / how->columns)};
+  for (int i = 0; i < how->columns; i++) {
+    const int8_t* factors = how->of_results + (half * how->columns + i) * how->products;
+    parts[i] = hone_reshape(b, combine(b, how->products, m, factors), 5, shape);
+  }
+  return hone_concat(b, how->columns, parts, 3);
+}
+
+/* The result in its shape from [products, rows / 2, columns / parts]. */
 static hone_value_t* make_result(hone_builder_t* b, const product_t* p, hone_value_t* m) {
-  hone_value_t *products[PRODUCTS], *quarters[QUARTERS];
-  const hone_dim_t shape[] = {hone_d(1), hone_d(p->rows / 2), hone_d(1), hone_d(p->columns / 2)};
-  for (int i = 0; i < PRODUCTS; i++) products[i] = slice_one(b, m, 0, i);
-  for (int i = 0; i < QUARTERS; i++)
-    quarters[i] = hone_reshape(b, combine(b, PRODUCTS, products, of_results[i]), 4, shape);
-  hone_value_t* halves[] = {hone_concat(b, 2, quarters, 2), hone_concat(b, 2, quarters + 2, 2)};
+  hone_value_t *products[MOST_PRODUCTS], *halves[HALVES];
+  for (int i = 0; i < p->how->products; i++) products[i] = slice_one(b, m, 0, i);
+  for (int i = 0; i < HALVES; i++) halves[i] = make_half(b, p, i, products);
   const hone_dim_t together[] = {hone_d(p->rows), hone_d(p->columns)};
-  hone_value_t* y = hone_concat(b, 2, halves, 0);
+  hone_value_t* y = hone_concat(b, HALVES, halves, 1);
   if (p->rows != p->given)
     y = hone_slice_axis(b, hone_reshape(b, y, 2, together), 0, hone_d(0), hone_d(p->given));
   return hone_reshape_like(b, y, p->contract->outputs[0]);
@@ -171,13 +314,15 @@ static hone_value_t* make_result(hone_builder_t* b, const product_t* p, hone_val
 /* ---- the pass ---- */
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
-  static const int64_t pairs[][2] = {{0, 0}, {2, 1}};
+  static const int64_t pairs[][2] = {{1, 0}, {2, 1}};
   product_t p;
-  if (!recognise(node, &p) || !pays(&p, r->context->options)) return NULL;
+  if (!recognise(node, &p) || !choose(&p, r->context->options)) return NULL;
   hone_value_t* x = make_data(r->b, &p);
   hone_value_t* m = hone_contract(r->b, x, make_weights(r, &p), 2, pairs, 1, HONE_F32);
   hone_value_t* now = m ? make_result(r->b, &p, m) : NULL;
-  if (now) hone_pass_did(r->context, node, "by seven products of quarters");
+  if (now)
+    hone_pass_did(r->context, node, "by %d products instead of %d", p.how->products,
+                  HALVES * p.how->sums * p.how->columns);
   return now;
 }
 
@@ -185,7 +330,7 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   if (context->options->exact || context->options->sums_blocks) return NULL;
   HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
   if (context->count)
-    hone_pass_note(context, "%" PRId64 " products by seven of quarters", context->count);
+    hone_pass_note(context, "%" PRId64 " products by fewer of parts", context->count);
   return NULL;
 }
 
@@ -193,7 +338,8 @@ extern const hone_pass_t hone_pass_strassen;
 const hone_pass_t hone_pass_strassen = {
     .name = "strassen",
     .summary =
-        "products of large matrices with an eighth less multiplications (rounds differently)",
+        "products of large matrices with an eighth or a sixth less multiplications (rounds "
+        "differently)",
     .phases = {HONE_PHASE_TIDY - 25},
     .run = run,
 };

@@ -9,7 +9,7 @@
 
 #include "backends/common/schedule_impl.h"
 
-enum { MAX_LOOPS = 32, MAX_ROUNDS = 8, NAME = 128 };
+enum { MAX_LOOPS = 32, MAX_ROUNDS = 16, NAME = 128 };
 
 /* A nest of loops with nothing but stores inside. */
 typedef struct nest {

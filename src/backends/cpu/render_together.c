@@ -12,9 +12,9 @@ static bool is_apart(hone_kernel_t* kernel, const hone_stmt_t* store) {
   int64_t factor;
   const hone_stmt_t* loop = store->parent;
   return loop->kind == HONE_STMT_LOOP && loop->loop == HONE_LOOP_VECTOR &&
-         hone_dim_factor(hone_buffer_offset(kernel, store->buffer, store->index), loop->var,
-                         &factor) &&
-         factor > 1;
+         (!hone_dim_factor(hone_buffer_offset(kernel, store->buffer, store->index), loop->var,
+                           &factor) ||
+          factor > 1);
 }
 
 static bool is_plain_store(hone_kernel_t* kernel, const hone_stmt_t* stmt) {

@@ -292,6 +292,69 @@ static void copy_from_rows(const group_t* g) {
   }
 }
 
+/* ---- copies of pairs of 16 bits ---- */
+
+/* How far apart the pairs lie that the lanes of a store make, in memory that rows share:
+ *
+ *   out[lane / 2 * apart + lane % 2] = row[lane]
+ *
+ * 0: it makes none. */
+static int64_t find_pairs_apart(hone_renderer_t* r, hone_dim_t offset, hone_dim_t first) {
+  hone_dims_t* dims = r->kernel->dims;
+  int64_t apart = 0;
+  for (int lane = 1; lane < r->lanes; lane++) {
+    hone_dim_t at = hone_dim_replace_symbol(dims, offset, r->vector->var, hone_dim_int(lane));
+    hone_dim_t way = hone_dim_sub(dims, at, first);
+    if (!hone_dim_is_int(way)) return 0;
+    if (lane == 2) apart = way.k;
+    if (way.k != lane / 2 * apart + lane % 2) return 0;
+  }
+  return apart;
+}
+
+/* Whether all stores copy rows whose pairs become columns, side by side. */
+static bool are_rows_of_pairs(const group_t* g, int64_t* out_apart) {
+  hone_renderer_t* r = g->r;
+  hone_dim_t origin = hone_dim_int(0);
+  if (g->n != r->lanes || hone_render_is_part(r) || !copies_bits(g) || !are_next(g, true))
+    return false;
+  for (int k = 0; k < g->n; k++) {
+    const hone_stmt_t* store = g->stores[k];
+    if (store->buffer != g->stores[0]->buffer || !hone_render_is_array(r, store->buffer))
+      return false;
+    hone_dim_t offset = hone_buffer_offset(r->kernel, store->buffer, store->index),
+               first = hone_render_first_lane(r, offset);
+    int64_t apart = find_pairs_apart(r, offset, first);
+    if (k == 0) {
+      origin = first;
+      *out_apart = apart;
+    }
+    bool is_beside = hone_dim_is(hone_dim_sub(r->kernel->dims, first, origin), 2 * k);
+    if (apart < 2 * r->lanes || apart != *out_apart || !is_beside) return false;
+  }
+  return true;
+}
+
+/* Two vectors for each column: pairs of the first half of the rows, and of the second. */
+static void copy_pairs(const group_t* g, int64_t apart) {
+  hone_renderer_t* r = g->r;
+  const hone_stmt_t* store = g->stores[0];
+  hone_dim_t offset = hone_buffer_offset(r->kernel, store->buffer, store->index);
+  int vectors = open_vectors(r, "u16");
+  for (int k = 0; k < g->n; k++) {
+    hone_str_append(r->out, k ? ", hone_load" : "hone_load");
+    put_bits(r, g->stores[k]->value->buffer, g->stores[k]->value->index);
+    put_lanes(r);
+  }
+  close_vectors(r, "turn_pairs", "u16", vectors);
+  int base = put_base(r, store->buffer, store->index, hone_render_first_lane(r, offset), "");
+  for (int k = 0; k < g->n; k++) {
+    hone_c_indent(r->out, r->depth);
+    hone_str_appendf(r->out, "hone_store_u16v(t%d + %" PRId64 ", t%d[%d]);\n", base,
+                     k / 2 * apart + k % 2 * r->lanes, vectors, k);
+  }
+}
+
 /* ---- all ---- */
 
 static bool store_to_rows(const group_t* g, hone_map_t* done) {
@@ -321,7 +384,12 @@ int hone_render_store_turned(hone_renderer_t* r, const hone_stmt_t* const* store
                              hone_map_t* done) {
   const hone_term_t* terms[MOST_LANES];
   group_t g = {r, stores, n < r->lanes ? n : r->lanes};
+  int64_t apart;
   if (!r->vector || r->lanes > MOST_LANES || r->lanes < 4 || g.n < 2) return 0;
+  if (are_rows_of_pairs(&g, &apart)) {
+    copy_pairs(&g, apart);
+    return g.n;
+  }
   int stored = count_stored(r, stores, g.n);
   if (stored >= least(r) && count_rows(r) >= least(r)) {
     g.n = stored;

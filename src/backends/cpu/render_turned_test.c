@@ -49,6 +49,22 @@ static hone_kernel_t* make_kernel(int number, int lanes) {
   return kernel;
 }
 
+/* Rows of pairs that become columns, with or without a pair between columns. */
+enum { PAIRS = 4 };
+
+static hone_kernel_t* make_pairs(int number, int lanes) {
+  char text[TEXT];
+  hone_kernel_t* kernel;
+  const char* dtype = hone_dtype_name(number % 2 ? HONE_F16 : HONE_BF16);
+  int n = snprintf(text, TEXT,
+                   "kernel pairs%d {\n  input a: %s[%d, %d] = 0\n  output b: %s[%d, %d, 2] = 0\n"
+                   "  for j in %d unroll {\n    for i in %d vector { b[i / 2, j, i %% 2] = a[j, i] "
+                   "}\n  }\n}\n",
+                   number, dtype, lanes, lanes, dtype, lanes / 2, lanes + number / 2, lanes, lanes);
+  assert_ok(hone_kernel_parse(NULL, text, (size_t)n, &kernel));
+  return kernel;
+}
+
 static void put_source(hone_str_t* text, const hone_kernel_t* kernel, int lanes,
                        const hone_target_t* target) {
   size_t before = text->size;
@@ -83,15 +99,15 @@ static void check(hone_kernel_t* kernel, const hone_library_t* library) {
 static void check_lanes(int lanes, int count) {
   hone_target_t target;
   hone_str_t text;
-  hone_kernel_t* kernels[CASES];
+  hone_kernel_t* kernels[CASES + PAIRS];
   assert_ok(hone_target_parse(NULL, &target));
   hone_str_init(&text, NULL);
-  for (int i = 0; i < count; i++) {
-    kernels[i] = make_kernel(i, lanes);
+  for (int i = 0; i < count + PAIRS; i++) {
+    kernels[i] = i < count ? make_kernel(i, lanes) : make_pairs(i - count, lanes);
     put_source(&text, kernels[i], lanes, &target);
   }
   hone_library_t* library = test_library_build(&target, lanes, hone_str_text(&text));
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count + PAIRS; i++) {
     check(kernels[i], library);
     hone_kernel_destroy(kernels[i]);
   }

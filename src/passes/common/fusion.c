@@ -5,10 +5,11 @@
 #include "ir/outline.h"
 #include "passes/common/fusion_impl.h"
 #include "passes/common/match.h"
+#include "passes/common/node_hash.h"
 
 /* MAX_TREE: how often a node may be reached from one below it in its group. Who looks at
  * what a kernel computes goes every way there is; chains of x * f(x) double them. */
-enum { MAX_ROW = 16 << 10, MAX_STACK = 8, MAX_TREE = 10000 };
+enum { MAX_ROW = 16 << 10, MAX_STACK = 16, MAX_TREE = 10000 };
 /* A node begins a group, and may begin another one when it leaves the one that it joined. */
 enum { MOST_GROUPS = 2 };
 
@@ -399,6 +400,82 @@ static bool is_stacked(const hone_fusion_t* f, const hone_fusion_search_t* s, in
   return false;
 }
 
+/* Parts of a value, of `each` elements, that are taken in the rounds of a stack. */
+enum { MOST_TAKEN = 64 };
+typedef struct taken {
+  int64_t each;
+  const hone_value_t* parts[MOST_TAKEN];
+  int n;
+} taken_t;
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as what is computed of one value */
+static bool are_same(const hone_value_t* a, const hone_value_t* b) {
+  if (a == b) return true;
+  if (!a->node || !b->node || !hone_fusion_is_view(a->node) ||
+      !hone_node_does_same(a->node, b->node))
+    return false;
+  return are_same(a->node->inputs[0], b->node->inputs[0]);
+}
+
+static bool note_taken(taken_t* taken, const hone_value_t* part) {
+  for (int i = 0; i < taken->n; i++)
+    if (are_same(taken->parts[i], part)) return true;
+  if (taken->n == MOST_TAKEN) return false;
+  taken->parts[taken->n++] = part;
+  return true;
+}
+
+/* The parts that nodes of the reader take of `value`, or of what they compute of it element by
+ * element, each once; false: they take others. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as what is computed of the value */
+static bool find_taken(const hone_fusion_t* f, const hone_value_t* value, int reader,
+                       taken_t* out) {
+  if (hone_dim_is(count_of(f, value), out->each)) return note_taken(out, value);
+  for (int i = f->groups[reader].first; i <= f->groups[reader].last; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    bool reads = false;
+    if (hone_fusion_group_at(f, i) != reader) continue;
+    for (int k = 0; k < node->n_inputs; k++) reads |= node->inputs[k] == value;
+    if (!reads) continue;
+    bool goes_on = hone_fusion_is_view(node) || hone_match_is_elementwise(node->prim);
+    if (!goes_on || !find_taken(f, node->outputs[0], reader, out)) return false;
+  }
+  return true;
+}
+
+/* Elements that the reader has in each round of a stack that it is; 0: it is none, or that is not
+ * known. */
+static int64_t count_of_round(const hone_fusion_t* f, int reader) {
+  const hone_fusion_group_t* to = &f->groups[reader];
+  hone_dim_t whole = count_of(f, to->shape);
+  for (int i = to->first; i <= to->last; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    if (hone_fusion_group_at(f, i) == reader && is_stack(node) && hone_dim_is_int(whole) &&
+        hone_dim_same(count_of(f, node->outputs[0]), whole))
+      return whole.k / node->n_inputs;
+  }
+  return 0;
+}
+
+/* Whether the reader is a stack, whose rounds are written out, of sums of parts of the group's
+ * value that do not overlap: what is computed for one round serves the others. */
+static bool is_taken_apart(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
+                           int reader) {
+  taken_t taken = {.each = count_of_round(f, reader)};
+  const hone_value_t* value = NULL;
+  for (int i = f->groups[reader].first; i <= f->groups[reader].last && taken.each; i++) {
+    const hone_node_t* node = f->graph->nodes[i];
+    if (hone_fusion_group_at(f, i) != reader) continue;
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (hone_fusion_group_of(f, s->index_of, node->inputs[k]) != group) continue;
+      if (value && node->inputs[k] != value) return false;
+      value = node->inputs[k];
+    }
+  }
+  return value && find_taken(f, value, reader, &taken) &&
+         hone_dim_is(count_of(f, f->groups[group].shape), taken.n * taken.each);
+}
+
 /* Whether the reader looks up elements of the group, several times as many as there are: each would
  * be computed where it is waited for. */
 static bool is_looked_up_often(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
@@ -445,7 +522,9 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
     return false;
   if (!is_only)
     return to->kind == HONE_FUSION_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;
-  if (is_read_once(f, map, to) || is_stacked(f, s, group, reader)) return true;
+  if (is_read_once(f, map, to) || is_stacked(f, s, group, reader) ||
+      is_taken_apart(f, s, group, reader))
+    return true;
   return !c.has_costly && !c.has_choice && c.n <= 4;
 }
 

@@ -11,5 +11,7 @@ uint64_t hone_node_hash_constant(uint64_t hash, const hone_tensor_t* tensor);
 uint64_t hone_hash_dims(uint64_t hash, int count, const hone_dim_t* dims);
 /* Whether its elements are bytes that can be compared. */
 bool hone_tensor_is_plain(const hone_tensor_t* tensor);
+/* Whether both do the same with their operands, which may differ. */
+bool hone_node_does_same(const hone_node_t* a, const hone_node_t* b);
 
 #endif
