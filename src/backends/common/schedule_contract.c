@@ -389,11 +389,32 @@ static void schedule_some_rows(hone_recipe_t* r, const hone_contraction_t* c, ho
   hone_schedule_asks(r, &part, cuts.lanes_outer, "");
 }
 
-/* Schedules the rows of one thread, outer { rows { lanes_outer { lanes } } }, in tiles of nearly
- * equal height. */
+/* Puts the batches that stand inside of the rows around them; gives the rows. */
+static hone_stmt_t* move_batches_out(hone_recipe_t* r, const hone_contraction_t* c,
+                                     hone_stmt_t* rows) {
+  char name[HONE_LOOP_NAME];
+  const char* order[HONE_CONTRACTION_LOOPS + 1];
+  int n = 0;
+  const hone_stmt_t* loop = hone_only_loop(rows);
+  for (int i = 0; loop && i < c->n_outs; i++) {
+    if (!hone_contraction_is_batch(c, &c->outs[i])) continue;
+    order[n++] = loop->name;
+    loop = hone_only_loop(loop);
+  }
+  order[n++] = name;
+  if (n == 1) return rows;
+  if (!hone_loop_name(name, rows->name, "") ||
+      !hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order)))
+    return NULL;
+  return hone_kernel_find_loop(r->kernel, name);
+}
+
+/* Schedules the rows of one thread, outer { rows { batches { lanes_outer { lanes } } } }, in tiles
+ * of nearly equal height. */
 static void schedule_share(hone_recipe_t* r, const hone_contraction_t* c, hone_stmt_t* share,
                            int64_t tile_rows) {
   hone_stmt_t* rows = hone_only_loop(share);
+  if (rows) rows = move_batches_out(r, c, rows);
   int64_t height = rows ? hone_known_extent(rows->extent) : 0,
           tiles = (height + tile_rows - 1) / tile_rows;
   if (tiles) schedule_some_rows(r, c, rows, (height + tiles - 1) / tiles);
@@ -403,9 +424,15 @@ static void schedule_share(hone_recipe_t* r, const hone_contraction_t* c, hone_s
 static void share_rows(hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows,
                        const cuts_t* cuts) {
   int64_t threads = r->shape->threads, rows = hone_known_extent(c->rows->extent);
-  const char* order[] = {c->rows->name, cuts->lanes_outer, cuts->lanes};
+  const char* order[HONE_CONTRACTION_LOOPS + 3];
   const hone_stmt_t* root = r->kernel->root;
-  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, 3, order))) return;
+  int n = 0;
+  order[n++] = c->rows->name;
+  for (int i = 0; i < c->n_outs; i++)
+    if (hone_contraction_is_batch(c, &c->outs[i])) order[n++] = c->outs[i].name;
+  order[n++] = cuts->lanes_outer;
+  order[n++] = cuts->lanes;
+  if (!hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order))) return;
   int before = root->n_body,
       first = hone_stmt_position(hone_kernel_find_loop(r->kernel, c->rows->name));
   int64_t height = (rows + threads - 1) / threads;

@@ -381,6 +381,17 @@ static void batches_of_many_rows_have_wide_tiles(void** state) {
   expect_of_batch(128, 3, 128, ": f32[6, 16]", "reorder i i1.o i2.o");
 }
 
+/* Two threads have rows of their own in all products of a batch, where those make several tiles. */
+static void few_threads_share_rows_of_batches(void** state) {
+  threads = 2;
+  expect_of_batch(64, 5, 96, "split i1 32 exact", "reorder i i1.i");
+  expect_of_batch(67, 5, 96, "balance i1 34", "reorder i i1.b34.i");
+  expect_of_batch(48, 5, 96, "pack in1 0 2/", "reorder i i1.o");
+  threads = 8;
+  expect_of_batch(512, 5, 96, "pack in1 0 2/", "reorder i i1.o");
+  threads = 0;
+}
+
 /* Phases of a transposed convolution beside its channels, which fill vectors by themselves. */
 static void weights_of_phases_and_channels_are_packed(void** state) {
   hone_str_t lines;
@@ -941,6 +952,7 @@ int main(void) {
       cmocka_unit_test(weights_of_a_cut_batch_are_packed),
       cmocka_unit_test(products_of_few_batches_come_one_after_the_other),
       cmocka_unit_test(batches_of_many_rows_have_wide_tiles),
+      cmocka_unit_test(few_threads_share_rows_of_batches),
       cmocka_unit_test(weights_of_phases_and_channels_are_packed),
       cmocka_unit_test(outputs_that_lie_apart_are_lanes),
       cmocka_unit_test(weights_of_whole_windows_are_packed),
