@@ -166,19 +166,20 @@ static bool recognise(const hone_node_t* node, product_t* p) {
 
 /* By how many multiply-adds those that are saved are more than what the numbers take that are moved
  * for it: sums of the data's parts and the products, written and read, and more weights read.
- * Products that find no room in a usual second cache take half as long again. Fitted on x86 with
- * AVX-512. */
+ * Products that find no room in a usual second cache take half as long again, and twice as long
+ * without room in a third. Fitted on x86 with AVX-512. */
 static double find_gain(const product_t* p, const algorithm_t* how,
                         const hone_pass_options_t* options) {
   enum { SUMS = 16, COLUMNS = 32 /* whole vectors in each part */ };
-  static const double weight = 4, least_gain = 1.2, room = 1 << 20;
+  static const double weight = 4, least_gain = 1.2, near = 1 << 20, far = 24 << 20;
   double moved = hone_pass_narrows(options) ? 16 : 8;
   double m = (double)p->rows, k = (double)p->sums, n = (double)p->columns;
   double of_data = (double)how->products / (HALVES * how->sums),
          of_weights = (double)how->products / (how->sums * how->columns),
          of_results = (double)how->products / (HALVES * how->columns);
   if (p->sums % (SUMS * how->sums) || p->columns % (COLUMNS * how->columns)) return 0;
-  if (m * n * of_results * sizeof(float) > room) moved *= 1.5;
+  double bytes = m * n * of_results * sizeof(float);
+  if (bytes > near) moved *= bytes > far ? 2 : 1.5;
   double extra = moved * (of_data * m * k + of_results * m * n) + weight * (of_weights - 1) * k * n;
   return m * k * n * (1 - of_weights / HALVES) - least_gain * extra * hone_pass_word_price(options);
 }
