@@ -16,7 +16,7 @@ static hone_graph_t* make_sized(const char* rows, int sums, int columns, bool tu
   for (const char* c = rows; *c; c++) axis += *c == ',';
   hone_str_appendf(&text, "%%0 = input : f32[%s, %d]\n%%1 = constant {", rows, sums);
   for (int i = 0; i < sums * columns; i++)
-    hone_str_appendf(&text, "%s%d", i ? ", " : "", (i * 7919) % 41 - 20);
+    hone_str_appendf(&text, "%s%d", i ? ", " : "", i % 41 * 7919 % 41 - 20);
   hone_str_appendf(&text, "} : f32[%d, %d]\n", turned ? columns : sums, turned ? sums : columns);
   hone_str_appendf(&text, "%%2 = contract %%0 %%1 dtype=f32 axes=[%d, %d] batch=0 : f32[%s, %d]\n",
                    axis, turned, rows, columns);
