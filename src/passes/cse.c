@@ -5,7 +5,6 @@
  * found by a hash over these. Control flow, calls and host nodes are left
  * alone. So is `random` without a seed of its own. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/map.h"

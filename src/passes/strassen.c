@@ -28,7 +28,7 @@
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
 
-enum { HALVES = 2 /* of each block of rows */, MOST_PARTS = 9, MOST_PRODUCTS = 15 };
+enum { HALVES = 2 /* of each block of rows */, MOST_PARTS = 6, MOST_PRODUCTS = 15 };
 
 /* How the multiplications are done: parts along each axis, and the factors of the parts, row by
  * row, in each product, or of the products in each part of the result. */

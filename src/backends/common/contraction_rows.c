@@ -162,13 +162,11 @@ static bool has_lanes_around(const hone_recipe_t* r, const hone_contraction_t* c
   return hone_contraction_lanes_first(r, c) && !hone_contraction_rows_block(r, c, tile_rows);
 }
 
-/* Whether nothing but lanes, rows and, if `in_batches`, these is in the output, of floats or
- * numbers in pairs by weights. */
-static bool is_plain_product(const hone_recipe_t* r, const hone_contraction_t* c, bool in_batches) {
+/* Whether nothing but lanes, rows and batches is in the output of a product by weights. */
+static bool is_plain_product(const hone_recipe_t* r, const hone_contraction_t* c) {
   int batches = 0;
   for (int i = 0; i < c->n_outs; i++) batches += hone_contraction_is_batch(c, &c->outs[i]);
-  return c->n_outs == 2 + batches && (batches > 0) == in_batches && c->group <= 1 + in_batches &&
-         !c->apart && !c->matrix && c->b->buffer->is_constant &&
+  return c->n_outs == 2 + batches && !c->apart && !c->matrix && c->b->buffer->is_constant &&
          r->choice->order == HONE_LANES_ORDER_AUTO && !is_part(r->kernel, c->rows);
 }
 
@@ -185,11 +183,11 @@ bool hone_contraction_shares_rows(const hone_recipe_t* r, const hone_contraction
   };
   int64_t threads = r->shape->threads, rows = c->rows ? hone_known_extent(c->rows->extent) : 0;
   if (threads < 2 || threads > MOST_THREADS || rows < threads * tile_rows ||
-      (rows % threads != 0 && rows > threads * MOST_UNEQUAL))
+      (rows % threads != 0 && rows > threads * MOST_UNEQUAL) || !is_plain_product(r, c))
     return false;
-  if (is_plain_product(r, c, true))
-    return hone_contraction_has_batches(c) && rows >= threads * SOME_ROWS;
-  return is_plain_product(r, c, false) && has_lanes_around(r, c, tile_rows) &&
+  if (c->n_outs > 2)
+    return c->group <= 2 && hone_contraction_has_batches(c) && rows >= threads * SOME_ROWS;
+  return c->group == 1 && has_lanes_around(r, c, tile_rows) &&
          hone_cost_bytes(c->b->buffer) <= (double)hone_contraction_second_cache(r);
 }
 

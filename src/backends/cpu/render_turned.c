@@ -267,7 +267,9 @@ static bool are_next(const group_t* g, bool loads) {
   return true;
 }
 
-static void copy_to_rows(const group_t* g) {
+/* The vectors that the stores copy, brought into order by the function `how`; gives their number.
+ */
+static int load_bits(const group_t* g, const char* how) {
   hone_renderer_t* r = g->r;
   int vectors = open_vectors(r, "u16");
   for (int k = 0; k < g->n; k++) {
@@ -275,9 +277,11 @@ static void copy_to_rows(const group_t* g) {
     put_bits(r, g->stores[k]->value->buffer, g->stores[k]->value->index);
     put_lanes(r);
   }
-  close_vectors(r, "turn", "u16", vectors);
-  store_rows(g, "u16", vectors);
+  close_vectors(r, how, "u16", vectors);
+  return vectors;
 }
+
+static void copy_to_rows(const group_t* g) { store_rows(g, "u16", load_bits(g, "turn")); }
 
 static void copy_from_rows(const group_t* g) {
   hone_renderer_t* r = g->r;
@@ -312,27 +316,27 @@ static int64_t find_pairs_apart(hone_renderer_t* r, hone_dim_t offset, hone_dim_
   return apart;
 }
 
-/* Whether all stores copy rows whose pairs become columns, side by side. */
-static bool are_rows_of_pairs(const group_t* g, int64_t* out_apart) {
+/* The same of all stores, which copy rows whose pairs become columns, side by side; 0: they do
+ * not. */
+static int64_t find_columns_apart(const group_t* g) {
   hone_renderer_t* r = g->r;
   hone_dim_t origin = hone_dim_int(0);
-  if (g->n != r->lanes || hone_render_is_part(r) || !copies_bits(g) || !are_next(g, true))
-    return false;
+  int64_t all = 0;
+  if (g->n != r->lanes || hone_render_is_part(r) || !copies_bits(g) || !are_next(g, true)) return 0;
   for (int k = 0; k < g->n; k++) {
     const hone_stmt_t* store = g->stores[k];
-    if (store->buffer != g->stores[0]->buffer || !hone_render_is_array(r, store->buffer))
-      return false;
+    if (store->buffer != g->stores[0]->buffer || !hone_render_is_array(r, store->buffer)) return 0;
     hone_dim_t offset = hone_buffer_offset(r->kernel, store->buffer, store->index),
                first = hone_render_first_lane(r, offset);
     int64_t apart = find_pairs_apart(r, offset, first);
     if (k == 0) {
       origin = first;
-      *out_apart = apart;
+      all = apart;
     }
     bool is_beside = hone_dim_is(hone_dim_sub(r->kernel->dims, first, origin), 2 * k);
-    if (apart < 2 * r->lanes || apart != *out_apart || !is_beside) return false;
+    if (apart < 2 * r->lanes || apart != all || !is_beside) return 0;
   }
-  return true;
+  return all;
 }
 
 /* Two vectors for each column: pairs of the first half of the rows, and of the second. */
@@ -340,13 +344,7 @@ static void copy_pairs(const group_t* g, int64_t apart) {
   hone_renderer_t* r = g->r;
   const hone_stmt_t* store = g->stores[0];
   hone_dim_t offset = hone_buffer_offset(r->kernel, store->buffer, store->index);
-  int vectors = open_vectors(r, "u16");
-  for (int k = 0; k < g->n; k++) {
-    hone_str_append(r->out, k ? ", hone_load" : "hone_load");
-    put_bits(r, g->stores[k]->value->buffer, g->stores[k]->value->index);
-    put_lanes(r);
-  }
-  close_vectors(r, "turn_pairs", "u16", vectors);
+  int vectors = load_bits(g, "turn_pairs");
   int base = put_base(r, store->buffer, store->index, hone_render_first_lane(r, offset), "");
   for (int k = 0; k < g->n; k++) {
     hone_c_indent(r->out, r->depth);
@@ -384,9 +382,9 @@ int hone_render_store_turned(hone_renderer_t* r, const hone_stmt_t* const* store
                              hone_map_t* done) {
   const hone_term_t* terms[MOST_LANES];
   group_t g = {r, stores, n < r->lanes ? n : r->lanes};
-  int64_t apart;
   if (!r->vector || r->lanes > MOST_LANES || r->lanes < 4 || g.n < 2) return 0;
-  if (are_rows_of_pairs(&g, &apart)) {
+  int64_t apart = find_columns_apart(&g);
+  if (apart) {
     copy_pairs(&g, apart);
     return g.n;
   }
