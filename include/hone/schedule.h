@@ -119,9 +119,11 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_pack(hone_kernel_t* kernel, cons
 /* Each round of `inner`, a loop in `loop`, asks for a line of the cache of what the next
  * round of `loop` will read of the buffer, one of whose axes that loop goes along, with
  * loops outside of it in front of that axis and those inside behind it. Only a hint, which devices
- * without caches of that kind ignore. Text: prefetch w j.o k.o */
+ * without caches of that kind ignore: into the second cache, or, near, into the first one.
+ * Text: prefetch w j.o k.o [near] */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, const char* buffer,
-                                                         const char* loop, const char* inner);
+                                                         const char* loop, const char* inner,
+                                                         bool is_near);
 
 /* Where rounds of the loop ask for lines of the buffer for its next round, and for fewer than that
  * reads, each asks for as many as it takes, at most `most`. Text: hasten w j.o 8 */

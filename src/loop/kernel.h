@@ -175,6 +175,7 @@ struct hone_stmt {
   /* STORE, PREFETCH */
   const hone_buffer_t* buffer;
   const hone_dim_t* index;
+  bool is_near; /* PREFETCH: into the first cache, else the second */
   /* STORE */
   hone_combine_t combine;
   /* STORE, IF, LET, CHECK */

@@ -394,7 +394,10 @@ static void read_prefetch(parser_t* p, hone_stmt_t* parent) {
   hone_dim_t index[HONE_MAX_BUFFER_RANK];
   read_name(p, name);
   const hone_buffer_t* buffer = p->in.status ? NULL : read_access(p, name, index);
-  if (!p->in.status && !hone_stmt_prefetch(p->kernel, parent, buffer, index))
+  hone_stmt_t* stmt = p->in.status ? NULL : hone_stmt_prefetch(p->kernel, parent, buffer, index);
+  if (stmt)
+    stmt->is_near = hone_text_take_word(&p->in, "near");
+  else if (!p->in.status)
     fail(p, "the statement cannot be made");
 }
 

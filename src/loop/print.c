@@ -277,6 +277,7 @@ static void put_line(printer_t* p, const hone_stmt_t* stmt) {
     case HONE_STMT_PREFETCH:
       hone_str_append(out, "prefetch ");
       hone_access_print(stmt->buffer, stmt->index, out);
+      if (stmt->is_near) hone_str_append(out, " near");
       return;
     default:
       hone_str_append(out, "barrier");

@@ -5,9 +5,12 @@
  *
  * "prefetch b j.o k.o" has each round of k.o ask for one line of b[j.o + 1, …],
  * which the rounds of i and k.o together read from the first to the last; loops in front that
- * ask for it already have asked for the first ones. Axes in
+ * ask for it already have asked for the first ones. "near" behind has it come into the first cache,
+ * not the second. Axes in
  * front of that may go along loops outside of j.o; behind its last round lies what
  * the next round of those reads first. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "sched/common/asks.h"
 #include "sched/common/edit.h"
@@ -16,6 +19,7 @@ typedef struct asking {
   hone_kernel_t* kernel;
   hone_stmt_t *loop, *inner;
   hone_buffer_t* buffer;
+  bool is_near;
   int axis;                /* that the loop goes along */
   const hone_dim_t* index; /* of one access: the same for all up to that axis */
 } asking_t;
@@ -77,32 +81,35 @@ static bool ask(const asking_t* a) {
   index[a->axis] = hone_dim_add(a->kernel->dims, a->index[a->axis], hone_dim_int(1));
   hone_stmt_t* stmt = hone_stmt_prefetch(a->kernel, a->inner, a->buffer, index);
   if (!stmt) return false;
+  stmt->is_near = a->is_near;
   hone_stmt_remove(stmt);
   return hone_stmt_insert(a->kernel, a->inner, 0, stmt) &&
          hone_asks_number(a->kernel, stmt, a->loop, a->axis);
 }
 
 hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, const char* buffer, const char* loop,
-                                  const char* inner) {
+                                  const char* inner, bool is_near) {
   size_t begin = hone_sched_begin(kernel);
-  asking_t a = {.kernel = kernel};
+  asking_t a = {.kernel = kernel, .is_near = is_near};
   HONE_TRY(hone_sched_find_buffer(kernel, buffer, &a.buffer));
   HONE_TRY(hone_sched_find(kernel, loop, &a.loop));
   HONE_TRY(hone_sched_find(kernel, inner, &a.inner));
   HONE_TRY(check(&a));
   if (!ask(&a)) return hone_oom();
-  return hone_sched_end(kernel, begin, "prefetch %s %s %s", a.buffer->name, a.loop->name,
-                        a.inner->name);
+  return hone_sched_end(kernel, begin, "prefetch %s %s %s%s", a.buffer->name, a.loop->name,
+                        a.inner->name, is_near ? " near" : "");
 }
 
 static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args) {
-  return hone_sched_prefetch(kernel, args[0], args[1], args[2]);
+  if (n > 3 && strcmp(args[3], "near") != 0)
+    return hone_sched_refuse("prefetch %s: '%s' is not near", args[0], args[3]);
+  return hone_sched_prefetch(kernel, args[0], args[1], args[2], n > 3);
 }
 
 const hone_primitive_t hone_primitive_prefetch = {
     .name = "prefetch",
-    .usage = "prefetch BUFFER LOOP INNER",
+    .usage = "prefetch BUFFER LOOP INNER [near]",
     .min_args = 3,
-    .max_args = 3,
+    .max_args = 4,
     .apply = apply,
 };

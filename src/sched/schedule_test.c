@@ -347,7 +347,9 @@ static void prefetch_asks_ahead(void** state) {
                         "split j 8\npack b 1/8 0 1%8\nsplit j.o 2\nreorder j.o.o i j.o.i j.i\n"
                         "prefetch b j.o.i k"),
               "          prefetch b[(j.o.i + 2*j.o.o + 1), 0, (16*min((k + 20*j.i), 9))]\n");
+  assert_body(scheduled("attention", "prefetch k h j near"), " near\n");
   assert_same("attention", "prefetch k h j");
+  assert_refused("attention", "", "prefetch k h j far", "is not near");
   assert_refused("matmul_sizes", "", "prefetch a i j", "no line");
   assert_body(scheduled("conv", "split o 2\npack w 0/2 1 2 3 0%2\nprefetch w c kx"),
               "                prefetch w[o.o, (c + 1), 0, 0, 0]\n");

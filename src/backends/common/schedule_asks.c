@@ -4,6 +4,8 @@
 #include "loop/access.h"
 #include "tune/cost.h"
 
+enum { LINE = 64 /* bytes, of the cache */ };
+
 /* Whether what a statement reads of a buffer changes along a loop. */
 static bool changes_along(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_buffer_t* buffer,
                           hone_dim_t var) {
@@ -72,12 +74,20 @@ static const hone_buffer_t* weights_of(const hone_recipe_t* r, const hone_contra
 
 /* Lines of the cache that the packed weights of a block have for each step of the sum. */
 static int64_t lines_of_step(const hone_recipe_t* r, const hone_contraction_t* c) {
-  enum { LINE = 64 };
   const hone_buffer_t* b = weights_of(r, c);
   int64_t bytes = (int64_t)hone_dtype_size(b->dtype);
   for (int i = b->rank - (c->group > 1 ? 2 : 1); i < b->rank; i++)
     bytes *= hone_known_extent(b->dims[i]);
   return bytes > LINE ? bytes / LINE : 1;
+}
+
+/* Whether the first cache has room for the weights of two blocks, and tiles read them that do not
+ * have to ask for all of the next at once. What they read beside them drives some out again. */
+static bool has_room(const hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* sum,
+                     int64_t tiles) {
+  enum { SOME_TILES = 3 };
+  return tiles >= SOME_TILES &&
+         2 * LINE * lines_of_step(r, c) * sum->extent.k <= r->shape->first_cache;
 }
 
 /* Has the tiles of one sum ask for the weights of the next block, some of them each step. */
@@ -92,12 +102,12 @@ static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stm
   int64_t each = is_only ? MOST_STEPS : STEPS_OF_FEW;
   tiles += tiles / (UNASKED - 1);
   while (each > 1 && (each * lines_of_step(r, c) > tiles || sum->extent.k % each)) each /= 2;
-  bool asks_each = each == 1;
+  bool asks_each = each == 1, is_near = has_room(r, c, sum, tiles);
   if (!asks_each &&
       !hone_recipe_did(r, hone_sched_split(r->kernel, sum->name, each, HONE_TAIL_EXACT)))
     return;
-  hone_recipe_did(
-      r, hone_sched_prefetch(r->kernel, weights, block->name, asks_each ? sum->name : steps));
+  hone_recipe_did(r, hone_sched_prefetch(r->kernel, weights, block->name,
+                                         asks_each ? sum->name : steps, is_near));
 }
 
 /* The rows of the tiles of a sum, or 1. */

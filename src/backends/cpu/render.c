@@ -135,13 +135,13 @@ static void render_if(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* d
   close_block(r);
 }
 
-/* Into the second cache: of what is used next, the first one is full. */
+/* Into the second cache, or the first one, which mostly is full of what is used now. */
 static void render_prefetch(hone_renderer_t* r, const hone_stmt_t* stmt) {
   hone_c_indent(r->out, r->depth);
   hone_str_append(r->out, "__builtin_prefetch(");
   hone_render_address(r, stmt->buffer, stmt->index,
                       hone_buffer_offset(r->kernel, stmt->buffer, stmt->index));
-  hone_str_append(r->out, ", 0, 2);\n");
+  hone_str_append(r->out, stmt->is_near ? ", 0, 3);\n" : ", 0, 2);\n");
 }
 
 /* The temporaries of a statement are seen by it alone, but a let's variable
