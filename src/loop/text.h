@@ -26,8 +26,8 @@
  * deep inside stands in lines %n = … before the statement that it belongs to.
  * Stores: =, +=, *=, min=, max=. Statements else: for NAME in EXTENT [kind]
  * [reduction] [as INTRINSIC] {…}, if TERM {…}, let NAME in MIN..MAX = TERM,
- * check NUMBER "message" TERM, barrier, prefetch BUFFER[…] [near]. Comments run from # to the line's end.
- * Names that are not plain words stand in quotes. */
+ * check NUMBER "message" TERM, barrier, prefetch BUFFER[…] [near]. Comments run from # to the
+ * line's end. Names that are not plain words stand in quotes. */
 #ifndef HONE_LOOP_TEXT_H
 #define HONE_LOOP_TEXT_H
 
