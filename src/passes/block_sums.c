@@ -9,15 +9,16 @@
  *
  * Many rows: q has 16 bits, and t is the largest of the block by 2^15 - 1. What that rounds is
  * 2^-16 of a block's largest number at most, which leaves results within 1e-4 of the largest where
- * blocks are not too long. Inner sums are a kernel of their own, and what they write has to be read
- * again: that must take less than the products gain.
+ * blocks are not too long. Columns of zeros make whole vectors.
  *
  * Few rows wait for their weights: those of four bits lie in nibbles (loop/nibbles.h), from 0 to
  * 15, as u[b, k, j] = w[b, k, j] - m[b, j]. The data are three digits d of 8 bits, p, of base 252:
  *
  *   sum over b and p of (sum over k of d[i, b, p, k] (u[b, k, j] + m[b, j])) t[i, b, p] s[b, j]
  *
- * which rounds no more than floats do. Inner sums do not leave the kernel (`fuse`). */
+ * which rounds no more than floats do.
+ *
+ * Inner sums do not leave the kernel (`fuse`). */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -85,26 +86,18 @@ static bool recognise(const hone_node_t* node, product_t* p) {
   return true;
 }
 
-/* What each sum of a block costs that is written and read, in multiply-adds. Of the last cache an
- * eighth is what others surely leave. */
-static double sum_cost(double bytes, const hone_pass_options_t* options) {
-  static const double near = 6, far = 12, memory = 24, part = 8;
-  if (bytes <= (double)options->near_cache) return near;
-  return bytes * part <= (double)options->far_cache ? far : memory;
-}
-
-/* Whether what is gained, half a multiply-add of floats by each product, is more than what is
- * moved: the sums of the blocks, and the data, which is quantized. Fitted on x86 with AVX-512. */
+/* Whether what is gained, half a multiply-add of floats by each product, is more than what else is
+ * done: the sums of the blocks are scaled, and the data is quantized. Fitted on x86 with AVX-512.
+ */
 static bool pays(const product_t* p, const hone_pass_options_t* options) {
-  enum { LEAST_ROWS = 8, PAIR = 2, LONGEST = 64, LEAST_COLUMNS = 32, QUANTIZING = 8 };
+  enum { LEAST_ROWS = 3, PAIR = 2, LONGEST = 64, LEAST_COLUMNS = 32, SCALING = 3, QUANTIZING = 8 };
   static const double gain = 0.5, least_gain = 1.2;
   double m = (double)p->rows, b = (double)p->blocks, k = b * (double)p->block;
   double sums = m * b * (double)p->columns, products = sums * (double)p->block;
   if (!options->halves_shorts || p->rows < LEAST_ROWS || p->columns < LEAST_COLUMNS ||
       p->block % PAIR || p->block > LONGEST || !has_room(p->counts, p->block))
     return false;
-  double moved = sum_cost(sums * sizeof(int32_t), options) * sums + QUANTIZING * m * k;
-  return products * gain > least_gain * moved;
+  return products * gain > least_gain * (SCALING * sums + QUANTIZING * m * k);
 }
 
 /* ---- as integers ---- */
@@ -129,16 +122,28 @@ static hone_value_t* quantize(hone_builder_t* b, hone_value_t* x, hone_value_t* 
   return hone_cast(b, hone_round(b, hone_mul(b, x, factor)), HONE_I16);
 }
 
-static hone_value_t* multiply(hone_builder_t* b, const hone_node_t* node, const product_t* p) {
+/* Constants by columns, with some of zeros so that they are whole vectors. */
+static hone_value_t* fill_vectors(hone_rewriter_t* r, const product_t* p, hone_value_t* x) {
+  enum { COLUMNS = 32 };
+  const hone_dim_t none[3] = {{0}}, more[] = {{0}, {0}, hone_d(-p->columns & (COLUMNS - 1))};
+  hone_tensor_t* filled;
+  if (hone_dim_is(more[2], 0)) return x;
+  hone_status_t status = hone_evaluate(r->context, hone_pad(r->b, x, none, more, NULL), &filled);
+  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, filled);
+}
+
+static hone_value_t* multiply(hone_rewriter_t* r, const hone_node_t* node, const product_t* p) {
+  hone_builder_t* b = r->b;
   static const int64_t pairs[][2] = {{0, 0}, {2, 1}}, blocks[] = {0};
   hone_value_t* x = cut_data(b, node, p);
   hone_value_t* largest = find_largest(b, x, FLT_MIN * MOST);
-  hone_value_t* weights = hone_cast(b, p->counts, HONE_I16);
+  hone_value_t* weights = fill_vectors(r, p, hone_cast(b, p->counts, HONE_I16));
   hone_value_t* sums = hone_contract(b, quantize(b, x, largest), weights, 2, pairs, 1, HONE_I32);
   hone_value_t* by_row =
       hone_mul(b, hone_cast(b, sums, HONE_F32), hone_mul_number(b, largest, 1.0 / MOST));
-  hone_value_t* scaled = hone_mul(b, by_row, p->scales);
-  return hone_reshape_like(b, hone_reduce(b, HONE_COMBINE_ADD, scaled, 1, blocks, false),
+  hone_value_t* scaled = hone_mul(b, by_row, fill_vectors(r, p, p->scales));
+  hone_value_t* whole = hone_reduce(b, HONE_COMBINE_ADD, scaled, 1, blocks, false);
+  return hone_reshape_like(b, hone_slice_axis(b, whole, 1, hone_d(0), hone_d(p->columns)),
                            node->outputs[0]);
 }
 
@@ -297,7 +302,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   product_t p;
   if (!recognise(node, &p)) return NULL;
   hone_value_t* now = try_few(r, node, &p);
-  if (!now && pays(&p, r->context->options)) now = multiply(r->b, node, &p);
+  if (!now && pays(&p, r->context->options)) now = multiply(r, node, &p);
   if (now) hone_pass_did(r->context, node, "blocks summed up as integers");
   return now;
 }

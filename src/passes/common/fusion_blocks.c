@@ -4,10 +4,11 @@
 #include "passes/common/fusion_impl.h"
 #include "passes/common/match.h"
 
-/* Bytes with a sign by constants without, one batch axis, [blocks, rows…, columns]. */
-static bool is_of_bytes(const hone_node_t* contract) {
+/* Integers by constants, bytes or of 16 bits, with one batch axis, [blocks, rows…, columns]. */
+static bool is_of_integers(const hone_node_t* contract) {
+  hone_dtype_t data = contract->inputs[0]->type.dtype, weights = contract->inputs[1]->type.dtype;
   return contract->dtype == HONE_I32 && contract->n_batch == 1 &&
-         contract->inputs[0]->type.dtype == HONE_I8 && contract->inputs[1]->type.dtype == HONE_U8 &&
+         ((data == HONE_I8 && weights == HONE_U8) || (data == HONE_I16 && weights == HONE_I16)) &&
          hone_match_from_constants(contract->inputs[1]);
 }
 
@@ -32,7 +33,7 @@ void hone_fusion_join_blocks(hone_fusion_t* f, const hone_fusion_search_t* s) {
   for (int g = 0; g < f->n_groups; g++) {
     const hone_fusion_group_t* group = &f->groups[g];
     bool is_only;
-    if (group->merged >= 0 || group->kind != HONE_FUSION_CONTRACT || !is_of_bytes(group->anchor))
+    if (group->merged >= 0 || group->kind != HONE_FUSION_CONTRACT || !is_of_integers(group->anchor))
       continue;
     int reader = hone_fusion_only_reader(f, s, g, &is_only);
     if (reader < 0 || !is_only || hone_fusion_gives_output(f, s, g) ||
