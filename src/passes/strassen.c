@@ -144,7 +144,7 @@ static int64_t choose_half(const product_t* p) {
   /* No dimension of a product of known rows is a symbol. */
   if (x->rank > 3 && x->dims[x->rank - 3].k % 2 == 0) return x->dims[x->rank - 2].k;
   int64_t half = (p->rows + MOST_HALVES - 1) / MOST_HALVES;
-  while (p->rows / HALVES % half != 0) half++;
+  while (p->rows / HALVES % half != 0) half--;
   return half;
 }
 

@@ -143,12 +143,46 @@ static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_cont
   return best || !are_tiles ? best : tile_rows;
 }
 
+/* Steps of a window along an axis of the data that rounds of another loop of the output move by
+ * fewer than it has; 0: none does so. */
+static int64_t find_window(const hone_contraction_t* c, hone_dim_t index) {
+  int64_t step = 0, moved, steps = 0;
+  for (int i = 0; i < c->n_outs; i++) {
+    const hone_axis_t* axis = &c->outs[i];
+    if (axis == c->rows || axis == c->lanes || !hone_dim_uses(index, axis->var)) continue;
+    if (hone_dim_factor(index, axis->var, &moved) && moved > 0) step = moved;
+  }
+  for (int i = 0; i < c->n_sums && step; i++)
+    if (hone_dim_uses(index, c->sums[i].var)) steps = hone_known_extent(c->sums[i].extent);
+  return steps > step ? steps : 0;
+}
+
+/* Rows that are done for all of a film before the next ones, where windows over pictures see more
+ * than the second cache holds, most of which the next window sees as well: so many that what a
+ * window sees of them stays there. 0: there are no such windows. */
+static int64_t find_block_of_film(const hone_recipe_t* r, const hone_contraction_t* c,
+                                  int64_t tile_rows) {
+  enum { PART = 2 };
+  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, best = 0,
+          room = hone_contraction_second_cache(r) / PART;
+  for (int i = 0; rows && c->row_bytes && i < c->a->buffer->rank; i++) {
+    int64_t steps = find_window(c, c->a->index[i]), bytes = steps * c->row_bytes;
+    if (!steps || bytes * rows <= PART * room) continue;
+    for (int64_t block = tile_rows; block * bytes <= room; block += tile_rows)
+      if (rows % block == 0 && block * HONE_ENOUGH_BLOCKS <= rows) best = block;
+  }
+  int64_t image = best ? find_image_block(c, rows, tile_rows, best) : 0;
+  return image ? image : best;
+}
+
 /* Rows in a block; 0: all. */
 int64_t hone_contraction_rows_block(const hone_recipe_t* r, const hone_contraction_t* c,
                                     int64_t tile_rows) {
   if (c->apart) return tile_rows;
   if (c->block) return c->block;
   if (r->choice->block) return r->choice->block;
+  int64_t film = find_block_of_film(r, c, tile_rows);
+  if (film) return film;
   if (hone_contraction_lanes_first(r, c)) return find_block_beside_weights(r, c, tile_rows);
   int64_t block = find_block(r, c, tile_rows);
   bool are_few = block && block * HONE_ENOUGH_BLOCKS > hone_dim_max_value(c->rows->extent);

@@ -1,0 +1,53 @@
+/* Blocks of rows of a contraction, against what `ref` makes of the same graph. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/testing/schedule_run.h"
+#include "backends/ref/testing/same_results.h"
+#include "base/str.h"
+
+/* A convolution along the pictures of a film alone, of three of them each, two apart. */
+static hone_graph_t* make_film(void) {
+  enum { WEIGHTS = 16 * 8 * 3 };
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_str_append(&text,
+                  "  %0 \"x\" = input : f32[19, 96, 8]\n"
+                  "  %1 = window %0 axes=[0] shape=[3] hi=[1] step=[2] : f32[9, 96, 8, 3]\n"
+                  "  %2 = constant {");
+  for (int i = 0; i < WEIGHTS; i++)
+    hone_str_appendf(&text, "%s%d", i ? ", " : "", i * 7919 % 13 - 6);
+  hone_str_append(&text,
+                  "} : f32[16, 8, 3]\n"
+                  "  %3 = contract %1 %2 dtype=f32 axes=[2, 1, 3, 2] batch=0 : f32[9, 96, 16]\n"
+                  "  return %3 \"y\"\n");
+  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+/* The loops of the kernel, outermost first, up to those of a tile. */
+static char* scheduled(int64_t second_cache) {
+  test_schedule_shape =
+      (hone_cpu_shape_t){.lanes = 8, .registers = 16, .second_cache = second_cache};
+  return test_schedule_run(make_film(), make_film(), 1);
+}
+
+static void expect_outermost(const char* text, const char* loop) {
+  const char *first = strstr(text, "  for "), *found = strstr(text, loop);
+  if (!first || first != found) fail_msg("not outermost: %s in\n%s", loop, text);
+}
+
+/* Where a cache holds no window over whole pictures, parts of all pictures go by. */
+static void films_are_cut_along_their_pictures(void** state) {
+  char *near = scheduled(1 << 20), *far = scheduled(4 << 10);
+  expect_outermost(near, "  for i in 9 ");
+  expect_outermost(far, "  for i1.o in 8 ");
+  free(near);
+  free(far);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(films_are_cut_along_their_pictures)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
