@@ -182,6 +182,7 @@ static bool runs_amx(const hone_target_t* target, const hone_host_cpu_t* host) {
 static bool add_vbmi(hone_target_t* target) {
   if (target->arch != HONE_ARCH_X86_64 || target->vector_bytes < 64) return false;
   add_extra(target, "vbmi", "-mavx512vbmi");
+  target->has_vbmi = true;
   return true;
 }
 
@@ -299,6 +300,7 @@ bool hone_target_has(const hone_target_t* target, const char* feature) {
     hone_arch_t arch;
     int vector_bytes;                          /* 0: any */
     bool needs_vnni, needs_bf16, needs_matrix; /* i8mm, or AMX */
+    bool needs_vbmi;
   } features[] = {
       {"dot4", HONE_ARCH_X86_64, 0, false, false, false},
       {"dot4", HONE_ARCH_AARCH64, 16, true, false, false},
@@ -311,6 +313,7 @@ bool hone_target_has(const hone_target_t* target, const char* feature) {
       {"dot8", HONE_ARCH_X86_64, 64, false, false, false},
       {"sparse_u8_i8", HONE_ARCH_X86_64, 32, false, false, false},
       {"sparse_u8_i8", HONE_ARCH_X86_64, 64, false, false, false},
+      {"lookup_bytes", HONE_ARCH_X86_64, 64, false, false, false, true},
       {"avx512bf16", HONE_ARCH_X86_64, 64, false, true, false},
       {"bf16", HONE_ARCH_AARCH64, 16, false, true, false},
       {"i8mm", HONE_ARCH_AARCH64, 16, true, false, true},
@@ -321,7 +324,8 @@ bool hone_target_has(const hone_target_t* target, const char* feature) {
         (!features[i].vector_bytes || target->vector_bytes == features[i].vector_bytes) &&
         (!features[i].needs_vnni || target->has_vnni) &&
         (!features[i].needs_bf16 || target->has_bf16) &&
-        (!features[i].needs_matrix || target->has_i8mm || target->has_amx))
+        (!features[i].needs_matrix || target->has_i8mm || target->has_amx) &&
+        (!features[i].needs_vbmi || target->has_vbmi))
       return true;
   return false;
 }
@@ -333,6 +337,7 @@ void hone_target_describe(const hone_target_t* target, hone_str_t* out) {
   if (target->has_f16) hone_str_append(out, ", f16");
   if (target->has_vnni) hone_str_append(out, ", byte dot products");
   if (target->has_bf16) hone_str_append(out, ", bf16 dot products");
+  if (target->has_vbmi) hone_str_append(out, ", bytes in any order");
   if (target->has_i8mm) hone_str_append(out, ", products of matrices of bytes");
   if (target->has_amx) hone_str_append(out, ", tiles");
   hone_str_appendf(out, "; caches %lld KiB, %lld KiB, %lld KiB",

@@ -22,6 +22,7 @@ typedef struct hone_target {
   bool has_vnni;          /* dot products of four bytes (x86 VNNI, Arm dotprod) */
   bool has_bf16;          /* dot products of bf16 */
   bool has_i8mm;          /* Arm's matrix instructions for bytes */
+  bool has_vbmi;          /* bytes of a vector, or two, in any order (x86) */
   bool has_amx;           /* tiles of x86 */
   double flops_per_cycle; /* f32, of one core at best; an estimate */
   int n_flags;

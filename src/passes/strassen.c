@@ -137,7 +137,7 @@ typedef struct product {
 /* ---- which ---- */
 
 /* Rows of half a block: a line of a picture of an even number of lines, else a thirty-second of all
- * rows or what comes next that cuts them evenly. */
+ * rows or the next less that cuts them evenly. */
 static int64_t choose_half(const product_t* p) {
   enum { MOST_HALVES = 32 };
   const hone_type_t* x = &p->contract->inputs[0]->type;

@@ -76,11 +76,18 @@ static bool fills_registers(const hone_stmt_t* loop) {
          count_vectors(loop) >= MANY_SUMS;
 }
 
-static void render_rounds(hone_renderer_t* r, const hone_stmt_t* loop, const char* end) {
-  if (fills_registers(loop)) hone_str_append(r->out, "#pragma GCC unroll 1\n");
-  put_loop_head(r, loop, "0", end);
+/* The loop's rounds from `begin` to `end`; NULL: all. */
+static void render_from(hone_renderer_t* r, const hone_stmt_t* loop, const char* begin,
+                        const char* end) {
+  if (hone_render_lookup(r, loop, begin, end)) return;
+  put_loop_head(r, loop, begin, end);
   render_inside(r, loop);
   close_block(r);
+}
+
+static void render_rounds(hone_renderer_t* r, const hone_stmt_t* loop, const char* end) {
+  if (fills_registers(loop)) hone_str_append(r->out, "#pragma GCC unroll 1\n");
+  render_from(r, loop, "0", end);
 }
 
 static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
@@ -227,9 +234,7 @@ static void render_along(hone_renderer_t* r, const hone_stmt_t* loop) {
     snprintf(first, sizeof first, "hone_imax(begin - hone_base, 0) * %lld / %lld", own, rounds);
     snprintf(end, sizeof end, "(end - hone_base) * %lld / %lld", own, rounds);
   }
-  put_loop_head(r, loop, first, end);
-  render_inside(r, loop);
-  close_block(r);
+  render_from(r, loop, first, end);
 }
 
 /* Rounds of one top loop that fall into begin … end; `hone_base` counts those
@@ -242,10 +247,8 @@ static void render_parallel(hone_renderer_t* r, const hone_stmt_t* loop) {
   hone_str_append(r->out, "const long hone_extent = ");
   hone_c_dim(r->out, loop->extent);
   hone_str_append(r->out, ";\n");
-  put_loop_head(r, loop, "hone_imax(begin - hone_base, 0)",
-                "hone_imin(end - hone_base, hone_extent)");
-  render_inside(r, loop);
-  close_block(r);
+  render_from(r, loop, "hone_imax(begin - hone_base, 0)",
+              "hone_imin(end - hone_base, hone_extent)");
   hone_c_indent(r->out, r->depth);
   hone_str_append(r->out, "hone_base += hone_extent;\n");
   r->depth--;

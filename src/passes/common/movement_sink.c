@@ -1,5 +1,5 @@
-/* Movement sinks through elementwise primitives: it is done after them instead
- * of before, to meet other movement there and cancel, or a primitive that
+/* Movement sinks through elementwise primitives, and through what looks numbers up one by one: it is
+ * done after them instead of before, to meet other movement there and cancel, or a primitive that
  * takes it in. What only repeats is repeated late, so that less is computed. */
 #include "passes/common/match.h"
 #include "passes/common/movement.h"
@@ -84,7 +84,16 @@ static hone_value_t* sink_reshape(hone_rewriter_t* r, hone_node_t* node) {
   return hone_reshape(r->b, hone_rewrite_copy(r, node, operands), after->rank, after->dims);
 }
 
+/* A number of a table for each index. */
+static hone_value_t* sink_lookup(hone_rewriter_t* r, hone_node_t* node) {
+  hone_value_t* table = node->inputs[0];
+  const hone_node_t* permute = hone_move_permute_of(node->inputs[1]);
+  if (hone_rank(table) != 1 || !permute) return NULL;
+  return hone_permute(r->b, hone_gather(r->b, table, permute->inputs[0]), permute->axes);
+}
+
 hone_value_t* hone_movement_sink(hone_rewriter_t* r, hone_node_t* node) {
+  if (node->prim == HONE_PRIM_GATHER) return sink_lookup(r, node);
   if (!hone_match_is_elementwise(node->prim)) return NULL;
   hone_value_t* x = sink_expand(r, node);
   if (!x) x = sink_permute(r, node);
