@@ -1,6 +1,6 @@
-/* Movement sinks through elementwise primitives, and through what looks numbers up one by one: it is
- * done after them instead of before, to meet other movement there and cancel, or a primitive that
- * takes it in. What only repeats is repeated late, so that less is computed. */
+/* Movement sinks through elementwise primitives, and through what looks numbers up one by one: it
+ * is done after them instead of before, to meet other movement there and cancel, or a primitive
+ * that takes it in. What only repeats is repeated late, so that less is computed. */
 #include "passes/common/match.h"
 #include "passes/common/movement.h"
 
