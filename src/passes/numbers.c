@@ -264,9 +264,11 @@ static hone_value_t* list_numbers(hone_rewriter_t* r, const form_t* form, const 
   const int64_t count = form->counts[dtype];
   char* data = hone_arena_array(r->graph->arena, (size_t)count, size);
   if (!data) return hone_fail_status(r->b, hone_oom());
-  for (int i = 0; i < form->n; i++)
-    if (form->places[i].index != NONE && m->numbers[i].dtype == dtype)
-      memcpy(data + (size_t)form->places[i].index * size, &m->numbers[i].bits, size);
+  for (int i = 0; i < form->n; i++) {
+    place_t place = form->places[i];
+    if (place.index != NONE && place.list == dtype && m->numbers[i].dtype == dtype)
+      memcpy(data + (size_t)place.index * size, &m->numbers[i].bits, size);
+  }
   return hone_constant_data(r->b, dtype, 1, &count, data);
 }
 
