@@ -33,15 +33,6 @@ def columns_of_bytes(path):
                        numpy_helper.from_array(scales(RESULTS), "s")])
 
 
-def packed_bytes(path, rows, results):
-    weights = RNG.integers(0, 256, (results, SUMS // BLOCK, BLOCK)).astype(np.uint8)
-    nodes = [helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft",
-                              K=SUMS, N=results, bits=8, block_size=BLOCK)]
-    save(path, nodes, [numpy_helper.from_array(weights, "w"),
-                       numpy_helper.from_array(scales(results * SUMS // BLOCK), "s")], rows,
-         results=results)
-
-
 def blocks_of_nibbles(path, rows="rows"):
     weights = RNG.integers(0, 16, SUMS * RESULTS)
     zero = RNG.integers(0, 16, SUMS // BLOCK * RESULTS)
@@ -54,12 +45,17 @@ def blocks_of_nibbles(path, rows="rows"):
           numpy_helper.from_array(scales(SUMS // BLOCK, RESULTS), "s")], rows)
 
 
-def packed_nibbles(path, rows="rows"):
-    weights = RNG.integers(0, 256, (RESULTS, SUMS // BLOCK, BLOCK // 2)).astype(np.uint8)
+def packed(path, bits, rows, results):
+    weights = RNG.integers(0, 256, (results, SUMS // BLOCK, BLOCK * bits // 8)).astype(np.uint8)
     nodes = [helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft",
-                              K=SUMS, N=RESULTS, bits=4, block_size=BLOCK)]
+                              K=SUMS, N=results, bits=bits, block_size=BLOCK)]
     save(path, nodes, [numpy_helper.from_array(weights, "w"),
-                       numpy_helper.from_array(scales(RESULTS * SUMS // BLOCK), "s")], rows)
+                       numpy_helper.from_array(scales(results * SUMS // BLOCK), "s")], rows,
+         results=results)
+
+
+def packed_nibbles(path, rows="rows"):
+    packed(path, 4, rows, RESULTS)
 
 
 @pytest.mark.parametrize("make", [columns_of_bytes, blocks_of_nibbles, packed_nibbles])
@@ -98,5 +94,5 @@ def test_few_rows_are_as_precise_as_floats(make, rows, tmp_path):
 @pytest.mark.parametrize("results", [RESULTS, RESULTS + 33])
 def test_many_rows_round_to_16_bits(rows, results, tmp_path):
     path = str(tmp_path / "net.onnx")
-    packed_bytes(path, rows, results)
+    packed(path, 8, rows, results)
     assert deviation(path, rows) <= 1e-4

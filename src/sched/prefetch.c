@@ -5,10 +5,9 @@
  *
  * "prefetch b j.o k.o" has each round of k.o ask for one line of b[j.o + 1, …],
  * which the rounds of i and k.o together read from the first to the last; loops in front that
- * ask for it already have asked for the first ones. "near" behind has it come into the first cache,
- * not the second. Axes in
- * front of that may go along loops outside of j.o; behind its last round lies what
- * the next round of those reads first. */
+ * ask for it already have asked for the first ones. Axes in front of that may go along loops
+ * outside of j.o; behind its last round lies what the next round of those reads first. "near"
+ * behind has it come into the first cache, not the second. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -164,11 +164,11 @@ static int64_t find_block_of_film(const hone_recipe_t* r, const hone_contraction
                                   int64_t tile_rows) {
   enum { PART = 2 };
   int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, best = 0,
-          room = hone_contraction_second_cache(r) / PART;
+          cache = hone_contraction_second_cache(r);
   for (int i = 0; rows && c->row_bytes && i < c->a->buffer->rank; i++) {
     int64_t steps = find_window(c, c->a->index[i]), bytes = steps * c->row_bytes;
-    if (!steps || bytes * rows <= PART * room) continue;
-    for (int64_t block = tile_rows; block * bytes <= room; block += tile_rows)
+    if (!steps || bytes * rows <= cache) continue;
+    for (int64_t block = tile_rows; block * bytes * PART <= cache; block += tile_rows)
       if (rows % block == 0 && block * HONE_ENOUGH_BLOCKS <= rows) best = block;
   }
   int64_t image = best ? find_image_block(c, rows, tile_rows, best) : 0;

@@ -15,14 +15,6 @@
 
 enum { PAIR = 2 };
 
-/* Vectors of lanes: as chosen, else one. */
-static int64_t find_vectors(const hone_recipe_t* r, const hone_blocks_t* b) {
-  int64_t all = hone_known_extent(b->lanes->extent) / r->shape->lanes,
-          vectors = r->choice->vectors > 0 ? r->choice->vectors : 1;
-  while (all % vectors) vectors--;
-  return vectors;
-}
-
 /* Rows of a tile: as many as registers hold both sums of, beside weights and what a number of the
  * data becomes; of few tiles that are alike. */
 static int64_t find_rows(const hone_recipe_t* r, const hone_blocks_t* b, int64_t vectors) {
@@ -72,25 +64,11 @@ static void schedule_sums(hone_recipe_t* r, hone_stmt_t* part) {
   if (loop) schedule_block(r, loop);
 }
 
-/* The nests that rows { lanes { … } } falls into. */
-static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows) {
-  hone_stmt_t* outer = rows->parent;
-  int position = hone_stmt_position(rows), before = outer->n_body;
-  char rows_name[HONE_LOOP_NAME];
-  const hone_stmt_t* lanes = hone_only_loop(rows);
-  if (!lanes || !hone_loop_name(rows_name, rows->name, "") ||
-      !hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name)) ||
-      !hone_recipe_did(r, hone_sched_distribute(r->kernel, rows_name)))
-    return;
-  int parts = outer->n_body - before + 1;
-  for (int i = 0; i < parts && position + i < outer->n_body && !r->status; i++) {
-    hone_stmt_t* part = outer->body[position + i];
-    if (!hone_stmt_is_loop(part)) continue;
-    if (hone_blocks_find_sum(part))
-      schedule_sums(r, part);
-    else
-      hone_schedule_tile_part(r, part, true);
-  }
+static void schedule_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows) {
+  if (hone_blocks_find_sum(part))
+    schedule_sums(r, part);
+  else
+    hone_schedule_tile_part(r, part, has_rows);
 }
 
 static void schedule_tiles(hone_recipe_t* r, const char* rows) {
@@ -99,12 +77,13 @@ static void schedule_tiles(hone_recipe_t* r, const char* rows) {
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     hone_stmt_t* tile =
         hone_loop_name(name, rows, parts[i]) ? hone_kernel_find_loop(r->kernel, name) : NULL;
-    if (tile) schedule_tile(r, tile);
+    hone_stmt_t* lanes = tile ? hone_only_loop(tile) : NULL;
+    if (lanes) hone_schedule_tile_parts(r, tile, lanes, schedule_part);
   }
 }
 
 void hone_schedule_block_tiles(hone_recipe_t* r, const hone_blocks_t* b) {
-  int64_t vectors = find_vectors(r, b), block = vectors * r->shape->lanes;
+  int64_t vectors = hone_blocks_vectors(r, b), block = vectors * r->shape->lanes;
   int64_t tile = find_rows(r, b, vectors);
   const hone_intrinsic_t* dot = r->dot;
   const char* weights = b->weights->buffer->name;

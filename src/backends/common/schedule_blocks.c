@@ -111,8 +111,7 @@ static bool recognise(const hone_recipe_t* r, hone_blocks_t* b, hone_stmt_t* nes
 
 /* ---- laying out ---- */
 
-/* Vectors of lanes: as chosen, else one, whose weights as they are made into fit in registers. */
-static int64_t find_vectors(const hone_recipe_t* r, const hone_blocks_t* b) {
+int64_t hone_blocks_vectors(const hone_recipe_t* r, const hone_blocks_t* b) {
   int64_t all = hone_known_extent(b->lanes->extent) / r->shape->lanes,
           vectors = r->choice->vectors > 0 ? r->choice->vectors : 1;
   while (all % vectors) vectors--;
@@ -258,7 +257,7 @@ static void schedule_sums(hone_recipe_t* r, hone_stmt_t* part, const hone_blocks
 
 static void schedule_digits(hone_recipe_t* r, const hone_blocks_t* b) {
   names_t n;
-  int64_t vectors = find_vectors(r, b), block = vectors * r->shape->lanes;
+  int64_t vectors = hone_blocks_vectors(r, b), block = vectors * r->shape->lanes;
   if (!name_loops(b, &n) || !pack_weights(r, b, vectors)) return;
   hone_blocks_pack_scales(r, b, block);
   if (!hone_blocks_arrange(r, b, block) ||

@@ -17,6 +17,9 @@ typedef struct hone_blocks {
   int words;                           /* of nibbles in a group */
 } hone_blocks_t;
 
+/* Vectors of lanes of a block: as chosen, else one. Of digits its weights, as they are made into,
+ * fit in registers. */
+int64_t hone_blocks_vectors(const hone_recipe_t* r, const hone_blocks_t* b);
 /* Packs scales and other constants that are read block by block, along the lanes:
  * [blocks of `block` lanes, b, …, lanes] of each of them. */
 void hone_blocks_pack_scales(hone_recipe_t* r, const hone_blocks_t* b, int64_t block);

@@ -196,8 +196,8 @@ void hone_schedule_tile_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows)
   if (has_sums && r->is_window) hone_recipe_did(r, hone_sched_unroll(r->kernel, first_name));
 }
 
-/* outer { rows { lanes { init; sums; store } } }: `rows` may be NULL. */
-static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes) {
+void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes,
+                              hone_tile_part_fn schedule_part) {
   hone_stmt_t* outer = rows ? rows->parent : lanes->parent;
   int position = hone_stmt_position(rows ? rows : lanes), before = outer->n_body;
   char rows_name[HONE_LOOP_NAME] = "";
@@ -207,7 +207,11 @@ static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lane
   int parts = outer->n_body - before + 1;
   for (int i = 0; i < parts && position + i < outer->n_body; i++)
     if (hone_stmt_is_loop(outer->body[position + i]))
-      hone_schedule_tile_part(r, outer->body[position + i], rows != NULL);
+      schedule_part(r, outer->body[position + i], rows != NULL);
+}
+
+static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes) {
+  hone_schedule_tile_parts(r, rows, lanes, hone_schedule_tile_part);
 }
 
 /* Puts the loop over lanes outside of all others. */

@@ -73,6 +73,11 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest);
 /* One of the loop nests that a tile falls into, rows { lanes { sums { … } } }, without rows unless
  * it has them: sums go around, but for what r->dot does; lanes become vectors. */
 void hone_schedule_tile_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows);
+/* Takes apart rows { lanes { init; sums; store } }, without rows where they are NULL, and has each
+ * nest that it falls into scheduled. */
+typedef void (*hone_tile_part_fn)(hone_recipe_t* r, hone_stmt_t* part, bool has_rows);
+void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes,
+                              hone_tile_part_fn schedule_part);
 /* schedule_blocks.c: false when the nest does not add up sums of blocks. */
 bool hone_schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_attention.c: false when the nest is no chain of contractions. */

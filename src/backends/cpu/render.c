@@ -79,7 +79,7 @@ static bool fills_registers(const hone_stmt_t* loop) {
 /* The loop's rounds from `begin` to `end`; NULL: all. */
 static void render_from(hone_renderer_t* r, const hone_stmt_t* loop, const char* begin,
                         const char* end) {
-  if (hone_render_lookup(r, loop, begin, end)) return;
+  if (looks_up(loop) && hone_render_lookup(r, loop, begin, end)) return;
   put_loop_head(r, loop, begin, end);
   render_inside(r, loop);
   close_block(r);

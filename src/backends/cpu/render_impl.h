@@ -114,8 +114,9 @@ bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second);
  * small numbers; false: they are not such. */
 bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second,
                             hone_map_t* done);
-/* render_lookup.c: the rounds of a loop that looks bytes up in a table, from `begin` to `end`
- * (NULL: all); false: it is none, or the target has no instruction for that. */
+/* render_lookup.c: the rounds of a loop of one look-up, a let and a store, of bytes in a table,
+ * from `begin` to `end` (NULL: all); false: it is none, or the target has no instruction for that.
+ */
 bool hone_render_lookup(hone_renderer_t* r, const hone_stmt_t* loop, const char* begin,
                         const char* end);
 /* render_turned.c: of `n` stores, one behind the other, those whose lanes lie apart, but side by

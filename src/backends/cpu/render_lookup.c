@@ -59,9 +59,7 @@ static bool goes_along(const hone_renderer_t* r, const hone_buffer_t* buffer,
 }
 
 static bool recognise(const hone_renderer_t* r, const hone_stmt_t* loop, lookup_t* out) {
-  if (r->vector || loop->n_body != 2 || loop->body[0]->kind != HONE_STMT_LET ||
-      !hone_stmt_is_lookup(loop) || !find_byte(loop->body[0]->value, out))
-    return false;
+  if (r->vector || !find_byte(loop->body[0]->value, out)) return false;
   const hone_stmt_t* store = out->store = loop->body[1];
   const hone_buffer_t* to = store->buffer;
   if (store->combine != HONE_COMBINE_SET || to->space != HONE_SPACE_GLOBAL ||
