@@ -125,6 +125,12 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, 
                                                          const char* loop, const char* inner,
                                                          bool is_near);
 
+/* Rounds of the loop, whose number is known, ask for the lines of the cache that what stands behind
+ * it in the same body will write to the buffer, as the last of its statements that do, and which
+ * are few. Only a hint. Text: claim out k */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_claim(hone_kernel_t* kernel, const char* buffer,
+                                                      const char* loop);
+
 /* Where rounds of the loop ask for lines of the buffer for its next round, and for fewer than that
  * reads, each asks for as many as it takes, at most `most`. Text: hasten w j.o 8 */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_hasten(hone_kernel_t* kernel, const char* buffer,

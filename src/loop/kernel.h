@@ -152,7 +152,7 @@ typedef enum hone_stmt_kind {
   HONE_STMT_LET,     /* symbol = value (i64), for the statements that follow in its block */
   HONE_STMT_CHECK,   /* `value` (bool) must hold, else the kernel's result is an error */
   HONE_STMT_BARRIER, /* of a group */
-  /* buffer[index] will soon be read: a hint, which may point anywhere. */
+  /* buffer[index] will soon be read, or written: a hint, which may point anywhere. */
   HONE_STMT_PREFETCH,
   HONE_STMT_KIND_COUNT
 } hone_stmt_kind_t;
@@ -175,7 +175,8 @@ struct hone_stmt {
   /* STORE, PREFETCH */
   const hone_buffer_t* buffer;
   const hone_dim_t* index;
-  bool is_near; /* PREFETCH: into the first cache, else the second */
+  bool is_near;  /* PREFETCH: into the first cache, else the second */
+  bool is_claim; /* PREFETCH: it will be written */
   /* STORE */
   hone_combine_t combine;
   /* STORE, IF, LET, CHECK */

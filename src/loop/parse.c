@@ -389,13 +389,15 @@ static void read_store(parser_t* p, hone_stmt_t* parent) {
     fail(p, "the statement cannot be made");
 }
 
-static void read_prefetch(parser_t* p, hone_stmt_t* parent) {
+static void read_prefetch(parser_t* p, hone_stmt_t* parent, bool is_claim) {
   char name[MAX_NAME];
   hone_dim_t index[HONE_MAX_BUFFER_RANK];
   read_name(p, name);
   const hone_buffer_t* buffer = p->in.status ? NULL : read_access(p, name, index);
   hone_stmt_t* stmt = p->in.status ? NULL : hone_stmt_prefetch(p->kernel, parent, buffer, index);
-  if (stmt)
+  if (stmt && is_claim)
+    stmt->is_claim = true;
+  else if (stmt)
     stmt->is_near = hone_text_take_word(&p->in, "near");
   else if (!p->in.status)
     fail(p, "the statement cannot be made");
@@ -415,7 +417,9 @@ static void read_stmt(parser_t* p, hone_stmt_t* parent) {
   else if (hone_text_take_word(&p->in, "check"))
     read_check(p, parent);
   else if (hone_text_take_word(&p->in, "prefetch"))
-    read_prefetch(p, parent);
+    read_prefetch(p, parent, false);
+  else if (hone_text_take_word(&p->in, "claim"))
+    read_prefetch(p, parent, true);
   else if (!hone_text_take_word(&p->in, "barrier"))
     read_store(p, parent);
   else if (!hone_stmt_barrier(p->kernel, parent))

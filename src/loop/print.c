@@ -275,7 +275,7 @@ static void put_line(printer_t* p, const hone_stmt_t* stmt) {
       hone_str_append_char(out, ' ');
       break;
     case HONE_STMT_PREFETCH:
-      hone_str_append(out, "prefetch ");
+      hone_str_append(out, stmt->is_claim ? "claim " : "prefetch ");
       hone_access_print(stmt->buffer, stmt->index, out);
       if (stmt->is_near) hone_str_append(out, " near");
       return;

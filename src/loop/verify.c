@@ -54,7 +54,7 @@ static void describe(const hone_stmt_t* stmt, hone_str_t* out) {
       hone_str_appendf(out, "check %d", stmt->check);
       break;
     case HONE_STMT_PREFETCH:
-      hone_str_append(out, "prefetch ");
+      hone_str_append(out, stmt->is_claim ? "claim " : "prefetch ");
       hone_access_print(stmt->buffer, stmt->index, out);
       break;
     default:

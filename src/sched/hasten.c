@@ -21,7 +21,7 @@ typedef struct haste {
 
 static bool add_ask(void* self, hone_stmt_t* stmt) {
   haste_t* h = self;
-  if (stmt->kind != HONE_STMT_PREFETCH || stmt->buffer != h->buffer) return true;
+  if (stmt->kind != HONE_STMT_PREFETCH || stmt->is_claim || stmt->buffer != h->buffer) return true;
   int axis = hone_asks_axis(h->kernel, h->buffer, stmt->index, h->loop);
   bool fits = axis >= 0 && h->n < MOST_ASKS && (!h->n || axis == h->axis);
   h->axis = axis;

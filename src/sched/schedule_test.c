@@ -372,6 +372,23 @@ static void hasten_asks_for_as_many_as_it_takes(void** state) {
   assert_refused("matmul", TWO_PARTS "prefetch b j.o i.p0", "hasten b j.o 0", "0 lines");
 }
 
+#define FOUR_ROWS "split i 4\ndistribute j\ndistribute i.i\nreorder k i.i.1 j.1\n"
+
+static void claim_asks_for_what_is_written(void** state) {
+  assert_body(scheduled("matmul", FOUR_ROWS "claim out k"),
+              "      claim out[(4*i.o + (k/5)), 0]\n");
+  assert_body(scheduled("matmul_bytes", FOUR_ROWS "claim out k"),
+              "      claim out[(4*i.o + (k/5)), (16*(((3*k)/5)%3))]\n");
+  assert_refused("matmul_bytes", "distribute j\ndistribute i\nreorder k i.1 j.1\n", "claim out k",
+                 "too many lines");
+  assert_same("matmul", FOUR_ROWS "claim out k\nparallel i.o\nvectorize j.1");
+  assert_same("attention", "claim out j4");
+  assert_refused("matmul", "", "claim a k", "nothing behind");
+  assert_refused("matmul", "", "claim out j", "nothing behind");
+  assert_refused("matmul", "unroll k", "claim out k", "number of rounds");
+  assert_refused("softmax", "", "claim most j", "scratch");
+}
+
 static void partition_decides_conditions(void** state) {
   assert_body(scheduled("concat", "partition j auto"),
               "    for j.p0 in 9 {\n"
@@ -593,6 +610,7 @@ int main(void) {
       cmocka_unit_test(pack_moves_scratch),
       cmocka_unit_test(prefetch_asks_ahead),
       cmocka_unit_test(hasten_asks_for_as_many_as_it_takes),
+      cmocka_unit_test(claim_asks_for_what_is_written),
       cmocka_unit_test(partition_decides_conditions),
       cmocka_unit_test(stage_copies_tiles),
       cmocka_unit_test(stage_copies_for_one_load),

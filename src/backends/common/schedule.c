@@ -544,6 +544,7 @@ hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* s
   if (!is_pure(kernel)) return NULL;
   /* Peeling adds nests behind; those are done already. */
   for (int i = kernel->root->n_body - 1; i >= 0 && !r.status; i--) schedule_nest(&r, i);
+  if (!r.status) hone_schedule_claims(&r);
   bool may_share = are_apart(kernel);
   for (int i = 0; i < kernel->root->n_body && !r.status && may_share; i++) share_out(&r, i);
   return r.status;

@@ -108,19 +108,41 @@ static void unroll_all(hone_recipe_t* r, hone_stmt_t* loop) {
     hone_recipe_did(r, hone_sched_unroll(r->kernel, loop->name));
 }
 
-/* Vectors along `lanes`, inside of the loops that follow, of which the last are written out. */
-static void make_vectors(hone_recipe_t* r, const char* lanes, int n,
+/* Whether all that is stored is rounded to 16 bits, as devices do for two vectors at once. */
+static bool stores_rounded(const hone_stmt_t* inside) {
+  for (int i = 0; i < inside->n_body; i++) {
+    const hone_term_t* value = inside->body[i]->value;
+    if (value->kind != HONE_TERM_PRIM || value->prim != HONE_PRIM_CAST ||
+        !(value->flags & HONE_FLAG_FLUSHES))
+      return false;
+  }
+  return true;
+}
+
+/* Vectors side by side in each round: two, where they are stored as one and registers are enough
+ * for both. */
+static int vectors_side_by_side(const hone_recipe_t* r, const hone_stmt_t* inside,
+                                hone_dim_t extent) {
+  enum { LANES = 16 /* of devices with many registers */ };
+  bool pays = r->shape->lanes >= LANES && stores_rounded(inside);
+  return pays && hone_dim_is_int(extent) && extent.k % (2 * (int64_t)r->shape->lanes) == 0 ? 2 : 1;
+}
+
+/* So many vectors along `lanes`, inside of the loops that follow, of which the last are written
+ * out. */
+static void make_vectors(hone_recipe_t* r, const char* lanes, int vectors, int n,
                          const char* const* inner_loops) {
   const char* order[MAX_LOOPS + 1];
   char inner[NAME], rest[NAME];
   snprintf(inner, sizeof inner, "%s.i", lanes);
   snprintf(rest, sizeof rest, "%s.t", lanes);
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_PEEL)))
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, lanes, (int64_t)vectors * r->shape->lanes,
+                                           HONE_TAIL_PEEL)))
     return;
   for (int i = 0; i < n; i++) order[i] = inner_loops[i];
   order[n] = inner;
   if (hone_recipe_did(r, hone_sched_reorder(r->kernel, n + 1, order)))
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
+    hone_make_vectors(r, inner, vectors);
   hone_stmt_t* tail = hone_kernel_find_loop(r->kernel, rest);
   if (tail) unroll_all(r, hone_only_loop(tail));
 }
@@ -166,10 +188,12 @@ static bool write_out(hone_recipe_t* r, const nest_t* nest) {
     loops[lanes] = loops[lanes + 1];
     loops[lanes + 1] = loop;
   }
+  int vectors = lanes < 0 ? 0 : vectors_side_by_side(r, inside, loops[lanes]->extent);
   for (int i = 0; i < n; i++) order[i] = loops[i]->name;
   if (n + n_chosen > 1 && !hone_recipe_did(r, hone_sched_reorder(r->kernel, n + n_chosen, order)))
     return false;
-  if (lanes >= 0) make_vectors(r, order[lanes], n - lanes - 1 + n_chosen, order + lanes + 1);
+  if (lanes >= 0)
+    make_vectors(r, order[lanes], vectors, n - lanes - 1 + n_chosen, order + lanes + 1);
   for (int i = 0; i < n_chosen; i++) hone_recipe_did(r, hone_sched_unroll(r->kernel, order[n + i]));
   return true;
 }

@@ -29,6 +29,23 @@ static void a_stack_is_written_out(void** state) {
   free(text);
 }
 
+/* Of what is rounded to bf16 two vectors go side by side, which a device rounds as one. */
+static void rounded_stacks_have_pairs_of_vectors(void** state) {
+  static const char lines[] =
+      "  %0 \"x\" = input : f32[2, 2, 64]\n"
+      "  %1 = slice %0 lo=[0, 0, 0] hi=[2, 1, 64] step=[1, 1, 1] : f32[2, 1, 64]\n"
+      "  %2 = slice %0 lo=[0, 1, 0] hi=[2, 2, 64] step=[1, 1, 1] : f32[2, 1, 64]\n"
+      "  %3 = add %1 %2 : f32[2, 1, 64]\n"
+      "  %4 = sub %1 %2 : f32[2, 1, 64]\n"
+      "  %5 = concat %3 %4 axes=[1] : f32[2, 2, 64]\n"
+      "  %6 = cast %5 dtype=bf16 flushes : bf16[2, 2, 64]\n"
+      "  return %6 \"y\"\n";
+  test_schedule_shape = (hone_cpu_shape_t){.lanes = 16, .registers = 32};
+  char* text = test_schedule_run(hone_graph_of_text("", lines), hone_graph_of_text("", lines), 1);
+  test_schedule_expect(text, 3, (const char* const[]){" 32 peel", " 16 exact", "unroll"});
+  free(text);
+}
+
 static void what_is_left_of_an_index_is_too(void** state) {
   char* text = scheduled(
       "symbol \"n\" input 1 9\n",
@@ -90,6 +107,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_stack_is_written_out),
       cmocka_unit_test(what_is_left_of_an_index_is_too),
+      cmocka_unit_test(rounded_stacks_have_pairs_of_vectors),
       cmocka_unit_test(runs_of_an_index_are_too),
       cmocka_unit_test(quarters_are_written_out),
   };

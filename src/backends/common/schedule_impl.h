@@ -82,6 +82,8 @@ void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* 
 bool hone_schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_attention.c: false when the nest is no chain of contractions. */
 bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest);
+/* Tiles ask for the lines that they will write (schedule_claims.c). */
+void hone_schedule_claims(hone_recipe_t* r);
 /* Copies what a round of the loop `around` reads by this load of its body. */
 bool hone_copy_load(hone_recipe_t* r, hone_stmt_t* around, const hone_term_t* load);
 /* Puts the axis of a scratch buffer behind the others, and pairs along the last of those, where

@@ -145,10 +145,10 @@ static void render_if(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* d
 /* Into the second cache, or the first one, which mostly is full of what is used now. */
 static void render_prefetch(hone_renderer_t* r, const hone_stmt_t* stmt) {
   hone_c_indent(r->out, r->depth);
-  hone_str_append(r->out, "__builtin_prefetch(");
+  hone_str_append(r->out, stmt->is_claim ? "hone_claim(" : "__builtin_prefetch(");
   hone_render_address(r, stmt->buffer, stmt->index,
                       hone_buffer_offset(r->kernel, stmt->buffer, stmt->index));
-  hone_str_append(r->out, stmt->is_near ? ", 0, 3);\n" : ", 0, 2);\n");
+  hone_str_append(r->out, stmt->is_claim ? ");\n" : stmt->is_near ? ", 0, 3);\n" : ", 0, 2);\n");
 }
 
 /* The temporaries of a statement are seen by it alone, but a let's variable
@@ -393,6 +393,7 @@ hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int
   if (!status && (!r.storage || !r.scopes || !r.ends || !r.sums)) status = hone_oom();
   if (!status) {
     hone_stmt_walk(r.kernel->root, check_dtypes, &r);
+    hone_render_find_rounding(&r);
     hone_render_storage(&r);
     render_function(&r, name);
     status = r.status;

@@ -210,57 +210,6 @@ static hone_operand_t render_places(hone_renderer_t* r, const hone_term_t* term)
   return to;
 }
 
-/* Powers that are made of products and roots; NULL: it is none of them. */
-static const char* power_name(const hone_term_t* term) {
-  static const struct {
-    double exponent;
-    const char* name;
-  } powers[] = {{3, "cube"},           {0.5, "root"},
-                {0.25, "fourth_root"}, {0.75, "three_quarters"},
-                {1.5, "three_halves"}, {-0.5, "inverse_root"}};
-  const hone_term_t* power = term->prim == HONE_PRIM_POW ? term->args[1] : NULL;
-  if (!power || term->dtype != HONE_F32 || power->kind != HONE_TERM_CONST) return NULL;
-  double exponent = hone_to_double(HONE_F32, power->bits);
-  for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
-    if (powers[i].exponent == exponent) return powers[i].name;
-  return NULL;
-}
-
-static bool is_prim(const hone_term_t* term, hone_prim_t prim) {
-  return term->kind == HONE_TERM_PRIM && term->prim == prim && term->dtype == HONE_F32;
-}
-
-static bool is_one(const hone_term_t* term) {
-  return term->kind == HONE_TERM_CONST && term->dtype == HONE_F32 &&
-         hone_to_double(HONE_F32, term->bits) == 1;
-}
-
-/* x, of 1 / (1 + e^-x); NULL: it is something else. */
-static const hone_term_t* of_logistic(const hone_term_t* term) {
-  if (!is_prim(term, HONE_PRIM_DIV) || !is_one(term->args[0])) return NULL;
-  const hone_term_t* sum = term->args[1];
-  if (!is_prim(sum, HONE_PRIM_ADD)) return NULL;
-  const hone_term_t* power = sum->args[is_one(sum->args[0])];
-  bool is_sum = is_one(sum->args[0]) || is_one(sum->args[1]);
-  if (!is_sum || !is_prim(power, HONE_PRIM_EXP)) return NULL;
-  return is_prim(power->args[0], HONE_PRIM_NEG) ? power->args[0]->args[0] : NULL;
-}
-
-/* What a function of f32 that is no primitive is taken of; NULL: the term is none. */
-static const hone_term_t* of_function(const hone_term_t* term, const char** out_name) {
-  const char* power = power_name(term);
-  *out_name = power ? power : "logistic";
-  return power ? term->args[0] : of_logistic(term);
-}
-
-static hone_operand_t render_function(hone_renderer_t* r, const char* name, const hone_term_t* term,
-                                      hone_map_t* done) {
-  hone_operand_t x = hone_render_term(r, term, done);
-  hone_operand_t to = hone_render_fresh(r, HONE_F32, x.is_vector);
-  hone_str_appendf(r->out, " = hone_%s_f32%s(t%d);\n", name, x.is_vector ? "v" : "", x.temporary);
-  return to;
-}
-
 static bool is_relu(const hone_term_t* term, double bound) {
   return term->prim == HONE_PRIM_MAX && bound == 0 && !signbit(bound);
 }
@@ -306,17 +255,15 @@ static bool render_simpler(hone_renderer_t* r, const hone_term_t* term, hone_map
     *out = render_places(r, term);
     return true;
   }
-  const char* name;
-  const hone_term_t *argument = of_function(term, &name), *x = by_bytes(term);
+  if (hone_render_function(r, term, done, out)) return true;
+  const hone_term_t* x = by_bytes(term);
   bool is_bound = term->prim == HONE_PRIM_MIN || term->prim == HONE_PRIM_MAX;
   int bound = is_bound ? find_bound(term) : -1;
-  if (argument)
-    *out = render_function(r, name, argument, done);
-  else if (x)
+  if (x)
     *out = render_by_bytes(r, term, x, done);
   else if (bound >= 0)
     *out = render_bound(r, term, bound, done);
-  return argument || x || bound >= 0;
+  return x || bound >= 0;
 }
 
 static hone_operand_t render_prim(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done) {

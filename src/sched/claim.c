@@ -1,0 +1,131 @@
+/* claim: rounds of a loop ask for the lines of the cache that what stands behind it will write.
+ *
+ *   for k { acc[…] += … }
+ *   for i { for j { out[i0 + i, j] = acc[i, j] } }
+ *
+ * Of a line that is in no near cache, a store has to wait for the rest, though it writes over all
+ * of it; stores that wait leave no room for those of the next tile. "claim out k" has each round of
+ * k ask for one of the lines, of which there are as many or fewer, in the order of i and j. */
+#include "base/memory.h"
+#include "loop/access.h"
+#include "sched/common/edit.h"
+
+enum { LINE = 64 /* bytes, of the cache */, MOST_LOOPS = 8 };
+
+typedef struct claiming {
+  hone_kernel_t* kernel;
+  hone_stmt_t* loop;
+  hone_buffer_t* buffer;
+  const hone_stmt_t* store;
+  int n; /* loops around the store, inside out */
+  const hone_stmt_t* around[MOST_LOOPS];
+  int64_t count[MOST_LOOPS]; /* lines along each */
+  int64_t step[MOST_LOOPS];  /* rounds of it to the next line */
+  int64_t lines;
+} claiming_t;
+
+/* The store to the buffer in the statement; NULL: there is none, or another has to be waited for.
+ */
+static const hone_stmt_t* find_store(const hone_stmt_t* stmt, const hone_buffer_t* buffer) {
+  if (stmt->kind == HONE_STMT_STORE)
+    return stmt->buffer == buffer && stmt->combine == HONE_COMBINE_SET ? stmt : NULL;
+  const hone_stmt_t* found = NULL;
+  if (stmt->kind != HONE_STMT_LOOP || stmt->is_reduction) return NULL;
+  for (int i = 0; i < stmt->n_body && !found; i++) found = find_store(stmt->body[i], buffer);
+  return found;
+}
+
+static const hone_stmt_t* find_store_behind(const claiming_t* c) {
+  const hone_stmt_t *body = c->loop->parent, *found = NULL;
+  for (int i = hone_stmt_position(c->loop) + 1; i < body->n_body; i++) {
+    const hone_stmt_t* store = find_store(body->body[i], c->buffer);
+    if (store) found = store;
+  }
+  return found;
+}
+
+/* How many lines there are along each loop around the store; false: only a run knows, or more than
+ * rounds. */
+static bool count_lines(claiming_t* c) {
+  int64_t elements = LINE / (int64_t)hone_dtype_size(c->buffer->dtype);
+  hone_dim_t offset = hone_buffer_offset(c->kernel, c->buffer, c->store->index);
+  c->lines = 1;
+  for (const hone_stmt_t* s = c->store->parent; s != c->loop->parent; s = s->parent) {
+    int64_t factor;
+    if (c->n == MOST_LOOPS || !hone_dim_is_int(s->extent) || s->extent.k < 1) return false;
+    bool is_near = hone_dim_factor(offset, s->var, &factor) && factor > 0 && factor < elements;
+    int64_t step = is_near ? elements / factor : 1;
+    c->around[c->n] = s;
+    c->step[c->n] = step;
+    c->count[c->n] = (s->extent.k + step - 1) / step;
+    c->lines *= c->count[c->n++];
+    if (c->lines > c->loop->extent.k) return false;
+  }
+  return true;
+}
+
+static hone_status_t check(claiming_t* c) {
+  if (c->buffer->space != HONE_SPACE_GLOBAL)
+    return hone_sched_refuse("claim %s: it is scratch", c->buffer->name);
+  if (c->loop->loop != HONE_LOOP_SERIAL || !hone_dim_is_int(c->loop->extent) ||
+      c->loop->extent.k < 1)
+    return hone_sched_refuse("claim %s: %s is no loop of a known number of rounds", c->buffer->name,
+                             c->loop->name);
+  c->store = find_store_behind(c);
+  if (!c->store)
+    return hone_sched_refuse("claim %s: nothing behind %s writes it", c->buffer->name,
+                             c->loop->name);
+  if (count_lines(c)) return NULL;
+  return hone_sched_refuse("claim %s: what is written behind %s are too many lines",
+                           c->buffer->name, c->loop->name);
+}
+
+/* The round of a loop around the store, number `i`, for that line. */
+static hone_dim_t round_of(const claiming_t* c, int i, hone_dim_t line) {
+  hone_dims_t* dims = c->kernel->dims;
+  int64_t inside = 1;
+  for (int k = 0; k < i; k++) inside *= c->count[k];
+  hone_dim_t number = hone_dim_floordiv(dims, line, hone_dim_int(inside));
+  if (i < c->n - 1) number = hone_dim_mod(dims, number, hone_dim_int(c->count[i]));
+  return hone_dim_mul(dims, number, hone_dim_int(c->step[i]));
+}
+
+static bool ask(const claiming_t* c) {
+  hone_dims_t* dims = c->kernel->dims;
+  hone_dim_t index[HONE_MAX_BUFFER_RANK],
+      line = hone_dim_floordiv(dims, hone_dim_mul(dims, c->loop->var, hone_dim_int(c->lines)),
+                               c->loop->extent);
+  for (int a = 0; a < c->buffer->rank; a++) {
+    index[a] = c->store->index[a];
+    for (int i = 0; i < c->n; i++)
+      index[a] = hone_dim_replace_symbol(dims, index[a], c->around[i]->var, round_of(c, i, line));
+  }
+  hone_stmt_t* stmt = hone_stmt_prefetch(c->kernel, c->loop, c->buffer, index);
+  if (!stmt) return false;
+  stmt->is_claim = true;
+  hone_stmt_remove(stmt);
+  return hone_stmt_insert(c->kernel, c->loop, 0, stmt);
+}
+
+hone_status_t hone_sched_claim(hone_kernel_t* kernel, const char* buffer, const char* loop) {
+  size_t begin = hone_sched_begin(kernel);
+  claiming_t c = {.kernel = kernel};
+  HONE_TRY(hone_sched_find_buffer(kernel, buffer, &c.buffer));
+  HONE_TRY(hone_sched_find(kernel, loop, &c.loop));
+  HONE_TRY(check(&c));
+  if (!ask(&c)) return hone_oom();
+  return hone_sched_end(kernel, begin, "claim %s %s", c.buffer->name, c.loop->name);
+}
+
+static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args) {
+  (void)n;
+  return hone_sched_claim(kernel, args[0], args[1]);
+}
+
+const hone_primitive_t hone_primitive_claim = {
+    .name = "claim",
+    .usage = "claim BUFFER LOOP",
+    .min_args = 2,
+    .max_args = 2,
+    .apply = apply,
+};
