@@ -239,12 +239,41 @@ static copy_t put_down(hone_recipe_t* r, const char* rows, const hone_term_t* op
   return copy;
 }
 
+/* Two rounds of a loop at a time around the lanes inside of it, whose numbers go by turns to where
+ * pairs of them lie; false: it has not twice as many rounds. */
+static bool weave(hone_recipe_t* r, const char* rounds, const char* lanes) {
+  char two[HONE_LOOP_NAME], outer[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
+  const hone_stmt_t *around = hone_kernel_find_loop(r->kernel, rounds),
+                    *inside = hone_kernel_find_loop(r->kernel, lanes);
+  if (!around || !inside || inside->parent != around || !hone_dim_is_int(around->extent) ||
+      !hone_dim_is_int(inside->extent) || around->extent.k % 2 ||
+      inside->extent.k % r->shape->lanes || !hone_loop_name(two, rounds, ".i") ||
+      !hone_loop_name(outer, lanes, ".o") || !hone_loop_name(inner, lanes, ".i") ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, rounds, 2, HONE_TAIL_EXACT)) ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_EXACT)))
+    return false;
+  const char* order[] = {outer, two, inner};
+  hone_recipe_did(r, hone_sched_reorder(r->kernel, 3, order));
+  hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
+  hone_recipe_did(r, hone_sched_unroll(r->kernel, two));
+  return true;
+}
+
 /* Lanes, though they may be put down two apart. */
 static void copy_in_lanes(hone_recipe_t* r, const char* loop) {
   char lanes[HONE_LOOP_NAME];
   if (hone_loop_name(lanes, loop, ".i") &&
       hone_recipe_did(r, hone_sched_split(r->kernel, loop, r->shape->lanes, HONE_TAIL_PEEL)))
     hone_recipe_did(r, hone_sched_vectorize(r->kernel, lanes));
+}
+
+/* Of an operand that is put down in pairs of rows. */
+static bool weave_copy(hone_recipe_t* r, const copy_t* copy) {
+  char rounds[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME];
+  const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, copy->loop);
+  return loop && copy->buffer->dtype == HONE_BF16 && hone_stmt_is_loop(loop->parent) &&
+         hone_loop_name(rounds, loop->parent->name, "") && hone_loop_name(lanes, copy->loop, "") &&
+         weave(r, rounds, lanes);
 }
 
 /* The loop of the last product over the last axis of the copy. */
@@ -284,6 +313,20 @@ static void lay_by_columns(hone_recipe_t* r, const copy_t* copy, const char* blo
   hone_pack_words(r, copy->buffer, n, words);
 }
 
+/* What is rounded for the last product, along which pairs go, lanes { rounds { store } }. */
+static bool weave_part(hone_recipe_t* r, hone_stmt_t* part) {
+  char rounds[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME];
+  const hone_stmt_t* inner = hone_only_loop(part);
+  if (!inner || inner->is_reduction || inner->n_body != 1 ||
+      inner->body[0]->kind != HONE_STMT_STORE || inner->body[0]->buffer->dtype != HONE_BF16 ||
+      inner->body[0]->buffer->role != HONE_ROLE_SCRATCH || !hone_dim_is_int(inner->extent) ||
+      inner->extent.k % 2 || !hone_dim_is_int(part->extent) || part->extent.k % r->shape->lanes ||
+      !hone_loop_name(rounds, inner->name, "") || !hone_loop_name(lanes, part->name, ""))
+    return false;
+  const char* order[] = {rounds, lanes};
+  return hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order)) && weave(r, rounds, lanes);
+}
+
 static void schedule_parts(hone_recipe_t* r, hone_stmt_t* block, int first) {
   char names[MAX_PARTS + 1][HONE_LOOP_NAME];
   int n = 0;
@@ -292,7 +335,7 @@ static void schedule_parts(hone_recipe_t* r, hone_stmt_t* block, int first) {
   for (int i = 0; i < n && !r->status; i++) {
     hone_stmt_t* part = hone_kernel_find_loop(r->kernel, names[i]);
     if (!part || (find_product(part) && hone_schedule_contract(r, part))) continue;
-    hone_make_lanes_inside(r, part);
+    if (!weave_part(r, part)) hone_make_lanes_inside(r, part);
   }
 }
 
@@ -345,7 +388,7 @@ bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   if (columns && !hone_loop_name(blocks, columns->name, ".o")) return false;
   if (!schedule_blocks(r, hone_kernel_find_loop(r->kernel, rows), block)) return false;
   if (k.buffer) copy_in_lanes(r, k.loop);
-  if (v.buffer && !columns) copy_in_lanes(r, v.loop);
+  if (v.buffer && !columns && !weave_copy(r, &v)) copy_in_lanes(r, v.loop);
   if (columns) lay_by_columns(r, &v, blocks);
   return true;
 }

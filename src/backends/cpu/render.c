@@ -191,6 +191,7 @@ static int render_some(hone_renderer_t* r, const hone_stmt_t* const* stores, int
   if (n > 1 && hone_render_may_pair(stores[0], stores[1]) &&
       hone_render_store_pair(r, stores[0], stores[1], done))
     return 2;
+  if (n > 1 && hone_render_store_woven(r, stores[0], stores[1], done)) return 2;
   hone_render_store(r, stores[0], done);
   return 1;
 }

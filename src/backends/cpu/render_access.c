@@ -511,3 +511,66 @@ bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const 
   hone_str_append(r->out, ");\n");
   return true;
 }
+
+/* Whether whole vectors of both go to every second place, by turns. */
+static bool are_woven(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second) {
+  int64_t stride;
+  hone_kernel_t* kernel = r->kernel;
+  const hone_buffer_t* buffer = first->buffer;
+  if (!r->vector || buffer != second->buffer || buffer->dtype != HONE_BF16 ||
+      !hone_render_is_array(r, buffer) || first->combine != HONE_COMBINE_SET ||
+      second->combine != HONE_COMBINE_SET)
+    return false;
+  hone_dim_t offset = hone_buffer_offset(kernel, buffer, first->index);
+  hone_dim_t next = hone_buffer_offset(kernel, buffer, second->index);
+  hone_lane_pattern_t pattern = hone_render_pattern(r, offset, &stride);
+  return goes_two_apart(r, buffer, pattern, stride) &&
+         hone_dim_is(hone_dim_sub(kernel->dims, next, offset), 1);
+}
+
+/* The loaded vectors that both copy as they are; false: they do not. */
+static bool are_copies(hone_renderer_t* r, const hone_stmt_t* const stores[2]) {
+  int64_t stride;
+  for (int i = 0; i < 2; i++) {
+    const hone_term_t* from = stores[i]->value;
+    if (from->kind != HONE_TERM_LOAD || from->buffer->dtype != HONE_BF16 || from->buffer->packing ||
+        !hone_render_is_array(r, from->buffer))
+      return false;
+    hone_dim_t source = hone_buffer_offset(r->kernel, from->buffer, from->index);
+    if (hone_render_pattern(r, source, &stride) != HONE_LANES_NEXT) return false;
+  }
+  return true;
+}
+
+static void put_copied(hone_renderer_t* r, const hone_stmt_t* store) {
+  const hone_term_t* from = store->value;
+  hone_dim_t source = hone_buffer_offset(r->kernel, from->buffer, from->index);
+  hone_str_append(r->out, ", hone_load_u16v(");
+  hone_render_address(r, from->buffer, from->index, hone_render_first_lane(r, source));
+  hone_str_append_char(r->out, ')');
+}
+
+bool hone_render_store_woven(hone_renderer_t* r, const hone_stmt_t* first,
+                             const hone_stmt_t* second, hone_map_t* done) {
+  const hone_stmt_t* stores[] = {first, second};
+  hone_operand_t values[2];
+  if (!are_woven(r, first, second)) return false;
+  bool copies = are_copies(r, stores);
+  if (!copies && !(hone_render_is_flushed(first) && hone_render_is_flushed(second))) return false;
+  for (int i = 0; i < 2 && !copies; i++)
+    values[i] = hone_render_term(r, hone_render_stored_term(r, stores[i]), done);
+  hone_dim_t offset = hone_buffer_offset(r->kernel, first->buffer, first->index);
+  hone_c_indent(r->out, r->depth);
+  hone_str_appendf(r->out, "hone_store_woven_%sv(", copies ? "u16" : "bf16");
+  hone_render_address(r, first->buffer, first->index, hone_render_first_lane(r, offset));
+  for (int i = 0; i < 2; i++) {
+    if (copies) {
+      put_copied(r, stores[i]);
+      continue;
+    }
+    hone_str_append(r->out, ", ");
+    hone_render_operand(r, values[i], HONE_F32, true);
+  }
+  hone_str_append(r->out, ");\n");
+  return true;
+}

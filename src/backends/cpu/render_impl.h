@@ -121,6 +121,9 @@ bool hone_render_may_pair(const hone_stmt_t* first, const hone_stmt_t* second);
  * small numbers; false: they are not such. */
 bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second,
                             hone_map_t* done);
+/* The same for two, or copies, whose lanes go to every second place, by turns. */
+bool hone_render_store_woven(hone_renderer_t* r, const hone_stmt_t* first,
+                             const hone_stmt_t* second, hone_map_t* done);
 /* render_lookup.c: the rounds of a loop of one look-up, a let and a store, of bytes in a table,
  * from `begin` to `end` (NULL: all); false: it is none, or the target has no instruction for that.
  */

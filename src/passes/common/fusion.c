@@ -298,20 +298,28 @@ static bool may_follow(const hone_fusion_search_t* s, const hone_fusion_group_t*
   return hone_fusion_keeps_shape(node) && same_count(f, g->shape, out);
 }
 
+/* Of two producers the one with more in it than what constants repeat; then the one that comes
+ * last: the others are there before it. */
+static bool is_better_to_follow(const hone_fusion_t* f, int group, int best) {
+  if (best < 0) return true;
+  const hone_fusion_group_t *a = &f->groups[group], *b = &f->groups[best];
+  bool repeats = hone_match_from_constants(a->shape),
+       best_repeats = hone_match_from_constants(b->shape);
+  if (a->kind != b->kind) return a->kind > b->kind;
+  if (repeats != best_repeats) return best_repeats;
+  return a->last > b->last;
+}
+
 static void join_forwards(hone_fusion_t* f, hone_fusion_search_t* s, int index) {
   const hone_node_t* node = f->graph->nodes[index];
   int own = hone_fusion_start_group(f, node, index);
   f->group_of[index] = own;
-  /* The producer that comes last: the others are there before it. */
   int best = -1;
   for (int i = 0; i < node->n_inputs; i++) {
     int g = hone_fusion_group_of(f, s->index_of, node->inputs[i]);
     if (g < 0 || g == own || !may_follow(s, &f->groups[g], node)) continue;
     if (is_second_view(f, s, node)) continue;
-    bool better =
-        best < 0 || f->groups[g].kind > f->groups[best].kind ||
-        (f->groups[g].kind == f->groups[best].kind && f->groups[g].last > f->groups[best].last);
-    if (better && !is_cut(s, g, own)) best = g;
+    if (is_better_to_follow(f, g, best) && !is_cut(s, g, own)) best = g;
   }
   s->tree[index] = best < 0 ? 1 : count_tree(s, index, best, best);
   if (s->tree[index] > MAX_TREE)
