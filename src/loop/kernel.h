@@ -175,7 +175,7 @@ struct hone_stmt {
   /* STORE, PREFETCH */
   const hone_buffer_t* buffer;
   const hone_dim_t* index;
-  bool is_near;  /* PREFETCH: into the first cache, else the second */
+  bool is_near;  /* PREFETCH: into the first cache alone, else the second */
   bool is_claim; /* PREFETCH: it will be written */
   /* STORE */
   hone_combine_t combine;

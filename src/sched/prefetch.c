@@ -7,7 +7,7 @@
  * which the rounds of i and k.o together read from the first to the last; loops in front that
  * ask for it already have asked for the first ones. Axes in front of that may go along loops
  * outside of j.o; behind its last round lies what the next round of those reads first. "near"
- * behind has it come into the first cache, not the second. */
+ * behind has it come into the first cache alone, where nothing is driven out of the others. */
 #include <string.h>
 
 #include "base/memory.h"

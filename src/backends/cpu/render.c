@@ -143,12 +143,14 @@ static void render_if(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* d
 }
 
 /* Into the second cache, or the first one, which mostly is full of what is used now. */
+/* What is to be near comes past the caches behind the first: weights that are read once in a run
+ * would drive out of them what the next kernels read. */
 static void render_prefetch(hone_renderer_t* r, const hone_stmt_t* stmt) {
   hone_c_indent(r->out, r->depth);
   hone_str_append(r->out, stmt->is_claim ? "hone_claim(" : "__builtin_prefetch(");
   hone_render_address(r, stmt->buffer, stmt->index,
                       hone_buffer_offset(r->kernel, stmt->buffer, stmt->index));
-  hone_str_append(r->out, stmt->is_claim ? ");\n" : stmt->is_near ? ", 0, 3);\n" : ", 0, 2);\n");
+  hone_str_append(r->out, stmt->is_claim ? ");\n" : stmt->is_near ? ", 0, 0);\n" : ", 0, 2);\n");
 }
 
 /* The temporaries of a statement are seen by it alone, but a let's variable
