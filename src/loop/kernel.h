@@ -351,6 +351,8 @@ const hone_dim_t* hone_index_copy(hone_kernel_t* kernel, int rank, const hone_di
 bool hone_term_uses(const hone_term_t* term, hone_dim_t symbol);
 /* Whether the term loads from the buffer. */
 bool hone_term_reads(const hone_term_t* term, const hone_buffer_t* buffer);
+/* Whether it is a cast that rounds to bf16, and may make 0 of numbers below 2^-126. */
+bool hone_term_flushes(const hone_term_t* term);
 /* Offset in elements of buffer[index]. */
 hone_dim_t hone_buffer_offset(hone_kernel_t* kernel, const hone_buffer_t* buffer,
                               const hone_dim_t* index);

@@ -271,6 +271,11 @@ const hone_term_t* hone_term_neutral(hone_kernel_t* kernel, hone_combine_t combi
 
 /* Only terms that have the symbol's bit are looked into: a shared one that has
  * it ends the search at once. */
+bool hone_term_flushes(const hone_term_t* term) {
+  return term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST &&
+         term->flags & HONE_FLAG_FLUSHES;
+}
+
 bool hone_term_reads(const hone_term_t* term, const hone_buffer_t* buffer) {
   if (term->buffer == buffer) return true;
   for (int i = 0; i < term->n_args; i++)

@@ -7,7 +7,6 @@
  * of it; stores that wait leave no room for those of the next tile. "claim out k" has each round of
  * k ask for one of the lines, of which there are as many or fewer, in the order of i and j. */
 #include "base/memory.h"
-#include "loop/access.h"
 #include "sched/common/edit.h"
 
 enum { LINE = 64 /* bytes, of the cache */, MOST_LOOPS = 8 };
@@ -24,8 +23,7 @@ typedef struct claiming {
   int64_t lines;
 } claiming_t;
 
-/* The store to the buffer in the statement; NULL: there is none, or another has to be waited for.
- */
+/* The store in the statement that writes over what is in the buffer; NULL: there is none. */
 static const hone_stmt_t* find_store(const hone_stmt_t* stmt, const hone_buffer_t* buffer) {
   if (stmt->kind == HONE_STMT_STORE)
     return stmt->buffer == buffer && stmt->combine == HONE_COMBINE_SET ? stmt : NULL;

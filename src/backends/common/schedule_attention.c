@@ -239,22 +239,23 @@ static copy_t put_down(hone_recipe_t* r, const char* rows, const hone_term_t* op
   return copy;
 }
 
-/* Two rounds of a loop at a time around the lanes inside of it, whose numbers go by turns to where
- * pairs of them lie; false: it has not twice as many rounds. */
-static bool weave(hone_recipe_t* r, const char* rounds, const char* lanes) {
-  char two[HONE_LOOP_NAME], outer[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
-  const hone_stmt_t *around = hone_kernel_find_loop(r->kernel, rounds),
-                    *inside = hone_kernel_find_loop(r->kernel, lanes);
-  if (!around || !inside || inside->parent != around || !hone_dim_is_int(around->extent) ||
-      !hone_dim_is_int(inside->extent) || around->extent.k % 2 ||
-      inside->extent.k % r->shape->lanes || !hone_loop_name(two, rounds, ".i") ||
-      !hone_loop_name(outer, lanes, ".o") || !hone_loop_name(inner, lanes, ".i") ||
-      !hone_recipe_did(r, hone_sched_split(r->kernel, rounds, 2, HONE_TAIL_EXACT)) ||
-      !hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_EXACT)))
+/* Of two loops, one directly inside of the other: two rounds at a time around the lanes, whose
+ * numbers go by turns to where pairs of them lie. False: there are no whole pairs or vectors. */
+static bool weave(hone_recipe_t* r, const hone_stmt_t* rounds, const hone_stmt_t* lanes) {
+  char of_rounds[HONE_LOOP_NAME], of_lanes[HONE_LOOP_NAME], pairs[HONE_LOOP_NAME],
+      two[HONE_LOOP_NAME], vectors[HONE_LOOP_NAME], vector[HONE_LOOP_NAME];
+  int width = r->shape->lanes;
+  if (!hone_dim_is_int(rounds->extent) || rounds->extent.k % 2 || !hone_dim_is_int(lanes->extent) ||
+      lanes->extent.k % width || !hone_loop_name(of_rounds, rounds->name, "") ||
+      !hone_loop_name(of_lanes, lanes->name, "") || !hone_loop_name(pairs, of_rounds, ".o") ||
+      !hone_loop_name(two, of_rounds, ".i") || !hone_loop_name(vectors, of_lanes, ".o") ||
+      !hone_loop_name(vector, of_lanes, ".i") ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, of_rounds, 2, HONE_TAIL_EXACT)) ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, of_lanes, width, HONE_TAIL_EXACT)))
     return false;
-  const char* order[] = {outer, two, inner};
-  hone_recipe_did(r, hone_sched_reorder(r->kernel, 3, order));
-  hone_recipe_did(r, hone_sched_vectorize(r->kernel, inner));
+  const char* order[] = {pairs, vectors, two, vector};
+  hone_recipe_did(r, hone_sched_reorder(r->kernel, 4, order));
+  hone_recipe_did(r, hone_sched_vectorize(r->kernel, vector));
   hone_recipe_did(r, hone_sched_unroll(r->kernel, two));
   return true;
 }
@@ -269,11 +270,9 @@ static void copy_in_lanes(hone_recipe_t* r, const char* loop) {
 
 /* Of an operand that is put down in pairs of rows. */
 static bool weave_copy(hone_recipe_t* r, const copy_t* copy) {
-  char rounds[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME];
-  const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, copy->loop);
-  return loop && copy->buffer->dtype == HONE_BF16 && hone_stmt_is_loop(loop->parent) &&
-         hone_loop_name(rounds, loop->parent->name, "") && hone_loop_name(lanes, copy->loop, "") &&
-         weave(r, rounds, lanes);
+  const hone_stmt_t* lanes = hone_kernel_find_loop(r->kernel, copy->loop);
+  return lanes && copy->buffer->dtype == HONE_BF16 && hone_stmt_is_loop(lanes->parent) &&
+         weave(r, lanes->parent, lanes);
 }
 
 /* The loop of the last product over the last axis of the copy. */
@@ -314,17 +313,12 @@ static void lay_by_columns(hone_recipe_t* r, const copy_t* copy, const char* blo
 }
 
 /* What is rounded for the last product, along which pairs go, lanes { rounds { store } }. */
-static bool weave_part(hone_recipe_t* r, hone_stmt_t* part) {
-  char rounds[HONE_LOOP_NAME], lanes[HONE_LOOP_NAME];
-  const hone_stmt_t* inner = hone_only_loop(part);
-  if (!inner || inner->is_reduction || inner->n_body != 1 ||
-      inner->body[0]->kind != HONE_STMT_STORE || inner->body[0]->buffer->dtype != HONE_BF16 ||
-      inner->body[0]->buffer->role != HONE_ROLE_SCRATCH || !hone_dim_is_int(inner->extent) ||
-      inner->extent.k % 2 || !hone_dim_is_int(part->extent) || part->extent.k % r->shape->lanes ||
-      !hone_loop_name(rounds, inner->name, "") || !hone_loop_name(lanes, part->name, ""))
-    return false;
-  const char* order[] = {rounds, lanes};
-  return hone_recipe_did(r, hone_sched_reorder(r->kernel, 2, order)) && weave(r, rounds, lanes);
+static bool weave_part(hone_recipe_t* r, const hone_stmt_t* part) {
+  const hone_stmt_t* rounds = hone_only_loop(part);
+  if (!rounds || rounds->is_reduction || rounds->n_body != 1) return false;
+  const hone_stmt_t* store = rounds->body[0];
+  return store->kind == HONE_STMT_STORE && store->buffer->dtype == HONE_BF16 &&
+         store->buffer->role == HONE_ROLE_SCRATCH && weave(r, rounds, part);
 }
 
 static void schedule_parts(hone_recipe_t* r, hone_stmt_t* block, int first) {

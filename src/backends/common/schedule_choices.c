@@ -110,12 +110,8 @@ static void unroll_all(hone_recipe_t* r, hone_stmt_t* loop) {
 
 /* Whether all that is stored is rounded to 16 bits, as devices do for two vectors at once. */
 static bool stores_rounded(const hone_stmt_t* inside) {
-  for (int i = 0; i < inside->n_body; i++) {
-    const hone_term_t* value = inside->body[i]->value;
-    if (value->kind != HONE_TERM_PRIM || value->prim != HONE_PRIM_CAST ||
-        !(value->flags & HONE_FLAG_FLUSHES))
-      return false;
-  }
+  for (int i = 0; i < inside->n_body; i++)
+    if (!hone_term_flushes(inside->body[i]->value)) return false;
   return true;
 }
 

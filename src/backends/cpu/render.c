@@ -396,7 +396,6 @@ hone_status_t hone_cpu_render(const hone_kernel_t* kernel, const char* name, int
   if (!status && (!r.storage || !r.scopes || !r.ends || !r.sums)) status = hone_oom();
   if (!status) {
     hone_stmt_walk(r.kernel->root, check_dtypes, &r);
-    hone_render_find_rounding(&r);
     hone_render_storage(&r);
     render_function(&r, name);
     status = r.status;

@@ -332,9 +332,8 @@ static void store_any(hone_renderer_t* r, const hone_stmt_t* stmt, hone_dim_t of
 
 bool hone_render_is_flushed(const hone_stmt_t* stmt) {
   const hone_term_t* term = stmt->value;
-  return stmt->combine == HONE_COMBINE_SET && term->kind == HONE_TERM_PRIM &&
-         term->prim == HONE_PRIM_CAST && term->dtype == stmt->buffer->dtype &&
-         term->flags & HONE_FLAG_FLUSHES;
+  return stmt->combine == HONE_COMBINE_SET && term->dtype == stmt->buffer->dtype &&
+         hone_term_flushes(term);
 }
 
 bool hone_render_is_array(const hone_renderer_t* r, const hone_buffer_t* buffer) {
@@ -412,28 +411,42 @@ const hone_term_t* hone_render_stored_term(const hone_renderer_t* r, const hone_
              : term;
 }
 
-/* Numbers of 16 bits that are copied, one by one or as vectors, keep their bits: converting them
- * back and forth would take longer. False: it is something else. */
-static bool copy_bits(hone_renderer_t* r, const hone_stmt_t* stmt) {
+/* The load whose numbers of 16 bits are copied, one by one or as vectors, which keep their bits:
+ * converting them back and forth would take longer. NULL: it is something else. */
+static const hone_term_t* find_copied(hone_renderer_t* r, const hone_stmt_t* stmt) {
   int64_t stride;
   const hone_term_t* from = stmt->value;
   if (stmt->combine != HONE_COMBINE_SET || from->kind != HONE_TERM_LOAD || hone_render_is_part(r) ||
       from->buffer->dtype != stmt->buffer->dtype || !hone_render_is_half(from->buffer->dtype) ||
       from->buffer->packing || !hone_render_is_array(r, from->buffer) ||
       !hone_render_is_array(r, stmt->buffer))
-    return false;
+    return NULL;
   hone_dim_t source = hone_buffer_offset(r->kernel, from->buffer, from->index);
+  return r->vector && hone_render_pattern(r, source, &stride) != HONE_LANES_NEXT ? NULL : from;
+}
+
+/* ", hone_load_u16(…)" */
+static void put_copied(hone_renderer_t* r, const hone_term_t* from) {
+  hone_dim_t source = hone_buffer_offset(r->kernel, from->buffer, from->index);
+  hone_str_appendf(r->out, ", hone_load_u16%s(", r->vector ? "v" : "");
+  hone_render_address(r, from->buffer, from->index, hone_render_first_lane(r, source));
+  hone_str_append_char(r->out, ')');
+}
+
+/* False: it is no copy. */
+static bool copy_bits(hone_renderer_t* r, const hone_stmt_t* stmt) {
+  int64_t stride;
+  const hone_term_t* from = find_copied(r, stmt);
+  if (!from) return false;
   hone_dim_t place = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
-  if (r->vector && hone_render_pattern(r, source, &stride) != HONE_LANES_NEXT) return false;
   hone_lane_pattern_t to = hone_render_pattern(r, place, &stride);
   bool apart = goes_two_apart(r, stmt->buffer, to, stride);
   if (r->vector && to != HONE_LANES_NEXT && !apart) return false;
   hone_c_indent(r->out, r->depth);
   hone_str_appendf(r->out, "hone_store_u16%s%s(", r->vector ? "v" : "", apart ? "_two_apart" : "");
   hone_render_address(r, stmt->buffer, stmt->index, hone_render_first_lane(r, place));
-  hone_str_appendf(r->out, ", hone_load_u16%s(", r->vector ? "v" : "");
-  hone_render_address(r, from->buffer, from->index, hone_render_first_lane(r, source));
-  hone_str_append(r->out, "));\n");
+  put_copied(r, from);
+  hone_str_append(r->out, ");\n");
   return true;
 }
 
@@ -528,34 +541,14 @@ static bool are_woven(hone_renderer_t* r, const hone_stmt_t* first, const hone_s
          hone_dim_is(hone_dim_sub(kernel->dims, next, offset), 1);
 }
 
-/* The loaded vectors that both copy as they are; false: they do not. */
-static bool are_copies(hone_renderer_t* r, const hone_stmt_t* const stores[2]) {
-  int64_t stride;
-  for (int i = 0; i < 2; i++) {
-    const hone_term_t* from = stores[i]->value;
-    if (from->kind != HONE_TERM_LOAD || from->buffer->dtype != HONE_BF16 || from->buffer->packing ||
-        !hone_render_is_array(r, from->buffer))
-      return false;
-    hone_dim_t source = hone_buffer_offset(r->kernel, from->buffer, from->index);
-    if (hone_render_pattern(r, source, &stride) != HONE_LANES_NEXT) return false;
-  }
-  return true;
-}
-
-static void put_copied(hone_renderer_t* r, const hone_stmt_t* store) {
-  const hone_term_t* from = store->value;
-  hone_dim_t source = hone_buffer_offset(r->kernel, from->buffer, from->index);
-  hone_str_append(r->out, ", hone_load_u16v(");
-  hone_render_address(r, from->buffer, from->index, hone_render_first_lane(r, source));
-  hone_str_append_char(r->out, ')');
-}
-
 bool hone_render_store_woven(hone_renderer_t* r, const hone_stmt_t* first,
                              const hone_stmt_t* second, hone_map_t* done) {
   const hone_stmt_t* stores[] = {first, second};
+  const hone_term_t* copied[2];
   hone_operand_t values[2];
   if (!are_woven(r, first, second)) return false;
-  bool copies = are_copies(r, stores);
+  for (int i = 0; i < 2; i++) copied[i] = find_copied(r, stores[i]);
+  bool copies = copied[0] && copied[1];
   if (!copies && !(hone_render_is_flushed(first) && hone_render_is_flushed(second))) return false;
   for (int i = 0; i < 2 && !copies; i++)
     values[i] = hone_render_term(r, hone_render_stored_term(r, stores[i]), done);
@@ -565,7 +558,7 @@ bool hone_render_store_woven(hone_renderer_t* r, const hone_stmt_t* first,
   hone_render_address(r, first->buffer, first->index, hone_render_first_lane(r, offset));
   for (int i = 0; i < 2; i++) {
     if (copies) {
-      put_copied(r, stores[i]);
+      put_copied(r, copied[i]);
       continue;
     }
     hone_str_append(r->out, ", ");

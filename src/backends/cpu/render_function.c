@@ -85,12 +85,59 @@ static const hone_term_t* of_gelu(const hone_term_t* term) {
   return NULL;
 }
 
+/* ---- what is rounded ---- */
+
+typedef struct look {
+  hone_renderer_t* r;
+  hone_map_t seen; /* terms by id, twice: rounded behind, and not */
+} look_t;
+
+/* Whether an error stays as large beside what the primitive is taken of. */
+static bool keeps_errors(const hone_term_t* term) {
+  static const hone_prim_t prims[] = {HONE_PRIM_ADD, HONE_PRIM_SUB, HONE_PRIM_MUL, HONE_PRIM_NEG,
+                                      HONE_PRIM_SELECT};
+  for (size_t i = 0; i < sizeof prims / sizeof *prims; i++)
+    if (is_prim(term, prims[i])) return true;
+  return false;
+}
+
+/* Notes where a function is taken whose value is more than rounded. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
+static void look_at_term(look_t* look, const hone_term_t* term, bool is_rounded) {
+  uint64_t key = 2 * (uint64_t)term->id + is_rounded;
+  if (look->r->status || look->r->rounding == HONE_ROUNDING_SOME ||
+      hone_map_get_u64(&look->seen, key))
+    return;
+  look->r->status = hone_map_put_u64(&look->seen, key, look);
+  if (is_prim(term, HONE_PRIM_ERF) && !is_rounded) look->r->rounding = HONE_ROUNDING_SOME;
+  bool is_next = hone_term_flushes(term) || (is_rounded && keeps_errors(term));
+  for (int i = 0; i < term->n_args; i++) look_at_term(look, term->args[i], is_next);
+}
+
+static bool look_at_stmt(void* self, hone_stmt_t* stmt) {
+  if (stmt->value) look_at_term(self, stmt->value, false);
+  return true;
+}
+
+static bool is_rounded(hone_renderer_t* r) {
+  if (r->rounding == HONE_ROUNDING_UNKNOWN) {
+    look_t look = {.r = r};
+    hone_map_init(&look.seen, r->kernel->allocator);
+    r->rounding = HONE_ROUNDING_ALL;
+    hone_stmt_walk(r->kernel->root, look_at_stmt, &look);
+    hone_map_free(&look.seen);
+  }
+  return r->rounding == HONE_ROUNDING_ALL;
+}
+
+/* ---- writing them ---- */
+
 /* What a function is taken of; NULL: the term is none. */
-static const hone_term_t* of_function(const hone_renderer_t* r, const hone_term_t* term,
+static const hone_term_t* of_function(hone_renderer_t* r, const hone_term_t* term,
                                       const char** out_name) {
   const hone_term_t* x = of_gelu(term);
   if (x) {
-    *out_name = r->is_rounded ? "gelu_rough" : "gelu";
+    *out_name = is_rounded(r) ? "gelu_rough" : "gelu";
     return x;
   }
   *out_name = power_name(term);
@@ -108,49 +155,4 @@ bool hone_render_function(hone_renderer_t* r, const hone_term_t* term, hone_map_
   *out = hone_render_fresh(r, HONE_F32, x.is_vector);
   hone_str_appendf(r->out, " = hone_%s_f32%s(t%d);\n", name, x.is_vector ? "v" : "", x.temporary);
   return true;
-}
-
-/* ---- what is rounded ---- */
-
-typedef struct look {
-  hone_renderer_t* r;
-  hone_map_t seen; /* terms by id, twice: rounded behind, and not */
-} look_t;
-
-/* Whether an error stays as large beside what the primitive is taken of. */
-static bool keeps_errors(const hone_term_t* term) {
-  static const hone_prim_t prims[] = {HONE_PRIM_ADD, HONE_PRIM_SUB, HONE_PRIM_MUL, HONE_PRIM_NEG,
-                                      HONE_PRIM_SELECT};
-  for (size_t i = 0; i < sizeof prims / sizeof *prims; i++)
-    if (is_prim(term, prims[i])) return true;
-  return false;
-}
-
-static bool rounds(const hone_term_t* term) {
-  return term->kind == HONE_TERM_PRIM && term->prim == HONE_PRIM_CAST && term->dtype == HONE_BF16 &&
-         term->flags & HONE_FLAG_FLUSHES;
-}
-
-/* Notes where a function is taken whose value is more than rounded. */
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as the term */
-static void look_at_term(look_t* look, const hone_term_t* term, bool is_rounded) {
-  uint64_t key = 2 * (uint64_t)term->id + is_rounded;
-  if (look->r->status || !look->r->is_rounded || hone_map_get_u64(&look->seen, key)) return;
-  look->r->status = hone_map_put_u64(&look->seen, key, look);
-  if (is_prim(term, HONE_PRIM_ERF) && !is_rounded) look->r->is_rounded = false;
-  bool is_next = rounds(term) || (is_rounded && keeps_errors(term));
-  for (int i = 0; i < term->n_args; i++) look_at_term(look, term->args[i], is_next);
-}
-
-static bool look_at_stmt(void* self, hone_stmt_t* stmt) {
-  if (stmt->value) look_at_term(self, stmt->value, false);
-  return true;
-}
-
-void hone_render_find_rounding(hone_renderer_t* r) {
-  look_t look = {.r = r};
-  hone_map_init(&look.seen, r->kernel->allocator);
-  r->is_rounded = true;
-  hone_stmt_walk(r->kernel->root, look_at_stmt, &look);
-  hone_map_free(&look.seen);
 }

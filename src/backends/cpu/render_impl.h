@@ -15,6 +15,14 @@ typedef enum hone_storage {
   HONE_STORAGE_VECTORS, /* a vector variable for each `lanes` elements */
 } hone_storage_t;
 
+/* Whether all that a kernel makes of functions is rounded behind; looked up when first asked for.
+ */
+typedef enum hone_rounding {
+  HONE_ROUNDING_UNKNOWN,
+  HONE_ROUNDING_ALL,
+  HONE_ROUNDING_SOME
+} hone_rounding_t;
+
 typedef struct hone_renderer {
   hone_kernel_t* kernel; /* unrolled loops expanded */
   hone_str_t* out;
@@ -33,7 +41,7 @@ typedef struct hone_renderer {
   const hone_stmt_t* begins_alike; /* a block's sums, all rows of which begin as the first one */
   bool has_sums;                   /* of a block in registers, where the text is now */
   const char* keeper;        /* of such sums anywhere; NULL: there are none (render_block.c) */
-  bool is_rounded;           /* what functions give, and nothing but that (render_function.c) */
+  hone_rounding_t rounding;  /* of what functions give (render_function.c) */
   hone_map_t* quantizations; /* numbers in there that quantizing takes (render_quantize.c) */
   hone_status_t status;
 } hone_renderer_t;
@@ -66,8 +74,6 @@ bool hone_render_may_follow(hone_kernel_t* kernel, const hone_stmt_t* const* sto
 /* render_function.c: a function of f32 that is no primitive; false: the term is none. */
 bool hone_render_function(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                           hone_operand_t* out);
-/* Sets r->is_rounded. */
-void hone_render_find_rounding(hone_renderer_t* r);
 
 /* render_term.c: writes what computes the term before the statement. */
 hone_operand_t hone_render_term(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done);
