@@ -47,7 +47,61 @@ static void films_are_cut_along_their_pictures(void** state) {
   free(far);
 }
 
+/* A product of so many rows and sums by more weights than data, in pairs of bf16. */
+static hone_graph_t* make_product(int rows, int sums, int lanes) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_str_appendf(&text,
+                   "  %%0 \"x\" = input : f32[%d, %d]\n"
+                   "  %%1 = cast %%0 dtype=bf16 : bf16[%d, %d]\n  %%2 = constant {",
+                   rows, sums, rows, sums);
+  for (int i = 0; i < sums * lanes; i++)
+    hone_str_appendf(&text, "%s%d", i ? ", " : "", i * 7919 % 13 - 6);
+  hone_str_appendf(&text,
+                   "} : bf16[%d, %d]\n"
+                   "  %%3 = contract %%1 %%2 dtype=f32 axes=[1, 1] batch=0 : f32[%d, %d]\n"
+                   "  return %%3 \"y\"\n",
+                   lanes, sums, rows, lanes);
+  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static char* shared(int rows, int sums, int lanes, int threads, int64_t second_cache) {
+  test_schedule_shape = (hone_cpu_shape_t){.lanes = 16,
+                                           .registers = 32,
+                                           .threads = threads,
+                                           .has_dot2_bf16 = true,
+                                           .second_cache = second_cache};
+  return test_schedule_run(make_product(rows, sums, lanes), make_product(rows, sums, lanes), 1);
+}
+
+/* Threads have rows of their own, so that what they make need not go to others, where weights stay
+ * near: tiles of them where there are enough, else equal parts. */
+static void threads_share_rows_beside_few_weights(void** state) {
+  (void)state;
+  static const struct {
+    int rows, threads;
+    int64_t second_cache;
+    const char* outermost;
+  } cases[] = {
+      {112, 2, 1 << 20, "  for i.o in 8 parallel"},
+      {112, 2, 1 << 15, "  for i1.o_i.o in 32 parallel"},
+      {112, 1, 1 << 20, "  for i1.o_i.o in 32 parallel"},
+      {50, 2, 1 << 20, "  for i.o_i1.o in 8 parallel"},
+      {50, 2, 1 << 14, "  for i1.o in 4 parallel"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char* text = shared(cases[i].rows, 80, 128, cases[i].threads, cases[i].second_cache);
+    expect_outermost(text, cases[i].outermost);
+    free(text);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(films_are_cut_along_their_pictures)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(films_are_cut_along_their_pictures),
+      cmocka_unit_test(threads_share_rows_beside_few_weights),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
