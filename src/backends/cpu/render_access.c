@@ -453,7 +453,7 @@ static bool copy_bits(hone_renderer_t* r, const hone_stmt_t* stmt) {
 void hone_render_store(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
   int64_t stride;
   hone_operand_t value;
-  if (copy_bits(r, stmt)) return;
+  if (copy_bits(r, stmt) || hone_render_store_clipped(r, stmt, done)) return;
   hone_dim_t offset = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
   if (stmt->combine == HONE_COMBINE_SET) {
     value = hone_render_term(r, hone_render_stored_term(r, stmt), done);
@@ -487,40 +487,59 @@ static bool are_side_by_side(hone_renderer_t* r, const hone_stmt_t* first,
          hone_dim_is(hone_dim_sub(kernel->dims, next, offset), r->lanes);
 }
 
-/* What the stores of a pair take, as numbers of `out_dtype`; false: no function stores both. */
+/* What the stores of a pair take, as numbers of a dtype. */
+typedef struct pair {
+  const char* name; /* of the function that stores both */
+  hone_dtype_t dtype;
+  hone_operand_t values[2];
+  bool is_clipped;
+  hone_clip_t clips[2];
+} pair_t;
+
+static void make_rounded_pair(hone_renderer_t* r, const hone_stmt_t* const stores[2],
+                              hone_map_t* done, pair_t* pair) {
+  hone_clip_t* clips = pair->clips;
+  pair->dtype = HONE_F32;
+  pair->is_clipped = hone_render_find_clip(r, stores[0], &clips[0]) &&
+                     hone_render_find_clip(r, stores[1], &clips[1]) &&
+                     clips[0].low == clips[1].low && clips[0].high == clips[1].high;
+  pair->name = pair->is_clipped ? "pair_clipped" : "pair";
+  for (int i = 0; i < 2; i++)
+    pair->values[i] = hone_render_term(
+        r, pair->is_clipped ? clips[i].held : hone_render_stored_term(r, stores[i]), done);
+}
+
+/* False: no function stores both. */
 static bool make_pair(hone_renderer_t* r, const hone_stmt_t* const stores[2], hone_map_t* done,
-                      hone_operand_t out[2], hone_dtype_t* out_dtype) {
+                      pair_t* pair) {
   if (hone_render_is_flushed(stores[0])) {
-    for (int i = 0; i < 2; i++)
-      out[i] = hone_render_term(r, hone_render_stored_term(r, stores[i]), done);
-    *out_dtype = HONE_F32;
+    make_rounded_pair(r, stores, done, pair);
     return true;
   }
-  *out_dtype = HONE_I32;
+  *pair = (pair_t){.name = "bytes", .dtype = HONE_I32};
   hone_dtype_t byte = stores[0]->buffer->dtype == HONE_I8 ? HONE_I8 : HONE_U8;
   return hone_render_is_quantized(r, stores[0]->value, byte) &&
          hone_render_is_quantized(r, stores[1]->value, byte) &&
-         hone_render_quantized_whole(r, stores[0]->value, done, &out[0]) &&
-         hone_render_quantized_whole(r, stores[1]->value, done, &out[1]);
+         hone_render_quantized_whole(r, stores[0]->value, done, &pair->values[0]) &&
+         hone_render_quantized_whole(r, stores[1]->value, done, &pair->values[1]);
 }
 
 bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const hone_stmt_t* second,
                             hone_map_t* done) {
-  hone_operand_t values[2];
-  hone_dtype_t dtype;
+  pair_t pair;
   const hone_buffer_t* buffer = first->buffer;
   if (!are_side_by_side(r, first, second) ||
-      !make_pair(r, (const hone_stmt_t* const[]){first, second}, done, values, &dtype))
+      !make_pair(r, (const hone_stmt_t* const[]){first, second}, done, &pair))
     return false;
   hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "hone_store_%s_%sv(", hone_render_is_flushed(first) ? "pair" : "bytes",
-                   hone_dtype_name(buffer->dtype));
+  hone_str_appendf(r->out, "hone_store_%s_%sv(", pair.name, hone_dtype_name(buffer->dtype));
   hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, first->index);
   hone_render_address(r, buffer, first->index, hone_render_first_lane(r, offset));
   for (int i = 0; i < 2; i++) {
     hone_str_append(r->out, ", ");
-    hone_render_operand(r, values[i], dtype, true);
+    hone_render_operand(r, pair.values[i], pair.dtype, true);
   }
+  if (pair.is_clipped) hone_render_put_bounds(r, &pair.clips[0]);
   hone_str_append(r->out, ");\n");
   return true;
 }

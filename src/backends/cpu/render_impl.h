@@ -130,6 +130,19 @@ bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const 
 /* The same for two, or copies, whose lanes go to every second place, by turns. */
 bool hone_render_store_woven(hone_renderer_t* r, const hone_stmt_t* first,
                              const hone_stmt_t* second, hone_map_t* done);
+/* render_clip.c: what is stored is `held` between bounds, which are infinite where there is none.
+ */
+typedef struct hone_clip {
+  const hone_term_t* held;
+  double low, high;
+} hone_clip_t;
+/* False: it has no bounds, or bounds that it is not rounded before. */
+bool hone_render_find_clip(const hone_renderer_t* r, const hone_stmt_t* stmt,
+                           hone_clip_t* out_clip);
+/* ", low, high", as the prelude takes them. */
+void hone_render_put_bounds(hone_renderer_t* r, const hone_clip_t* clip);
+/* A whole vector; false: see above, or it does not go to consecutive places. */
+bool hone_render_store_clipped(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done);
 /* render_lookup.c: the rounds of a loop of one look-up, a let and a store, of bytes in a table,
  * from `begin` to `end` (NULL: all); false: it is none, or the target has no instruction for that.
  */
