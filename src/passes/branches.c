@@ -67,6 +67,13 @@ static bool draws(const hone_graph_t* region) {
   return false;
 }
 
+/* Whether the body has a name for an extent of what is carried, which others would look up. */
+static bool names_extents(const hone_node_t* loop) {
+  for (int i = 0; i < loop->n_carried; i++)
+    if (loop->regions[0]->inputs[2 + i]->binds) return true;
+  return false;
+}
+
 static bool is_one_round(const hone_node_t* loop) {
   const hone_value_t* rounds = loop->inputs[0];
   double count;
@@ -77,7 +84,7 @@ static bool is_one_round(const hone_node_t* loop) {
   if (!known || !known_condition(loop->inputs[1], &start) || !start) return false;
   for (int i = loop->n_carried; i < loop->n_outputs; i++)
     if (!hone_type_is_known(&loop->regions[0]->outputs[1 + i]->type)) return false;
-  return !draws(loop->regions[0]);
+  return !draws(loop->regions[0]) && !names_extents(loop);
 }
 
 /* A stack of one. */

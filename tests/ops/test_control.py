@@ -192,6 +192,19 @@ def test_extent_that_grows(n):
     check(loop("co = Identity (ci) t = Concat <axis = 0> (s, s)"), np.array(n), TRUE, X[0])
 
 
+@pytest.mark.parametrize("device", ["ref", "cpu"])
+def test_extent_that_grows_once(device):
+    proto = model("""m (float[a] x, float[b] z) => (float[p] y, float[p] w) <int64 n = {1}, bool c = {1}> {
+        y = Loop (n, c, x) <body = g (int64 i, bool ci, float[k] s) => (bool co, float[l] t) {
+            co = Identity (ci) t = Concat <axis = 0> (s, z) }>
+        w = Neg (y) }""")
+    x, z = X[0], np.arange(200, dtype=np.float32)
+    for got in (hone_ctypes.Session(proto, device).run([x, z]),
+                hone_ctypes.Session(proto, device).run([z, x])):
+        assert len(got[0]) == len(x) + len(z)
+        np.testing.assert_array_equal(got[1], -got[0])
+
+
 def test_extent_that_shrinks_in_a_fixed_way():
     body = """co = Identity (ci) one = Constant <value_ints = [1]> ()
               end = Constant <value_ints = [1000]> () t = Slice (s, one, end)"""
