@@ -27,6 +27,7 @@
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
+#include "passes/common/shared_sums.h"
 
 enum { HALVES = 2 /* of each block of rows */, MOST_PARTS = 6, MOST_PRODUCTS = 15 };
 
@@ -198,21 +199,6 @@ static bool choose(product_t* p, const hone_pass_options_t* options) {
 
 /* ---- sums of parts ---- */
 
-/* The parts with their factors, which are 0, 1 or -1; one of them is not zero. */
-static hone_value_t* combine(hone_builder_t* b, int count, hone_value_t* const* parts,
-                             const int8_t* factors) {
-  hone_value_t* sum = NULL;
-  for (int sign = 1; sign >= -1; sign -= 2)
-    for (int i = 0; i < count; i++) {
-      if (factors[i] != sign) continue;
-      if (!sum)
-        sum = sign > 0 ? parts[i] : hone_unary(b, HONE_PRIM_NEG, parts[i]);
-      else
-        sum = sign > 0 ? hone_add(b, sum, parts[i]) : hone_sub(b, sum, parts[i]);
-    }
-  return sum;
-}
-
 static hone_value_t* slice_one(hone_builder_t* b, hone_value_t* x, int axis, int64_t index) {
   return hone_slice_axis(b, x, axis, hone_d(index), hone_d(index + 1));
 }
@@ -239,7 +225,7 @@ static hone_value_t* make_data(hone_builder_t* b, const product_t* p) {
   hone_value_t* x = hone_reshape(b, even_rows(b, p), 5, apart);
   for (int i = 0; i < n; i++)
     parts[i] = slice_one(b, slice_one(b, x, 1, i / how->sums), 3, i % how->sums);
-  for (int i = 0; i < how->products; i++) sums[i] = combine(b, n, parts, how->of_data + i * n);
+  hone_shared_sums(b, n, parts, how->products, how->of_data, sums);
   const hone_dim_t shape[] = {hone_d(p->rows / HALVES), hone_d(how->products), part};
   return hone_reshape(b, hone_concat(b, how->products, sums, 3), 3, shape);
 }
@@ -286,25 +272,23 @@ static hone_value_t* make_weights(hone_rewriter_t* r, const product_t* p) {
   return hone_constant(r->b, w);
 }
 
-/* The parts of one half of the rows, side by side, of m's products. */
-static hone_value_t* make_half(hone_builder_t* b, const product_t* p, int half,
-                               hone_value_t* const* m) {
+/* The parts of one half of the rows, side by side. */
+static hone_value_t* join_half(hone_builder_t* b, const product_t* p, hone_value_t* const* sums) {
   const algorithm_t* how = p->how;
   hone_value_t* parts[MOST_PARTS];
   const hone_dim_t shape[] = {blocks_of(p), hone_d(1), hone_d(p->half), hone_d(1),
                               hone_d(p->columns / how->columns)};
-  for (int i = 0; i < how->columns; i++) {
-    const int8_t* factors = how->of_results + (half * how->columns + i) * how->products;
-    parts[i] = hone_reshape(b, combine(b, how->products, m, factors), 5, shape);
-  }
+  for (int i = 0; i < how->columns; i++) parts[i] = hone_reshape(b, sums[i], 5, shape);
   return hone_concat(b, how->columns, parts, 3);
 }
 
 /* The result in its shape from [products, rows / 2, columns / parts]. */
 static hone_value_t* make_result(hone_builder_t* b, const product_t* p, hone_value_t* m) {
-  hone_value_t *products[MOST_PRODUCTS], *halves[HALVES];
-  for (int i = 0; i < p->how->products; i++) products[i] = slice_one(b, m, 0, i);
-  for (int i = 0; i < HALVES; i++) halves[i] = make_half(b, p, i, products);
+  const algorithm_t* how = p->how;
+  hone_value_t *products[MOST_PRODUCTS], *sums[MOST_PARTS], *halves[HALVES];
+  for (int i = 0; i < how->products; i++) products[i] = slice_one(b, m, 0, i);
+  hone_shared_sums(b, how->products, products, HALVES * how->columns, how->of_results, sums);
+  for (int i = 0; i < HALVES; i++) halves[i] = join_half(b, p, sums + i * how->columns);
   const hone_dim_t together[] = {hone_d(p->rows), hone_d(p->columns)};
   hone_value_t* y = hone_concat(b, HALVES, halves, 1);
   if (p->rows != p->given)

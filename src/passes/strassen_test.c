@@ -38,6 +38,14 @@ static int64_t rewrite(hone_graph_t* graph, bool exact) {
   return rewrite_with(graph, (hone_pass_options_t){.exact = exact});
 }
 
+/* What several sums have is added up once. */
+static void expect_additions(const hone_graph_t* graph, int64_t products) {
+  int found = 0;
+  for (int i = 0; i < graph->n_nodes; i++)
+    found += graph->nodes[i]->prim == HONE_PRIM_ADD || graph->nodes[i]->prim == HONE_PRIM_SUB;
+  assert_int_equal(found, products == 7 ? 5 + 8 : 11 + 20);
+}
+
 static void expect_same(const char* rows, int size, int64_t products, bool turned) {
   hone_graph_t* before = make_sized(rows, size, size, turned);
   hone_graph_t* after = make_sized(rows, size, size, turned);
@@ -47,6 +55,7 @@ static void expect_same(const char* rows, int size, int64_t products, bool turne
     if (after->nodes[i]->prim == HONE_PRIM_CONTRACT)
       found = after->nodes[i]->outputs[0]->type.dims[0].k;
   assert_int_equal(found, products);
+  expect_additions(after, products);
   /* Sums of 512 products of up to 20: 1e-6 of the largest. */
   assert_same_results(before, after, 3, 1e-2);
   hone_graph_destroy(before);

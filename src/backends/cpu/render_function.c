@@ -1,5 +1,5 @@
 /* Functions of f32 that are no primitive, but that the prelude has whole: powers that are made of
- * products and roots, 1 / (1 + e^-x), and GELU.
+ * products and roots, 1 / (1 + e^-x), GELU, and rough exponents.
  *
  * GELU in a kernel all of whose results are rounded to bf16 behind it, and summed up at most
  * before, may be off by a small part of what that rounding takes anyway. */
@@ -139,6 +139,10 @@ static const hone_term_t* of_function(hone_renderer_t* r, const hone_term_t* ter
   if (x) {
     *out_name = is_rounded(r) ? "gelu_rough" : "gelu";
     return x;
+  }
+  if (hone_render_is_rough_exponent(r, term)) {
+    *out_name = "exp_rough";
+    return term->args[0];
   }
   *out_name = power_name(term);
   if (*out_name) return term->args[0];

@@ -42,6 +42,7 @@ typedef struct hone_renderer {
   bool has_sums;                   /* of a block in registers, where the text is now */
   const char* keeper;        /* of such sums anywhere; NULL: there are none (render_block.c) */
   hone_rounding_t rounding;  /* of what functions give (render_function.c) */
+  hone_rounding_t exponents; /* of softmax (render_exponents.c) */
   hone_map_t* quantizations; /* numbers in there that quantizing takes (render_quantize.c) */
   hone_status_t status;
 } hone_renderer_t;
@@ -130,6 +131,9 @@ bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const 
 /* The same for two, or copies, whose lanes go to every second place, by turns. */
 bool hone_render_store_woven(hone_renderer_t* r, const hone_stmt_t* first,
                              const hone_stmt_t* second, hone_map_t* done);
+/* render_exponents.c: whether the term is an exponent of softmax that is only rounded to bf16, and
+ * summed up, behind. */
+bool hone_render_is_rough_exponent(hone_renderer_t* r, const hone_term_t* term);
 /* render_clip.c: what is stored is `held` between bounds, which are infinite where there is none.
  */
 typedef struct hone_clip {

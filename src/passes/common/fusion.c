@@ -367,7 +367,7 @@ bool hone_fusion_gives_output(const hone_fusion_t* f, const hone_fusion_search_t
 
 typedef struct contents {
   bool only_views, has_costly, has_choice, has_stack;
-  int n;
+  int n, n_computed; /* nodes, and those that are no views */
 } contents_t;
 
 static contents_t contents_of(const hone_fusion_t* f, int group) {
@@ -376,6 +376,7 @@ static contents_t contents_of(const hone_fusion_t* f, int group) {
     if (hone_fusion_group_at(f, i) != group) continue;
     const hone_node_t* node = f->graph->nodes[i];
     c.n++;
+    c.n_computed += !hone_fusion_is_view(node);
     c.only_views &= hone_fusion_is_view(node);
     c.has_costly |= hone_prim_is_transcendental(node->prim) || node->prim == HONE_PRIM_GATHER;
     c.has_stack |= is_stack(node);
@@ -533,7 +534,7 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
   if (is_read_once(f, map, to) || is_stacked(f, s, group, reader) ||
       is_taken_apart(f, s, group, reader))
     return true;
-  return !c.has_costly && !c.has_choice && c.n <= 4;
+  return !c.has_costly && !c.has_choice && c.n_computed <= 4;
 }
 
 /* Gives whether it has joined its reader. */
