@@ -2,7 +2,7 @@
  * rounded first, they are held as integers of 16 bits, twice as many at a time, and not by the
  * units that sums take. Rounding keeps the order, and bounds that bf16 has stay themselves. From 0
  * on integers have the order of the numbers, and all numbers below 0 are integers below 0, so no
- * bound may be. A NaN becomes a bound, as in other engines. */
+ * bound may be. A NaN becomes a bound. */
 #include <math.h>
 
 #include "backends/cpu/render_impl.h"
