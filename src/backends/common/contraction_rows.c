@@ -122,20 +122,27 @@ static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, i
   return image ? image : best;
 }
 
+/* Whether the weights take such a part of the second cache at most. Products in groups go through
+ * weights faster than those come, so these must be fewer. */
+static bool weights_stay_near(const hone_recipe_t* r, const hone_contraction_t* c, int part,
+                              int part_of_groups) {
+  double room = (double)hone_contraction_second_cache(r);
+  return hone_cost_bytes(c->b->buffer) * (c->group > 1 ? part_of_groups : part) <= room;
+}
+
 /* The same where that gives too few blocks, or where there are more weights than data, but all
  * weights stay in the second cache while blocks of rows go by, and they are less than what threads
- * would hand each other if each had lanes of its own: that of rows it reads or is read in. Products
- * in groups go through weights faster than those come, so these must be fewer. Blocks of several
- * tiles where there are enough of those, else each tile is one. */
+ * would hand each other if each had lanes of its own: that of rows it reads or is read in. Blocks
+ * of several tiles where there are enough of those, else each tile is one. */
 static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_contraction_t* c,
                                          int64_t tile_rows) {
   enum { ENOUGH_TILES = 2, PART = 2, PART_OF_GROUPS = 8 };
   int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, best = 0;
   double weights = hone_cost_bytes(c->b->buffer);
-  double room = (double)hone_contraction_second_cache(r) / (c->group > 1 ? PART_OF_GROUPS : PART);
   double results = hone_cost_extent(c->lanes->extent) * (double)rows * (double)sizeof(float);
   if (r->choice->order != HONE_LANES_ORDER_AUTO || !c->b->buffer->is_constant || c->wide ||
-      weights > room || weights > hone_cost_bytes(c->a->buffer) + results)
+      !weights_stay_near(r, c, PART, PART_OF_GROUPS) ||
+      weights > hone_cost_bytes(c->a->buffer) + results)
     return 0;
   for (int64_t block = ENOUGH_TILES * tile_rows; block * HONE_ENOUGH_BLOCKS <= rows; block++)
     if (rows % block == 0) best = block;
@@ -214,7 +221,9 @@ bool hone_contraction_shares_rows(const hone_recipe_t* r, const hone_contraction
   enum {
     MOST_THREADS = 4,
     MOST_UNEQUAL = 64, /* rows of a share that is a row higher than others */
-    SOME_ROWS = 32
+    SOME_ROWS = 32,
+    PART = 1,
+    PART_OF_GROUPS = 2
   };
   int64_t threads = r->shape->threads, rows = c->rows ? hone_known_extent(c->rows->extent) : 0;
   if (threads < 2 || threads > MOST_THREADS || rows < threads * tile_rows ||
@@ -222,8 +231,7 @@ bool hone_contraction_shares_rows(const hone_recipe_t* r, const hone_contraction
     return false;
   if (c->n_outs > 2)
     return c->group <= 2 && hone_contraction_has_batches(c) && rows >= threads * SOME_ROWS;
-  int64_t room = hone_contraction_second_cache(r) / (c->group > 1 ? 2 : 1);
-  return has_lanes_around(r, c, tile_rows) && hone_cost_bytes(c->b->buffer) <= (double)room;
+  return has_lanes_around(r, c, tile_rows) && weights_stay_near(r, c, PART, PART_OF_GROUPS);
 }
 
 bool hone_contraction_shares_lanes(const hone_recipe_t* r, const hone_contraction_t* c,

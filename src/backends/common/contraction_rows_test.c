@@ -15,8 +15,7 @@ static hone_graph_t* make_film(void) {
                   "  %0 \"x\" = input : f32[19, 96, 8]\n"
                   "  %1 = window %0 axes=[0] shape=[3] hi=[1] step=[2] : f32[9, 96, 8, 3]\n"
                   "  %2 = constant {");
-  for (int i = 0; i < WEIGHTS; i++)
-    hone_str_appendf(&text, "%s%d", i ? ", " : "", i * 7919 % 13 - 6);
+  test_schedule_numbers(&text, WEIGHTS, 6);
   hone_str_append(&text,
                   "} : f32[16, 8, 3]\n"
                   "  %3 = contract %1 %2 dtype=f32 axes=[2, 1, 3, 2] batch=0 : f32[9, 96, 16]\n"
@@ -55,8 +54,7 @@ static hone_graph_t* make_product(int rows, int sums, int lanes) {
                    "  %%0 \"x\" = input : f32[%d, %d]\n"
                    "  %%1 = cast %%0 dtype=bf16 : bf16[%d, %d]\n  %%2 = constant {",
                    rows, sums, rows, sums);
-  for (int i = 0; i < sums * lanes; i++)
-    hone_str_appendf(&text, "%s%d", i ? ", " : "", i * 7919 % 13 - 6);
+  test_schedule_numbers(&text, sums * lanes, 6);
   hone_str_appendf(&text,
                    "} : bf16[%d, %d]\n"
                    "  %%3 = contract %%1 %%2 dtype=f32 axes=[1, 1] batch=0 : f32[%d, %d]\n"

@@ -9,11 +9,6 @@
 
 enum { BLOCKS = 3, BLOCK = 8, COLUMNS = 32 };
 
-static void add_numbers(hone_str_t* text, int count, int base) {
-  for (int i = 0; i < count; i++)
-    hone_str_appendf(text, "%s%d", i ? ", " : "", i * 7919 % (2 * base + 1) - base);
-}
-
 static hone_graph_t* make_graph(int rows) {
   hone_str_t text;
   hone_str_init(&text, NULL);
@@ -21,9 +16,9 @@ static hone_graph_t* make_graph(int rows) {
                    "  %%0 \"x\" = input : i16[%d, %d, %d]\n  %%1 \"t\" = input : f32[%d, %d, 1]\n"
                    "  %%2 = constant {",
                    BLOCKS, rows, BLOCK, BLOCKS, rows);
-  add_numbers(&text, BLOCKS * BLOCK * COLUMNS, 127);
+  test_schedule_numbers(&text, BLOCKS * BLOCK * COLUMNS, 127);
   hone_str_appendf(&text, "} : i16[%d, %d, %d]\n  %%3 = constant {", BLOCKS, BLOCK, COLUMNS);
-  add_numbers(&text, BLOCKS * COLUMNS, 9);
+  test_schedule_numbers(&text, BLOCKS * COLUMNS, 9);
   hone_str_appendf(&text, "} : f32[%d, 1, %d]\n", BLOCKS, COLUMNS);
   hone_str_appendf(&text, "  %%4 = contract %%0 %%2 dtype=i32 axes=[0, 0, 2, 1] batch=1 : ");
   hone_str_appendf(&text, "i32[%d, %d, %d]\n", BLOCKS, rows, COLUMNS);

@@ -142,8 +142,8 @@ static void render_if(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* d
   close_block(r);
 }
 
-/* Into the second cache, or the first one, which mostly is full of what is used now. */
-/* What is to be near comes past the caches behind the first: weights that are read once in a run
+/* Into the second cache, or the first one, which mostly is full of what is used now. What is to be
+ * near comes past the caches behind the first: weights that are read once in a run
  * would drive out of them what the next kernels read. */
 static void render_prefetch(hone_renderer_t* r, const hone_stmt_t* stmt) {
   hone_c_indent(r->out, r->depth);

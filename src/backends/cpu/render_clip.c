@@ -59,10 +59,9 @@ void hone_render_put_bounds(hone_renderer_t* r, const hone_clip_t* clip) {
 bool hone_render_store_clipped(hone_renderer_t* r, const hone_stmt_t* stmt, hone_map_t* done) {
   int64_t stride;
   hone_clip_t clip;
+  if (!hone_render_find_clip(r, stmt, &clip) || hone_render_is_part(r)) return false;
   hone_dim_t offset = hone_buffer_offset(r->kernel, stmt->buffer, stmt->index);
-  if (!hone_render_find_clip(r, stmt, &clip) || hone_render_is_part(r) ||
-      hone_render_pattern(r, offset, &stride) != HONE_LANES_NEXT)
-    return false;
+  if (hone_render_pattern(r, offset, &stride) != HONE_LANES_NEXT) return false;
   hone_operand_t value = hone_render_term(r, clip.held, done);
   hone_c_indent(r->out, r->depth);
   hone_str_append(r->out, "hone_store_clipped_bf16v(");

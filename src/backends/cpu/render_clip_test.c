@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cpu/render.h"
+#include "backends/cpu/testing/render_kernel.h"
 #include "base/float_convert.h"
 #include "base/random.h"
 #include "base/testing/test.h"
-#include "hone/function.h"
 #include "loop/text.h"
 
 enum { LANES = 16, COUNT = 2048, TEXT = 1024 };
@@ -56,7 +55,6 @@ static void fill(float* x) {
 /* Half a unit of bf16. */
 static void check(const clip_t* clip, int vectors) {
   hone_kernel_t* kernel = make_kernel(clip, vectors, ".flushes");
-  hone_function_t* function;
   hone_tensor_t* tensors[2];
   const int64_t size = COUNT;
   for (int i = 0; i < 2; i++)
@@ -64,15 +62,13 @@ static void check(const clip_t* clip, int vectors) {
   float* x = hone_tensor_data(tensors[0]);
   const uint16_t* y = hone_tensor_data(tensors[1]);
   fill(x);
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, 2, tensors));
+  render_kernel_run(kernel, NULL, 2, tensors);
   for (int i = 0; i < COUNT; i++) {
     double want = fmin(fmax((double)x[i], clip->low), clip->high);
     double got = hone_to_double(HONE_BF16, &y[i]);
     if (got != want && !(fabs(got - want) <= 0x1p-8 * fabs(want)))
       fail_msg("%s%g%s is %g", clip->before, (double)x[i], clip->behind, got);
   }
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
   for (int i = 0; i < 2; i++) hone_tensor_release(tensors[i]);
 }
@@ -85,11 +81,8 @@ static void numbers_are_between_bounds(void** state) {
 
 static bool has(const clip_t* clip, int vectors, const char* flag, const char* what) {
   hone_kernel_t* kernel = make_kernel(clip, vectors, flag);
-  hone_target_t target;
   hone_str_t source;
-  hone_str_init(&source, NULL);
-  assert_ok(hone_target_parse("x86-64-v4+bf16", &target));
-  assert_ok(hone_cpu_render(kernel, kernel->name, LANES, &target, &source));
+  render_kernel_text(kernel, LANES, "x86-64-v4+bf16", &source);
   bool found = strstr(hone_str_text(&source), what);
   hone_kernel_destroy(kernel);
   hone_str_free(&source);

@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cpu/render.h"
+#include "backends/cpu/testing/render_kernel.h"
 #include "base/float_convert.h"
 #include "base/random.h"
 #include "base/testing/test.h"
-#include "hone/function.h"
 #include "loop/text.h"
 
 enum { ROWS = 64, LANES = 16, COUNT = ROWS * LANES, TEXT = 2048 };
@@ -32,11 +31,8 @@ static hone_kernel_t* make_kernel(const char* output, const char* read) {
 
 static bool is_rough(const char* output, const char* read) {
   hone_kernel_t* kernel = make_kernel(output, read);
-  hone_target_t target;
   hone_str_t source;
-  hone_str_init(&source, NULL);
-  assert_ok(hone_target_parse("x86-64-v4+bf16", &target));
-  assert_ok(hone_cpu_render(kernel, kernel->name, LANES, &target, &source));
+  render_kernel_text(kernel, LANES, "x86-64-v4+bf16", &source);
   bool found = strstr(hone_str_text(&source), "hone_exp_rough_f32v(");
   if (!found) assert_non_null(strstr(hone_str_text(&source), "hone_exp_f32v("));
   hone_kernel_destroy(kernel);
@@ -63,7 +59,6 @@ static void fill(float* x) {
 
 static void rough_ones_are_near(void** state) {
   hone_kernel_t* kernel = make_kernel("bf16", "cast.bf16.flushes(e[j2, i3])");
-  hone_function_t* function;
   hone_tensor_t* tensors[3];
   const int64_t dims[] = {ROWS, LANES};
   (void)state;
@@ -72,8 +67,7 @@ static void rough_ones_are_near(void** state) {
                                  i < 2 ? dims : dims + 1, &tensors[i]));
   float* x = hone_tensor_data(tensors[0]);
   fill(x);
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, 3, tensors));
+  render_kernel_run(kernel, NULL, 3, tensors);
   double sums[LANES] = {0};
   for (int i = 0; i < COUNT; i++) {
     double want = exp(x[i]);
@@ -86,7 +80,6 @@ static void rough_ones_are_near(void** state) {
     double got = ((float*)hone_tensor_data(tensors[2]))[i];
     if (!(fabs(got * sums[i] - 1) <= 0x1p-12)) fail_msg("sum %d is off by %g", i, got * sums[i]);
   }
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
   for (int i = 0; i < 3; i++) hone_tensor_release(tensors[i]);
 }

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cpu/testing/render_kernel.h"
 #include "base/float_convert.h"
 #include "base/random.h"
 #include "base/testing/test.h"
-#include "hone/function.h"
 #include "loop/text.h"
 
 enum { COUNT = 4096, VECTORS = COUNT / 8, TEXT = 1024 };
@@ -29,20 +29,17 @@ static void run(const char* text, int n, const hone_dtype_t* dtypes, const float
                 double (*out)[COUNT]) {
   enum { MOST = 4 };
   hone_kernel_t* kernel;
-  hone_function_t* function;
   hone_tensor_t* tensors[MOST];
   const int64_t size = COUNT;
   assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
   for (int i = 0; i <= n; i++)
     assert_ok(hone_tensor_create(NULL, i ? dtypes[i - 1] : HONE_F32, 1, &size, &tensors[i]));
   memcpy(hone_tensor_data(tensors[0]), x, COUNT * sizeof *x);
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, n + 1, tensors));
+  render_kernel_run(kernel, NULL, n + 1, tensors);
   for (int k = 0; k < n; k++)
     for (int i = 0; i < COUNT; i++)
       out[k][i] = hone_to_double(dtypes[k], (const char*)hone_tensor_data(tensors[k + 1]) +
                                                 (size_t)i * hone_dtype_size(dtypes[k]));
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
   for (int i = 0; i <= n; i++) hone_tensor_release(tensors[i]);
 }

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "backends/cpu/render.h"
+#include "backends/cpu/testing/render_kernel.h"
 #include "backends/cpu/testing/render_program.h"
 #include "base/float_convert.h"
 #include "base/random.h"
 #include "base/testing/fault.h"
-#include "hone/function.h"
 #include "loop/interpret.h"
 #include "loop/intrinsic.h"
 #include "loop/nibbles.h"
@@ -305,12 +305,9 @@ static void release(data_t* data) {
 
 static void run_here(const row_t* row) {
   hone_kernel_t* kernel = make_kernel(row);
-  hone_function_t* function;
   data_t data = make_data(row, kernel);
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, 3, data.tensors));
+  render_kernel_run(kernel, NULL, 3, data.tensors);
   check(row, &data, hone_tensor_data(data.tensors[2]));
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
   release(&data);
 }

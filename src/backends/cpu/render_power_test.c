@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cpu/testing/render_kernel.h"
 #include "base/random.h"
 #include "base/testing/test.h"
-#include "hone/function.h"
 #include "loop/text.h"
 
 enum { COUNT = 4096, VECTORS = COUNT / 8, TEXT = 512 };
@@ -33,7 +33,6 @@ static bool is_near(float got, float x, double exponent) {
 static void check(double exponent) {
   char text[TEXT];
   hone_kernel_t* kernel;
-  hone_function_t* function;
   hone_tensor_t* tensors[3];
   const int64_t size = COUNT;
   snprintf(text, sizeof text,
@@ -47,13 +46,11 @@ static void check(double exponent) {
   float *x = hone_tensor_data(tensors[0]), *wide = hone_tensor_data(tensors[1]),
         *alone = hone_tensor_data(tensors[2]);
   fill(x);
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, 3, tensors));
+  render_kernel_run(kernel, NULL, 3, tensors);
   for (int i = 0; i < COUNT; i++)
     if (!is_near(wide[i], x[i], exponent) || !is_near(alone[i], x[i], exponent))
       fail_msg("%.9g ^ %g is %.9g and %.9g, not %.9g", (double)x[i], exponent, (double)wide[i],
                (double)alone[i], pow(x[i], exponent));
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
   for (int i = 0; i < 3; i++) hone_tensor_release(tensors[i]);
 }

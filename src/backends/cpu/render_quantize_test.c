@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cpu/testing/render_kernel.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/testing/test.h"
-#include "hone/function.h"
 #include "loop/interpret.h"
 #include "loop/quantized.h"
 #include "loop/text.h"
@@ -80,7 +80,6 @@ static void check(float scale, int zero, bool reads) {
   enum { N = sizeof dtypes / sizeof *dtypes };
   hone_tensor_t *got[N], *want[N];
   void* data[N];
-  hone_function_t* function;
   hone_kernel_t* kernel = make_kernel(scale, zero, reads);
   for (int i = 0; i < N; i++) {
     const int64_t dims[] = {i == 1 ? 2 : COUNT};
@@ -94,15 +93,13 @@ static void check(float scale, int zero, bool reads) {
   memcpy(hone_tensor_data(got[1]), numbers, sizeof numbers);
   memcpy(data[1], numbers, sizeof numbers);
   assert_ok(hone_kernel_interpret(kernel, NULL, data));
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, N, got));
+  render_kernel_run(kernel, NULL, N, got);
   for (int i = 2; i < N; i++)
     assert_memory_equal(hone_tensor_data(got[i]), data[i], COUNT * hone_dtype_size(dtypes[i]));
   for (int i = 0; i < N; i++) {
     hone_tensor_release(got[i]);
     hone_tensor_release(want[i]);
   }
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
 }
 
@@ -211,7 +208,6 @@ static void check_sums(float factor, float scale, int zero, bool is_signed, bool
                                   HONE_I16, HONE_I32, HONE_F32, HONE_I16};
   hone_tensor_t *got[N], *want[N];
   void* data[N];
-  hone_function_t* function;
   factors_t by;
   for (int i = 0; i < CHANNELS; i++) {
     by.a[i] = factor * (1 + 0.37f * (float)i);
@@ -237,15 +233,13 @@ static void check_sums(float factor, float scale, int zero, bool is_signed, bool
   memcpy(hone_tensor_data(got[1]), by.a, sizeof by.a);
   memcpy(hone_tensor_data(got[2]), by.b, sizeof by.b);
   assert_ok(hone_kernel_interpret(kernel, NULL, data));
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, 0, NULL, N, got));
+  render_kernel_run(kernel, NULL, N, got);
   for (int i = 3; i < N; i++)
     assert_memory_equal(hone_tensor_data(got[i]), data[i], SUMS * hone_dtype_size(dtypes[i]));
   for (int i = 0; i < N; i++) {
     hone_tensor_release(got[i]);
     hone_tensor_release(want[i]);
   }
-  hone_function_destroy(function);
   hone_kernel_destroy(kernel);
 }
 

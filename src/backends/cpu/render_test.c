@@ -1,20 +1,18 @@
 /* Whole kernels: tests/kernels/cpu/CASE.kernel as C must be CASE.want
  * (HONE_UPDATE_GOLDEN=1 in the environment writes it), and must compute here what
  * the interpreter of kernels computes. */
-#include "backends/cpu/render.h"
-
 #include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cpu/testing/render_kernel.h"
 #include "base/file.h"
 #include "base/float_convert.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/testing/test.h"
-#include "hone/function.h"
 #include "loop/interpret.h"
 #include "loop/text.h"
 
@@ -42,11 +40,8 @@ static hone_kernel_t* read_kernel(const char* path) {
 
 static void check_source(const char* path, const hone_kernel_t* kernel) {
   char golden_path[512];
-  hone_target_t target;
   hone_str_t source;
-  hone_str_init(&source, NULL);
-  assert_ok(hone_target_parse("x86-64-v3", &target));
-  assert_ok(hone_cpu_render(kernel, kernel->name, LANES, &target, &source));
+  render_kernel_text(kernel, LANES, "x86-64-v3", &source);
   snprintf(golden_path, sizeof golden_path, "%.*s.want", (int)(strrchr(path, '.') - path), path);
   const char* text = hone_str_text(&source);
   if (getenv("HONE_UPDATE_GOLDEN")) assert_ok(hone_file_write(golden_path, text, strlen(text)));
@@ -76,14 +71,6 @@ static int make_tensors(const hone_kernel_t* kernel, hone_tensor_t** out) {
   return n;
 }
 
-/* On the cpu. */
-static void run(hone_kernel_t* kernel, const int64_t* sizes, int n, hone_tensor_t** tensors) {
-  hone_function_t* function;
-  assert_ok(hone_function_build(NULL, kernel, "cpu", &function));
-  assert_ok(hone_function_run(function, kernel->n_sizes, sizes, n, tensors));
-  hone_function_destroy(function);
-}
-
 static void check_run(hone_kernel_t* kernel) {
   hone_tensor_t *got[MOST_BUFFERS], *want[MOST_BUFFERS];
   void* data[MOST_BUFFERS];
@@ -93,7 +80,7 @@ static void check_run(hone_kernel_t* kernel) {
   assert_int_equal(make_tensors(kernel, want), n);
   for (int i = 0; i < n; i++) data[i] = hone_tensor_data(want[i]);
   assert_ok(hone_kernel_interpret(kernel, sizes, data));
-  run(kernel, sizes, n, got);
+  render_kernel_run(kernel, sizes, n, got);
   for (int i = 0; i < n; i++) {
     const float *x = hone_tensor_data(got[i]), *y = data[i];
     for (int64_t k = 0; k < hone_tensor_count(got[i]); k++)
@@ -133,11 +120,8 @@ static hone_kernel_t* make_casts(const char* flag) {
 
 static void check_store(const char* flag, const char* want) {
   hone_kernel_t* kernel = make_casts(flag);
-  hone_target_t target;
   hone_str_t source;
-  hone_str_init(&source, NULL);
-  assert_ok(hone_target_parse("x86-64-v4+bf16", &target));
-  assert_ok(hone_cpu_render(kernel, kernel->name, 16, &target, &source));
+  render_kernel_text(kernel, 16, "x86-64-v4+bf16", &source);
   if (!strstr(hone_str_text(&source), want)) fail_msg("no %s in %s", want, hone_str_text(&source));
   hone_kernel_destroy(kernel);
   hone_str_free(&source);
@@ -158,7 +142,7 @@ static void pairs_of_vectors_are_in_order(void** state) {
     assert_ok(hone_tensor_create(NULL, i ? HONE_BF16 : HONE_F32, 1, &size, &tensors[i]));
   float* x = hone_tensor_data(tensors[0]);
   for (int i = 0; i < PAIR; i++) x[i] = 1.001f + (float)i;
-  run(kernel, NULL, 2, tensors);
+  render_kernel_run(kernel, NULL, 2, tensors);
   const char* y = hone_tensor_data(tensors[1]);
   for (int i = 0; i < PAIR; i++) assert_true(hone_to_double(HONE_BF16, y + 2 * (size_t)i) == 1 + i);
   hone_kernel_destroy(kernel);
@@ -181,7 +165,7 @@ static void check_bits(hone_dtype_t from, hone_dtype_t to) {
   char* x = hone_tensor_data(tensors[0]);
   size_t bytes = hone_dtype_size(from);
   for (int i = 0; i < PAIR; i++) hone_from_double(from, i % 3 == 0, false, x + bytes * (size_t)i);
-  run(kernel, NULL, 2, tensors);
+  render_kernel_run(kernel, NULL, 2, tensors);
   assert_memory_equal(hone_tensor_data(tensors[1]), x, bytes * PAIR);
   hone_kernel_destroy(kernel);
   for (int i = 0; i < 2; i++) hone_tensor_release(tensors[i]);

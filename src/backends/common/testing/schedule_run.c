@@ -227,3 +227,8 @@ void test_schedule_expect(const char* text, int count, const char* const* lines)
   for (int i = 0; i < count; i++)
     if (!strstr(text, lines[i])) fail_msg("no '%s' in:\n%s", lines[i], text);
 }
+
+void test_schedule_numbers(hone_str_t* text, int count, int most) {
+  for (int i = 0; i < count; i++)
+    hone_str_appendf(text, "%s%d", i ? ", " : "", i * 7919 % (2 * most + 1) - most);
+}

@@ -5,6 +5,7 @@
 #define HONE_BACKENDS_COMMON_TESTING_SCHEDULE_RUN_H
 
 #include "backends/common/schedule.h"
+#include "base/str.h"
 #include "ir/graph.h"
 
 extern hone_cpu_shape_t test_schedule_shape;   /* of the machine that schedules are made for */
@@ -15,5 +16,9 @@ extern hone_cpu_choice_t test_schedule_choice; /* zeros: as the recipes think be
 char* test_schedule_run(hone_graph_t* graph, hone_graph_t* plain, uint64_t seed);
 /* Fails unless the text has each of `count` lines, or parts of lines. */
 void test_schedule_expect(const char* text, int count, const char* const* lines);
+
+/* Appends so many whole numbers from -most to most that differ from place to place, parted by
+ * commas, as a constant's. */
+void test_schedule_numbers(hone_str_t* text, int count, int most);
 
 #endif
