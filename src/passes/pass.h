@@ -64,7 +64,8 @@ typedef struct hone_pass_options {
   /* Its products of `precision` are so fast by matrix instructions that sums which save some of
    * them cost more; by others they are no faster than of f32. */
   bool sums_blocks;
-  bool sums_pairs; /* its fast products of `precision` go in pairs, one operand being weights */
+  bool blocks_bytes; /* it has fast matrix instructions for products of bytes */
+  bool sums_pairs;   /* its fast products of `precision` go in pairs, one operand being weights */
   /* Bytes of a core's own last cache and of the one that all share, on a device whose `threads`
    * may each run a part of a graph; 0: not known. */
   size_t near_cache, far_cache;

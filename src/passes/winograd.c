@@ -33,8 +33,9 @@
  * in tiles of 4 x 4 (24 along each axis), 4 times in those of 2 x 2. 576 is 9 * 64: multiplied by
  * the number that times 9 is 1 modulo 2^32, 64 times the result is left modulo 2^32, which is the
  * result when it is within 2^25 either way. How large it can be follows from the weights; where
- * that is too large, the smaller tiles need no more than 2^29. It is done where two products of
- * 16 bits take no longer than two of bytes, as on CPUs that widen bytes to multiply them.
+ * that is too large, the smaller tiles need no more than 2^29. It is done where products of 16 bits
+ * take no longer than of bytes, as on CPUs that widen bytes to multiply them, or twice as long, as
+ * on those with VNNI; matrix instructions for bytes leave tiles nothing to gain.
  *
  * Operands that were rounded to bf16 or f16 are transformed in f32, and multiplied so in the larger
  * tiles. Where the device has fast products of such, these take half the time of those, and tiles
@@ -83,6 +84,7 @@ typedef struct conv {
   bool is_whole;                     /* bytes, and sums of 32 bits */
   bool is_narrow;                    /* floats of 16 bits, and sums in f32 */
   double word_price;                 /* of the device */
+  bool has_fast_bytes;               /* whose products of bytes take half of those of 16 bits */
   const hone_winograd_t* tiling;
 } conv_t;
 
@@ -439,12 +441,12 @@ static bool parts_ways(const conv_t* c) {
   return c->n_slides == 1 && c->slides[0].n_full > 0 && c->slides[0].n_full < c->slides[0].n_parts;
 }
 
-/* What tiles take, as the multiply-adds of f32, or of bytes, that take as long, for one pair of a
+/* What tiles take, as the multiply-adds of f32, or of 16 bits, that take as long, for one pair of a
  * channel and a filter, of an image. Transformed weights are more bytes, most of which come from
  * memory in each run, once for all images of a batch; patches and results are written and read
  * again in a far cache, and patches of parts of windows, which are the more, beyond it where it has
- * no room for them. Fitted on x86 with AVX2, and those of narrow floats with AVX-512, whose
- * tiles have so many rows that weights arrive meanwhile. */
+ * no room for them. Fitted on x86 with AVX2, and those of narrow floats and fast bytes with
+ * AVX-512, whose tiles have so many rows that weights arrive meanwhile. */
 typedef struct prices {
   double patch, result;      /* to write and read a number of V, and of M */
   double weight, old_weight; /* to read one of U, and one as it was */
@@ -456,9 +458,11 @@ typedef struct prices {
 static const prices_t* prices_of(const conv_t* c) {
   static const prices_t of_floats = {24, 24, 10, 10, 1, 1, 1.25},
                         of_bytes = {12, 24, 8.5, 4.25, 1, 1, 1.1},
+                        of_fast_bytes = {8, 8, 3.5, 1.75, 1, 0.5, 1.1},
                         of_halves = {8, 7, 4, 2, 1, 0.5, 1},
                         of_halves_kept = {10.5, 4, 2, 2, 0.5, 0.5, 1};
   if (c->is_narrow) return stays_narrow(c) ? &of_halves_kept : &of_halves;
+  if (c->has_fast_bytes) return &of_fast_bytes;
   return c->is_whole ? &of_bytes : &of_floats;
 }
 
@@ -487,7 +491,8 @@ static double cost_of_windows(const conv_t* c) {
   double products = (double)taps_of(c) * (double)size_of(c);
   bool is_low = c->slides[c->n_slides - 1].size < LOW;
   if (c->group >= 0 && !c->is_whole && !c->is_narrow) products *= of_groups;
-  return prices_of(c)->direct * products * (c->word_price > 1 && is_low ? waits : 1);
+  if (c->word_price > 1 && is_low && !c->has_fast_bytes) products *= waits;
+  return prices_of(c)->direct * products;
 }
 
 /* Bits by which results of integers are too large, after all axes. */
@@ -507,12 +512,15 @@ static bool is_exact(const conv_t* c, int64_t reach) {
 
 /* Sets the best tiling; false where windows are as fast. */
 static bool choose(conv_t* c, const hone_pass_options_t* options) {
-  enum { PAIR = 2 };
+  enum { PAIR = 2, VECTOR = 16 };
   int least_channels = c->group < 0 ? 24 : 16;
   c->word_price = hone_pass_word_price(options);
+  c->has_fast_bytes = c->is_whole && options->halves_shorts;
   conv_t best = *c;
   if (c->channels < least_channels || c->filters < least_channels) return false;
   if (c->is_whole && c->channels % PAIR) return false;
+  /* What vectors leave goes number by number in transforms: more than products of bytes take. */
+  if (c->has_fast_bytes && (c->channels % VECTOR || c->filters % VECTOR)) return false;
   int64_t reach = c->is_whole ? reach_of(c) : 0;
   for (int i = 0; hone_winograd_at(c->is_whole, i); i++) {
     if (!set_tiling(c, hone_winograd_at(c->is_whole, i)) || !is_exact(c, reach)) continue;
@@ -632,7 +640,8 @@ static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_valu
 
 /* Floats round in another way; integers do not, and need products of 16 bits. */
 static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
-  return c->is_whole ? options->sums_shorts : !options->exact && !options->sums_blocks;
+  if (!c->is_whole) return !options->exact && !options->sums_blocks;
+  return (options->sums_shorts || options->halves_shorts) && !options->blocks_bytes;
 }
 
 /* Patches with windows along the axis that has no tiles. */

@@ -79,16 +79,18 @@ static hone_graph_t* make_graph(const conv_t* c, uint64_t seed) {
   return graph;
 }
 
+/* What devices differ in. */
+static const hone_pass_options_t shorts = {.sums_shorts = true},
+                                 fast_bytes = {.halves_shorts = true}, none = {0},
+                                 blocks = {.halves_shorts = true, .blocks_bytes = true};
+
 /* Results along an axis of a tile; 0: it stays a convolution. */
-static int rewrite(hone_graph_t* graph, bool sums_shorts) {
+static int rewrite(hone_graph_t* graph, hone_pass_options_t options) {
   const char* only = "winograd";
   hone_pass_report_t report;
-  hone_pass_options_t options = {.n_only = 1,
-                                 .only = &only,
-                                 .verify = true,
-                                 .exact = true,
-                                 .details = true,
-                                 .sums_shorts = sums_shorts};
+  options.n_only = 1;
+  options.only = &only;
+  options.verify = options.exact = options.details = true;
   assert_ok(hone_pass_report_create(NULL, &report));
   assert_ok(hone_passes_run(graph, &options, &report));
   int tile = 0;
@@ -98,14 +100,16 @@ static int rewrite(hone_graph_t* graph, bool sums_shorts) {
   return tile;
 }
 
-static int check(const conv_t* c, uint64_t seed) {
+static int check_on(const hone_pass_options_t* device, const conv_t* c, uint64_t seed) {
   hone_graph_t *before = make_graph(c, seed), *after = make_graph(c, seed);
-  int tile = rewrite(after, true);
+  int tile = rewrite(after, *device);
   if (tile) assert_same_results(before, after, seed, 0);
   hone_graph_destroy(before);
   hone_graph_destroy(after);
   return tile;
 }
+
+static int check(const conv_t* c, uint64_t seed) { return check_on(&shorts, c, seed); }
 
 static int pick(uint64_t seed, int what, int low, int high) {
   return low + (int)(hone_random_u32(seed, (uint64_t)(1000 + what)) % (uint32_t)(high - low + 1));
@@ -183,6 +187,32 @@ static void other_windows_stay_the_same(void** state) {
     }
 }
 
+/* Where products of bytes take half as long tiles must have enough results for their weights, and
+ * of lines, which have half the products, gain nothing; nor where matrix instructions multiply. */
+static void fast_bytes_need_larger_pictures(void** state) {
+  (void)state;
+  conv_t c = {.x = "u8",
+              .w = "i8",
+              .height = 16,
+              .width = 16,
+              .channels = 64,
+              .filters = 64,
+              .scale = 64,
+              .middle = 128,
+              .zero = 128,
+              .down = 3,
+              .across = 3};
+  assert_int_equal(check_on(&fast_bytes, &c, 1), 4);
+  assert_int_equal(check_on(&blocks, &c, 1), 0);
+  c.height = c.width = 8;
+  assert_int_equal(check(&c, 1), 4);
+  assert_int_equal(check_on(&fast_bytes, &c, 1), 0);
+  c.width = 200;
+  c.down = 0;
+  assert_int_equal(check(&c, 1), 4);
+  assert_int_equal(check_on(&fast_bytes, &c, 1), 0);
+}
+
 /* Without products of 16 bits in twos, and for channels that are no pairs. */
 static void others_stay_as_they_are(void** state) {
   (void)state;
@@ -195,7 +225,7 @@ static void others_stay_as_they_are(void** state) {
               .down = 3,
               .across = 3};
   hone_graph_t* graph = make_graph(&c, 0);
-  assert_int_equal(rewrite(graph, false), 0);
+  assert_int_equal(rewrite(graph, none), 0);
   hone_graph_destroy(graph);
   c.channels = 33;
   assert_int_equal(check(&c, 0), 0);
@@ -206,6 +236,7 @@ int main(void) {
       cmocka_unit_test(random_convolutions_stay_the_same),
       cmocka_unit_test(other_windows_stay_the_same),
       cmocka_unit_test(large_sums_get_smaller_tiles),
+      cmocka_unit_test(fast_bytes_need_larger_pictures),
       cmocka_unit_test(others_stay_as_they_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

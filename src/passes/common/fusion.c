@@ -366,7 +366,7 @@ bool hone_fusion_gives_output(const hone_fusion_t* f, const hone_fusion_search_t
 }
 
 typedef struct contents {
-  bool only_views, has_costly, has_choice, has_stack;
+  bool only_views, has_costly, has_choice, has_stack, has_lookup;
   int n, n_computed; /* nodes, and those that are no views */
 } contents_t;
 
@@ -378,6 +378,7 @@ static contents_t contents_of(const hone_fusion_t* f, int group) {
     c.n++;
     c.n_computed += !hone_fusion_is_view(node);
     c.only_views &= hone_fusion_is_view(node);
+    c.has_lookup |= node->prim == HONE_PRIM_GATHER;
     c.has_costly |= hone_prim_is_transcendental(node->prim) || node->prim == HONE_PRIM_GATHER;
     c.has_stack |= is_stack(node);
     c.has_choice |= node->prim == HONE_PRIM_PAD || node->prim == HONE_PRIM_CONCAT;
@@ -526,9 +527,10 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
   contents_t c = contents_of(f, group);
   if (c.only_views) return is_only && !lays_out_rows(f, s, group, reader);
   if (is_looked_up_often(f, s, group, reader)) return false;
-  /* In the loops of a reduction what is on a stack could not be told apart. */
-  if (to->kind == HONE_FUSION_CONTRACT || (c.has_stack && to->kind == HONE_FUSION_REDUCE))
-    return false;
+  /* In the loops of a reduction what is on a stack could not be told apart, and where numbers are
+   * looked up by it, each would be taken from all of the stack. */
+  bool is_flat = to->kind == HONE_FUSION_REDUCE || contents_of(f, reader).has_lookup;
+  if (to->kind == HONE_FUSION_CONTRACT || (c.has_stack && is_flat)) return false;
   if (!is_only)
     return to->kind == HONE_FUSION_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;
   if (is_read_once(f, map, to) || is_stacked(f, s, group, reader) ||
