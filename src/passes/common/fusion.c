@@ -583,7 +583,9 @@ hone_value_t* hone_fusion_narrow(const hone_value_t* value) {
 }
 
 /* Whether the reader's group can compute what it reads of a value element by element. */
-static bool may_widen(const hone_fusion_t* f, int group, const hone_node_t* reader) {
+static bool may_widen(const hone_fusion_t* f, int group, const hone_node_t* reader,
+                      const hone_value_t* value) {
+  if (reader->prim == HONE_PRIM_GATHER) return reader->inputs[1] == value;
   if (hone_fusion_is_view(reader) || reader->prim == HONE_PRIM_PAD) return false;
   if (f->groups[group].kind != HONE_FUSION_CONTRACT && reader->prim == HONE_PRIM_REDUCE)
     return true;
@@ -596,7 +598,7 @@ static void widen_in_reader(hone_fusion_t* f, const hone_fusion_search_t* s, hon
   const hone_value_t* narrow = value ? hone_fusion_narrow(value) : NULL;
   int from = narrow ? hone_fusion_group_of(f, s->index_of, value) : -1,
       to = hone_fusion_group_at(f, reader);
-  if (from < 0 || to < 0 || from == to || !may_widen(f, to, f->graph->nodes[reader])) return;
+  if (from < 0 || to < 0 || from == to || !may_widen(f, to, f->graph->nodes[reader], value)) return;
   for (const hone_value_t* v = value; v != narrow; v = hone_fusion_widened(v->node))
     if (s->uses[v->id] != 1 || hone_fusion_group_of(f, s->index_of, v) != from) return;
   for (const hone_value_t* v = value; v != narrow; v = hone_fusion_widened(v->node))
