@@ -25,6 +25,22 @@ static int open_retrying(const char* path, int flags) {
   return fd;
 }
 
+/* Where a large file is mapped to: at a multiple of large pages, so that the system can map such
+ * whole where it holds the file in them. Gives a place that is taken until the file takes it; NULL:
+ * anywhere. */
+static void* reserve_aligned(size_t size) {
+  enum { LARGE_PAGE = 2 << 20 };
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  if (size < LARGE_PAGE || size > SIZE_MAX - 2 * (size_t)LARGE_PAGE) return NULL;
+  size_t whole = (size + page - 1) / page * page;
+  char* base = mmap(NULL, whole + LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return NULL;
+  size_t before = -(uintptr_t)base % LARGE_PAGE;
+  if (before) munmap(base, before);
+  munmap(base + before + whole, LARGE_PAGE - before);
+  return base + before;
+}
+
 static hone_status_t map_fd(int fd, const char* path, hone_file_map_t* out_map) {
   struct stat info;
   if (fstat(fd, &info)) return hone_file_error(errno, path, "inspect");
@@ -35,10 +51,13 @@ static hone_status_t map_fd(int fd, const char* path, hone_file_map_t* out_map) 
   out_map->data = (const uint8_t*)"";
   out_map->size = (size_t)info.st_size;
   if (!out_map->size) return NULL; /* nothing cannot be mapped */
-  void* data = mmap(NULL, out_map->size, PROT_READ, MAP_PRIVATE, fd, 0);
+  void* place = reserve_aligned(out_map->size);
+  void* data = mmap(place, out_map->size, PROT_READ, MAP_PRIVATE | (place ? MAP_FIXED : 0), fd, 0);
   if (data == MAP_FAILED) {
+    int error = errno;
+    if (place) munmap(place, out_map->size);
     *out_map = (hone_file_map_t){NULL, 0};
-    return hone_file_error(errno, path, "map");
+    return hone_file_error(error, path, "map");
   }
   out_map->data = data;
   return NULL;

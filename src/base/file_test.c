@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -35,6 +36,23 @@ static void a_mapped_file_shows_its_bytes(void** state) {
   assert_memory_equal(map.data, "some bytes", 10);
   hone_file_map_close(&map);
   assert_null(map.data);
+  hone_file_map_close(&map);
+}
+
+/* Where large pages can be mapped whole, its last byte included. */
+static void a_large_file_maps_aligned(void** state) {
+  enum { LARGE_PAGE = 2 << 20, SIZE = 2 * LARGE_PAGE + 3 };
+  (void)state;
+  char* bytes = calloc(1, SIZE);
+  assert_non_null(bytes);
+  bytes[SIZE - 1] = 'z';
+  assert_ok(hone_file_write(at("large"), bytes, SIZE));
+  free(bytes);
+  hone_file_map_t map;
+  assert_ok(hone_file_map_open(at("large"), &map));
+  assert_int_equal(map.size, SIZE);
+  assert_int_equal((uintptr_t)map.data % LARGE_PAGE, 0);
+  assert_int_equal(map.data[SIZE - 1], 'z');
   hone_file_map_close(&map);
 }
 
@@ -249,6 +267,7 @@ static void survives_running_out_of_memory(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_mapped_file_shows_its_bytes),
+      TEST(a_large_file_maps_aligned),
       TEST(an_empty_file_maps),
       TEST(what_cannot_be_mapped_says_so),
       TEST(a_file_is_read_whole),

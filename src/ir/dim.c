@@ -698,6 +698,27 @@ hone_dim_t hone_dim_select_eq(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hon
   return atom(dims, HONE_EXPR_SELECT_EQ, a, b, x, y);
 }
 
+static bool is_choice(const hone_expr_t* expr) {
+  return expr->kind == HONE_EXPR_SELECT_LT || expr->kind == HONE_EXPR_SELECT_EQ;
+}
+
+bool hone_dim_is_choice(hone_dims_t* dims, hone_dim_t d, hone_dim_t* out_x, hone_dim_t* out_y) {
+  const hone_expr_t* choice = d.expr && is_choice(d.expr) ? d.expr : NULL;
+  int64_t factor = 1;
+  for (int i = 0; d.expr && d.expr->kind == HONE_EXPR_LINEAR && i < d.expr->n_terms; i++) {
+    if (!is_choice(d.expr->terms[i].atom)) continue;
+    choice = d.expr->terms[i].atom;
+    factor = d.expr->terms[i].coefficient;
+    break;
+  }
+  if (!choice) return false;
+  hone_dim_t times = hone_dim_int(factor), chosen = {0, choice};
+  hone_dim_t rest = hone_dim_sub(dims, d, hone_dim_mul(dims, times, chosen));
+  *out_x = hone_dim_add(dims, rest, hone_dim_mul(dims, times, choice->args[2]));
+  *out_y = hone_dim_add(dims, rest, hone_dim_mul(dims, times, choice->args[3]));
+  return true;
+}
+
 hone_dim_t hone_dim_product(hone_dims_t* dims, int count, const hone_dim_t* list) {
   hone_dim_t product = hone_dim_int(1);
   for (int i = 0; i < count; i++) product = hone_dim_mul(dims, product, list[i]);

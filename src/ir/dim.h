@@ -86,6 +86,8 @@ hone_dim_t hone_dim_select_lt(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hon
 /* a == b ? x : y */
 hone_dim_t hone_dim_select_eq(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, hone_dim_t x,
                               hone_dim_t y);
+/* Whether `d` is such a choice, or a sum with one: it is `out_x` or `out_y`. */
+bool hone_dim_is_choice(hone_dims_t* dims, hone_dim_t d, hone_dim_t* out_x, hone_dim_t* out_y);
 hone_dim_t hone_dim_product(hone_dims_t* dims, int count, const hone_dim_t* list);
 
 /* Nodes of the expression written out as a tree; 1 for a number. */

@@ -10,7 +10,8 @@
  * so that they take two or three quarters more memory.
  *
  * An odd number of rows, as of pictures cut into patches behind a token of their own, gets one of
- * zeros.
+ * zeros. Where only a run knows how many there are, it takes one of two ways (common/either.h):
+ * by parts where there are enough rows, all but one that makes them odd, else as it was.
  *
  * The rows that a sum adds up lie near each other, so that one thread made all and uses all
  * results, whichever rows it has: rows are cut into blocks, and each block into halves.
@@ -24,6 +25,7 @@
 
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
+#include "passes/common/either.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
@@ -130,9 +132,9 @@ typedef struct product {
   const hone_tensor_t* w;
   const algorithm_t* how;
   int w_sum;                   /* axis of the weights along the sum */
-  int64_t rows, sums, columns; /* of the matrices, rows with what makes them even */
-  int64_t given;               /* rows without */
+  int64_t rows, sums, columns; /* of the matrices, rows with what makes them even, or the most */
   int64_t half;                /* rows of half a block */
+  hone_dim_t given, blocks;    /* rows without what makes them even, and blocks */
 } product_t;
 
 /* ---- which ---- */
@@ -158,10 +160,11 @@ static bool recognise(const hone_node_t* node, product_t* p) {
                    .w_sum = plain.w_sum,
                    .rows = plain.rows + plain.rows % 2,
                    .sums = plain.sums,
-                   .columns = plain.columns,
-                   .given = plain.rows};
+                   .columns = plain.columns};
   if (p->rows == 0) return false;
   p->half = choose_half(p);
+  p->given = hone_d(plain.rows);
+  p->blocks = hone_d(p->rows / (HALVES * p->half));
   return true;
 }
 
@@ -203,30 +206,32 @@ static hone_value_t* slice_one(hone_builder_t* b, hone_value_t* x, int axis, int
   return hone_slice_axis(b, x, axis, hone_d(index), hone_d(index + 1));
 }
 
-/* [rows, sums]: with a row of zeros where there is an odd number of them. */
-static hone_value_t* even_rows(hone_builder_t* b, const product_t* p) {
-  const hone_dim_t given[] = {hone_d(p->given), hone_d(p->sums)}, lo[2] = {{0}},
-                   hi[] = {hone_d(p->rows - p->given), hone_d(0)};
-  hone_value_t* x = p->contract->inputs[0];
-  return p->rows == p->given ? x : hone_pad(b, hone_reshape(b, x, 2, given), lo, hi, NULL);
+static hone_dim_t even_rows(hone_builder_t* b, const product_t* p) {
+  return hone_dim_mul(b->graph->dims, p->blocks, hone_d(HALVES * p->half));
 }
 
-static hone_dim_t blocks_of(const product_t* p) { return hone_d(p->rows / (HALVES * p->half)); }
+/* [rows, sums]: with a row of zeros where there is an odd number of them. */
+static hone_value_t* make_even(hone_builder_t* b, const product_t* p, hone_value_t* x) {
+  const hone_dim_t given[] = {p->given, hone_d(p->sums)}, lo[2] = {{0}},
+                   hi[] = {hone_dim_sub(b->graph->dims, even_rows(b, p), p->given), hone_d(0)};
+  if (hone_dim_is(hi[0], 0)) return x;
+  return hone_pad(b, hone_reshape(b, x, 2, given), lo, hi, NULL);
+}
 
 /* [rows / 2, products, sums / parts]: what is made of a row lies side by side. Apart by many rows
  * fifteen results might go to the same sets of a cache. */
-static hone_value_t* make_data(hone_builder_t* b, const product_t* p) {
+static hone_value_t* make_data(hone_builder_t* b, const product_t* p, hone_value_t* given) {
   const algorithm_t* how = p->how;
   int n = HALVES * how->sums;
   hone_value_t *parts[MOST_PARTS], *sums[MOST_PRODUCTS];
   const hone_dim_t part = hone_d(p->sums / how->sums);
-  const hone_dim_t apart[] = {blocks_of(p), hone_d(HALVES), hone_d(p->half), hone_d(how->sums),
-                              part};
-  hone_value_t* x = hone_reshape(b, even_rows(b, p), 5, apart);
+  const hone_dim_t apart[] = {p->blocks, hone_d(HALVES), hone_d(p->half), hone_d(how->sums), part};
+  hone_value_t* x = hone_reshape(b, make_even(b, p, given), 5, apart);
   for (int i = 0; i < n; i++)
     parts[i] = slice_one(b, slice_one(b, x, 1, i / how->sums), 3, i % how->sums);
   hone_shared_sums(b, n, parts, how->products, how->of_data, sums);
-  const hone_dim_t shape[] = {hone_d(p->rows / HALVES), hone_d(how->products), part};
+  const hone_dim_t shape[] = {hone_dim_mul(b->graph->dims, p->blocks, hone_d(p->half)),
+                              hone_d(how->products), part};
   return hone_reshape(b, hone_concat(b, how->products, sums, 3), 3, shape);
 }
 
@@ -276,39 +281,101 @@ static hone_value_t* make_weights(hone_rewriter_t* r, const product_t* p) {
 static hone_value_t* join_half(hone_builder_t* b, const product_t* p, hone_value_t* const* sums) {
   const algorithm_t* how = p->how;
   hone_value_t* parts[MOST_PARTS];
-  const hone_dim_t shape[] = {blocks_of(p), hone_d(1), hone_d(p->half), hone_d(1),
+  const hone_dim_t shape[] = {p->blocks, hone_d(1), hone_d(p->half), hone_d(1),
                               hone_d(p->columns / how->columns)};
   for (int i = 0; i < how->columns; i++) parts[i] = hone_reshape(b, sums[i], 5, shape);
   return hone_concat(b, how->columns, parts, 3);
 }
 
-/* The result in its shape from [products, rows / 2, columns / parts]. */
+/* [given rows, columns] from [products, rows / 2, columns / parts]. */
 static hone_value_t* make_result(hone_builder_t* b, const product_t* p, hone_value_t* m) {
   const algorithm_t* how = p->how;
   hone_value_t *products[MOST_PRODUCTS], *sums[MOST_PARTS], *halves[HALVES];
   for (int i = 0; i < how->products; i++) products[i] = slice_one(b, m, 0, i);
   hone_shared_sums(b, how->products, products, HALVES * how->columns, how->of_results, sums);
   for (int i = 0; i < HALVES; i++) halves[i] = join_half(b, p, sums + i * how->columns);
-  const hone_dim_t together[] = {hone_d(p->rows), hone_d(p->columns)};
-  hone_value_t* y = hone_concat(b, HALVES, halves, 1);
-  if (p->rows != p->given)
-    y = hone_slice_axis(b, hone_reshape(b, y, 2, together), 0, hone_d(0), hone_d(p->given));
-  return hone_reshape_like(b, y, p->contract->outputs[0]);
+  const hone_dim_t together[] = {even_rows(b, p), hone_d(p->columns)};
+  hone_value_t* y = hone_reshape(b, hone_concat(b, HALVES, halves, 1), 2, together);
+  return y ? hone_slice_axis(b, y, 0, hone_d(0), p->given) : NULL;
 }
 
-/* ---- the pass ---- */
+static hone_value_t* multiply(hone_rewriter_t* r, const product_t* p, hone_value_t* x) {
+  static const int64_t pairs[][2] = {{1, 0}, {2, 1}};
+  hone_value_t* data = make_data(r->b, p, x);
+  hone_value_t* m = hone_contract(r->b, data, make_weights(r, p), 2, pairs, 1, HONE_F32);
+  return m ? make_result(r->b, p, m) : NULL;
+}
+
+/* ---- rows that only a run knows ---- */
+
+/* The only axis of x with rows; -1: there are more. */
+static int find_row_axis(const hone_type_t* x) {
+  int axis = -1;
+  for (int i = 0; i < x->rank - 1; i++) {
+    if (hone_dim_is(x->dims[i], 1)) continue;
+    if (axis >= 0) return -1;
+    axis = i;
+  }
+  return axis;
+}
+
+/* Whether the number of rows is open, within bounds that somebody gave, since weights are kept both
+ * ways; and how many make it worth it: twice as many as gain something. All of them are parted
+ * then, but for one that makes them odd, else none. */
+static bool recognise_open(hone_rewriter_t* r, const hone_node_t* node, product_t* p) {
+  enum { STEP = 64, BOUNDED = 1 << 16 };
+  hone_operand_product_t plain;
+  if (!hone_operand_is_product(node, &plain) || plain.rows) return false;
+  *p = (product_t){.contract = node,
+                   .w = plain.w,
+                   .w_sum = plain.w_sum,
+                   .sums = plain.sums,
+                   .columns = plain.columns,
+                   .half = 1};
+  const hone_type_t* x = &node->inputs[0]->type;
+  int axis = find_row_axis(x);
+  int64_t most = axis < 0 ? 0 : hone_dim_max_value(x->dims[axis]), least = 0;
+  if (most > BOUNDED) return false;
+  while (!p->how && least < most) {
+    least += 2 * STEP;
+    p->rows = least / 2;
+    if (choose(p, r->context->options)) break;
+  }
+  if (!p->how || least >= most) return false;
+  p->given = hone_either_many(r->graph->dims, x->dims[axis], least, HALVES);
+  p->blocks = hone_dim_floordiv(r->graph->dims, p->given, hone_d(HALVES));
+  return true;
+}
+
+/* In parts where there are enough rows, else as it was. */
+static hone_value_t* multiply_open(hone_rewriter_t* r, const product_t* p) {
+  const hone_node_t* node = p->contract;
+  const int64_t pair[][2] = {{node->axes[0], node->axes[1]}};
+  int axis = find_row_axis(&node->inputs[0]->type);
+  hone_value_t *x[2], *y[2];
+  hone_either_parts(r->b, node->inputs[0], axis, p->given, x);
+  y[0] = x[0] ? multiply(r, p, x[0]) : NULL;
+  y[1] = x[1] ? hone_contract(r->b, x[1], node->inputs[1], 1, pair, 0, HONE_F32) : NULL;
+  if (!y[0] || !y[1]) return NULL;
+  hone_dim_t shape[HONE_MAX_RANK];
+  for (int i = 0; i < y[1]->type.rank; i++) shape[i] = y[1]->type.dims[i];
+  shape[axis] = p->given;
+  y[0] = hone_reshape(r->b, y[0], y[1]->type.rank, shape);
+  return hone_concat(r->b, 2, y, axis);
+}
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
-  static const int64_t pairs[][2] = {{1, 0}, {2, 1}};
   product_t p;
-  if (!recognise(node, &p) || !choose(&p, r->context->options)) return NULL;
-  hone_value_t* x = make_data(r->b, &p);
-  hone_value_t* m = hone_contract(r->b, x, make_weights(r, &p), 2, pairs, 1, HONE_F32);
-  hone_value_t* now = m ? make_result(r->b, &p, m) : NULL;
-  if (now)
-    hone_pass_did(r->context, node, "by %d products instead of %d", p.how->products,
-                  HALVES * p.how->sums * p.how->columns);
-  return now;
+  hone_value_t* now = NULL;
+  if (node->prim != HONE_PRIM_CONTRACT) return hone_either_apart(r, node);
+  if (recognise(node, &p) && choose(&p, r->context->options))
+    now = multiply(r, &p, node->inputs[0]);
+  else if (recognise_open(r, node, &p))
+    now = multiply_open(r, &p);
+  if (!now) return NULL;
+  hone_pass_did(r->context, node, "by %d products instead of %d", p.how->products,
+                HALVES * p.how->sums * p.how->columns);
+  return hone_reshape_like(r->b, now, node->outputs[0]);
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {

@@ -72,6 +72,57 @@ static void results_are_the_same(void** state) {
   expect_same("2, 8, 9", THIRDS, 15, false); /* lines of a picture are halves of blocks */
 }
 
+/* relu(x w + bias) w' for 1 by `n` rows, in a range of sizes. */
+static hone_graph_t* make_open(const char* range, const char* front) {
+  hone_str_t text, symbols;
+  hone_str_init(&text, NULL);
+  hone_str_init(&symbols, NULL);
+  hone_str_appendf(&symbols, "symbol \"n\" input %s\nsymbol \"m\" input 1 64\n", range);
+  hone_str_appendf(&text, "%%0 <0 dim 1> = input : f32[%s, n, %d]\n", front, THIRDS);
+  for (int k = 1; k < 3; k++) {
+    hone_str_appendf(&text, "%%%d = constant {", k);
+    for (int i = 0; i < THIRDS * THIRDS; i++)
+      hone_str_appendf(&text, "%s%d", i ? ", " : "", i % (40 + k) * 7919 % 41 - 20);
+    hone_str_appendf(&text, "} : f32[%d, %d]\n", THIRDS, THIRDS);
+  }
+  const char* product =
+      "%%%d = contract %%%d %%%d dtype=f32 axes=[2, 0] batch=0 : f32[%s, n, %d]\n";
+  hone_str_appendf(&text, product, 3, 0, 1, front, THIRDS);
+  hone_str_append(&text, "%4 = constant {0.5} : f32[1, 1, 1]\n");
+  hone_str_appendf(&text, "%%5 = expand %%4 shape=[%s, n, %d] : f32[%s, n, %d]\n", front, THIRDS,
+                   front, THIRDS);
+  hone_str_appendf(&text, "%%6 = max %%3 %%5 : f32[%s, n, %d]\n", front, THIRDS);
+  hone_str_appendf(&text, product, 7, 6, 2, front, THIRDS);
+  hone_str_append(&text, "return %7\n");
+  hone_graph_t* graph = hone_graph_of_text(hone_str_text(&symbols), hone_str_text(&text));
+  hone_str_free(&text);
+  hone_str_free(&symbols);
+  return graph;
+}
+
+static int count(const hone_graph_t* graph, hone_prim_t prim) {
+  int found = 0;
+  for (int i = 0; i < graph->n_nodes; i++) found += graph->nodes[i]->prim == prim;
+  return found;
+}
+
+/* Few rows, many, even and odd. What is between the products goes both ways with them. */
+static void open_rows_go_one_of_two_ways(void** state) {
+  static const char* const ranges[] = {"1 600", "127 600", "128 600", "301 600"};
+  (void)state;
+  for (size_t i = 0; i < TEST_COUNT(ranges); i++)
+    for (uint64_t seed = 0; seed < 4; seed++) {
+      hone_graph_t *before = make_open(ranges[i], "1"), *after = make_open(ranges[i], "1");
+      assert_int_equal(rewrite(after, false), 2);
+      assert_int_equal(count(after, HONE_PRIM_CONTRACT), 4);
+      assert_int_equal(count(after, HONE_PRIM_MAX), 2);
+      /* Sums of 576 products of up to 20 by sums of as many. */
+      assert_same_results(before, after, seed, 2);
+      hone_graph_destroy(before);
+      hone_graph_destroy(after);
+    }
+}
+
 static void expect_unchanged(hone_graph_t* graph, bool exact) {
   assert_int_equal(rewrite(graph, exact), 0);
   hone_graph_destroy(graph);
@@ -82,6 +133,9 @@ static void others_stay_as_they_are(void** state) {
   expect_unchanged(make_graph("128", COLUMNS, false), true);
   expect_unchanged(make_graph("8", COLUMNS, false), false); /* too few */
   expect_unchanged(make_graph("128", COLUMNS - 1, false), false);
+  expect_unchanged(make_open("1 60", "1"), false);         /* never enough */
+  expect_unchanged(make_open("0 2147483647", "1"), false); /* any number */
+  expect_unchanged(make_open("1 600", "m"), false);        /* no axis of its own */
 }
 
 /* What takes half the time is worth half as much. */
@@ -105,6 +159,7 @@ static void not_beside_matrix_instructions(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
+      cmocka_unit_test(open_rows_go_one_of_two_ways),
       cmocka_unit_test(others_stay_as_they_are),
       cmocka_unit_test(narrow_products_have_to_be_larger),
       cmocka_unit_test(not_beside_matrix_instructions),

@@ -121,10 +121,18 @@ static bool is_empty(const hone_launch_t* call) {
   return false;
 }
 
+/* Whether no output has an element, and nothing is checked. */
+static bool makes_nothing(const hone_frame_t* frame, const hone_step_t* step) {
+  for (int i = 0; i < step->n_outputs; i++)
+    if (frame->slots[step->outputs[i]].bytes) return false;
+  return step->error < 0;
+}
+
 static hone_status_t launch(hone_context_t* context, hone_frame_t* frame, const hone_step_t* step,
                             hone_argument_t* arguments, int64_t* late_numbers) {
   const hone_program_t* program = context->program;
   HONE_TRY(fill_launch(context, frame, step, arguments));
+  if (makes_nothing(frame, step)) return NULL;
   const int64_t* numbers = late_numbers;
   if (step->is_late)
     hone_step_evaluate(program, step, context->symbols, late_numbers);

@@ -469,6 +469,13 @@ static bool looks_up(hone_stmt_t* nest) {
   return found;
 }
 
+/* Whether one thread would have a round more than others, and that shows. */
+static bool is_uneven(const hone_recipe_t* r, hone_dim_t rounds) {
+  enum { SHOWS = 32 };
+  int64_t threads = r->shape->threads, rest = threads > 1 ? rounds.k % threads : 0;
+  return hone_dim_is_int(rounds) && rest && (threads - rest) * SHOWS > rounds.k;
+}
+
 /* Has the loop with rounds for all threads at the outside: together with those around it, so
  * that each thread has consecutive rounds in kernel after kernel, or that loop alone. Known
  * loops with few rounds go together, too. Gives how many loops are to be shared out as one. */
@@ -476,7 +483,8 @@ static int choose_parallel(hone_recipe_t* r, int position) {
   hone_stmt_t *loops[MAX_CHOICE], **body = r->kernel->root->body;
   const char* order[MAX_CHOICE];
   int n = list_rounds(body[position], loops), best = find_rounds(n, loops);
-  if (n < 2 || (best == 0 && hone_dim_min_value(loops[0]->extent) >= ENOUGH_ROUNDS)) return 1;
+  bool is_enough = best == 0 && hone_dim_min_value(loops[0]->extent) >= ENOUGH_ROUNDS;
+  if (n < 2 || (is_enough && !is_uneven(r, loops[0]->extent))) return 1;
   if (hone_dim_is_int(loops[0]->extent) && hone_dim_is_int(loops[1]->extent)) return 2;
   bool looks = looks_up(body[position]);
   if (best < 1) return has_loops(loops[1]) && is_around_known(loops, 1) && !looks ? 2 : 1;
@@ -538,12 +546,60 @@ static void share_out(hone_recipe_t* r, int position) {
   share_loops(r, position, r->choice->parallel > 1 ? count + 1 : count);
 }
 
+static bool is_shared(const hone_stmt_t* nest) {
+  return hone_stmt_is_loop(nest) && nest->loop == HONE_LOOP_PARALLEL;
+}
+
+static bool is_open_loop(const hone_stmt_t* nest) {
+  return hone_stmt_is_loop(nest) && !hone_dim_is_int(nest->extent);
+}
+
+static bool note_reduction(void* self, hone_stmt_t* stmt) {
+  *(bool*)self |= hone_stmt_is_loop(stmt) && stmt->is_reduction;
+  return true;
+}
+
+static bool adds_up(hone_stmt_t* nest) {
+  bool found = false;
+  hone_stmt_walk(nest, note_reduction, &found);
+  return found;
+}
+
+/* Nests that are done already. */
+typedef struct done {
+  int count;
+  const hone_stmt_t* nests[MAX_CHOICE];
+} done_t;
+
+static bool is_done(const done_t* done, const hone_stmt_t* nest) {
+  bool found = is_shared(nest);
+  for (int i = 0; i < done->count; i++) found |= done->nests[i] == nest;
+  return found;
+}
+
+/* Open loops beside sums are done, and shared out, before these: beside tiles of rows that only a
+ * run can count they would not show to be apart. */
+static void schedule_beside_sums(hone_recipe_t* r, done_t* done) {
+  hone_stmt_t* root = r->kernel->root;
+  int sums = 0;
+  for (int i = 0; i < root->n_body; i++) sums += adds_up(root->body[i]);
+  for (int i = root->n_body - 1; i >= 0 && sums && !r->status && done->count < MAX_CHOICE; i--) {
+    if (adds_up(root->body[i]) || !is_open_loop(root->body[i])) continue;
+    schedule_nest(r, i);
+    if (are_apart(r->kernel)) share_out(r, i);
+    done->nests[done->count++] = root->body[i];
+  }
+}
+
 hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* shape,
                                 const hone_cpu_choice_t* choice) {
   hone_recipe_t r = {.kernel = kernel, .shape = shape, .choice = choice};
   if (!is_pure(kernel)) return NULL;
   /* Peeling adds nests behind; those are done already. */
-  for (int i = kernel->root->n_body - 1; i >= 0 && !r.status; i--) schedule_nest(&r, i);
+  done_t done = {0};
+  schedule_beside_sums(&r, &done);
+  for (int i = kernel->root->n_body - 1; i >= 0 && !r.status; i--)
+    if (!is_done(&done, kernel->root->body[i])) schedule_nest(&r, i);
   if (!r.status) hone_schedule_claims(&r);
   bool may_share = are_apart(kernel);
   for (int i = 0; i < kernel->root->n_body && !r.status && may_share; i++) share_out(&r, i);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "ir/outline.h"
+#include "passes/common/either.h"
 #include "passes/common/fusion_impl.h"
 #include "passes/common/match.h"
 #include "passes/common/node_hash.h"
@@ -520,9 +521,21 @@ static bool lays_out_rows(const hone_fusion_t* f, const hone_fusion_search_t* s,
   return found > 1 || (found == 1 && to->kind == HONE_FUSION_REDUCE);
 }
 
+/* Whether the reader has the contraction's results as one of two parts (common/either.h), and no
+ * other contraction's: they are made where they belong. */
+static bool is_part_of_either(const hone_fusion_t* f, const hone_fusion_group_t* map, int reader) {
+  const hone_fusion_group_t* to = &f->groups[reader];
+  if (to->kind != HONE_FUSION_WHOLE || !hone_either_is(to->anchor)) return false;
+  for (int i = to->first; i <= to->last; i++)
+    if (hone_fusion_group_at(f, i) == reader && f->graph->nodes[i]->prim == HONE_PRIM_CONTRACT)
+      return false;
+  return same_count(f, map->shape, to->anchor->inputs[1]);
+}
+
 static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
                         int reader, bool is_only) {
   const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
+  if (map->kind == HONE_FUSION_CONTRACT) return is_only && is_part_of_either(f, map, reader);
   if (map->kind != HONE_FUSION_MAP) return false;
   contents_t c = contents_of(f, group);
   if (c.only_views) return is_only && !lays_out_rows(f, s, group, reader);
@@ -541,7 +554,9 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
 
 /* Gives whether it has joined its reader. */
 static bool join_backwards(hone_fusion_t* f, hone_fusion_search_t* s, int group) {
-  if (f->groups[group].merged >= 0 || f->groups[group].kind != HONE_FUSION_MAP) return false;
+  hone_fusion_kind_t kind = f->groups[group].kind;
+  if (f->groups[group].merged >= 0 || (kind != HONE_FUSION_MAP && kind != HONE_FUSION_CONTRACT))
+    return false;
   bool is_only;
   int reader = hone_fusion_only_reader(f, s, group, &is_only);
   if (hone_fusion_gives_output(f, s, group)) is_only = false;

@@ -1,0 +1,93 @@
+#include "passes/common/either.h"
+
+#include <string.h>
+
+#include "passes/common/match.h"
+
+enum { PARTS = 2, MOST_OPERANDS = 3 };
+
+hone_dim_t hone_either_many(hone_dims_t* dims, hone_dim_t rows, int64_t least, int64_t multiple) {
+  hone_dim_t each = hone_d(multiple), count = hone_dim_floordiv(dims, rows, each);
+  hone_dim_t chosen = hone_dim_select_lt(dims, rows, hone_d(least), hone_d(0), count);
+  return hone_dim_mul(dims, chosen, each);
+}
+
+/* Whether it is a multiple of what is no size of its own, as hone_either_many gives. */
+static bool is_many(hone_dim_t extent) {
+  int64_t multiple = 0;
+  hone_dim_t term =
+      hone_dim_term_count(extent) == 1 ? hone_dim_term(extent, 0, &multiple) : hone_d(0);
+  return multiple > 1 && !hone_dim_as_symbol(term);
+}
+
+bool hone_either_is(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_CONCAT && node->n_inputs == PARTS &&
+         is_many(node->inputs[0]->type.dims[node->axes[0]]) &&
+         !hone_dim_is_int(node->inputs[1]->type.dims[node->axes[0]]);
+}
+
+/* The concat of such parts that the value is; NULL: it is another one. */
+static const hone_node_t* find_concat(const hone_value_t* x) {
+  return x->node && hone_either_is(x->node) ? x->node : NULL;
+}
+
+static bool is_parted_at(const hone_node_t* concat, int axis, hone_dim_t many) {
+  return concat && concat->axes[0] == axis &&
+         hone_dim_same(concat->inputs[0]->type.dims[axis], many);
+}
+
+void hone_either_parts(hone_builder_t* b, hone_value_t* x, int axis, hone_dim_t many,
+                       hone_value_t** out_parts) {
+  const hone_node_t* concat = find_concat(x);
+  bool is_parted = is_parted_at(concat, axis, many);
+  out_parts[0] = is_parted ? concat->inputs[0] : hone_slice_axis(b, x, axis, hone_d(0), many);
+  out_parts[1] =
+      is_parted ? concat->inputs[1] : hone_slice_axis(b, x, axis, many, x->type.dims[axis]);
+}
+
+static bool is_elementwise(const hone_node_t* node) {
+  hone_prim_family_t family = hone_prim_info(node->prim)->family;
+  return (family == HONE_FAMILY_UNARY || family == HONE_FAMILY_BINARY ||
+          family == HONE_FAMILY_CAST) &&
+         node->n_inputs <= MOST_OPERANDS;
+}
+
+/* Whether all rows of the value are the same. */
+static bool repeats(const hone_value_t* x, int axis) {
+  const hone_node_t* expand = hone_match_prim(x, HONE_PRIM_EXPAND);
+  return expand && hone_dim_is(expand->inputs[0]->type.dims[axis], 1);
+}
+
+/* An operand for part `k` of the concat. */
+static hone_value_t* operand_for(hone_builder_t* b, const hone_node_t* concat, int k,
+                                 hone_value_t* x) {
+  int axis = (int)concat->axes[0];
+  if (!repeats(x, axis)) return find_concat(x)->inputs[k];
+  hone_dim_t shape[HONE_MAX_RANK];
+  for (int i = 0; i < x->type.rank; i++) shape[i] = x->type.dims[i];
+  shape[axis] = concat->inputs[k]->type.dims[axis];
+  return hone_expand(b, x->node->inputs[0], x->type.rank, shape);
+}
+
+hone_value_t* hone_either_apart(hone_rewriter_t* r, const hone_node_t* node) {
+  const hone_node_t* concat = NULL;
+  if (!is_elementwise(node)) return NULL;
+  for (int i = 0; i < node->n_inputs && !concat; i++) concat = find_concat(node->inputs[i]);
+  if (!concat) return NULL;
+  int axis = (int)concat->axes[0];
+  hone_dim_t many = concat->inputs[0]->type.dims[axis];
+  for (int i = 0; i < node->n_inputs; i++)
+    if (!repeats(node->inputs[i], axis) && !is_parted_at(find_concat(node->inputs[i]), axis, many))
+      return NULL;
+  hone_value_t* parts[PARTS];
+  for (int k = 0; k < PARTS; k++) {
+    hone_value_t* operands[MOST_OPERANDS];
+    for (int i = 0; i < node->n_inputs; i++) {
+      operands[i] = operand_for(r->b, concat, k, node->inputs[i]);
+      if (!operands[i]) return NULL;
+    }
+    parts[k] = hone_rewrite_copy(r, node, operands);
+    if (!parts[k]) return NULL;
+  }
+  return hone_concat(r->b, PARTS, parts, axis);
+}
