@@ -10,9 +10,8 @@
 enum { ALIGNMENT = 64 };
 
 /* Large blocks begin where large pages do, and get them where whole ones lie in the block, so
- * that they are filled and read faster. The last one is whole as well where that takes at most a
- * part of the block more; else not a byte more than asked for is touched. */
-enum { LARGE_PAGE = 2 << 20, PART = 8 };
+ * that they are filled and read faster; not a byte more of memory than asked for is touched. */
+enum { LARGE_PAGE = 2 << 20 };
 
 static void want_large_pages(void* block, size_t size) {
 #ifdef MADV_HUGEPAGE
@@ -37,10 +36,8 @@ static void* take_small(size_t size) {
 static void* take_large(size_t size) {
   if (size > SIZE_MAX - ALIGNMENT) return NULL;
   size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  size_t rest = LARGE_PAGE - rounded % LARGE_PAGE;
-  if (rest <= rounded / PART && rounded <= SIZE_MAX - rest) rounded += rest;
   void* block;
-  if (posix_memalign(&block, rounded < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE, rounded)) return NULL;
+  if (posix_memalign(&block, size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE, rounded)) return NULL;
   want_large_pages(block, rounded);
   return block;
 }

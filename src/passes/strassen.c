@@ -206,6 +206,7 @@ static hone_value_t* slice_one(hone_builder_t* b, hone_value_t* x, int axis, int
   return hone_slice_axis(b, x, axis, hone_d(index), hone_d(index + 1));
 }
 
+/* The given ones with what makes them even. */
 static hone_dim_t even_rows(hone_builder_t* b, const product_t* p) {
   return hone_dim_mul(b->graph->dims, p->blocks, hone_d(HALVES * p->half));
 }
@@ -367,6 +368,7 @@ static hone_value_t* multiply_open(hone_rewriter_t* r, const product_t* p) {
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   product_t p;
   hone_value_t* now = NULL;
+  /* Part of the products that are told of. */
   if (node->prim != HONE_PRIM_CONTRACT) return hone_either_apart(r, node);
   if (recognise(node, &p) && choose(&p, r->context->options))
     now = multiply(r, &p, node->inputs[0]);

@@ -187,21 +187,22 @@ static void other_windows_stay_the_same(void** state) {
     }
 }
 
+static const conv_t usual = {.x = "u8",
+                             .w = "i8",
+                             .height = 16,
+                             .width = 16,
+                             .channels = 32,
+                             .filters = 32,
+                             .down = 3,
+                             .across = 3};
+
 /* Where products of bytes take half as long tiles must have enough results for their weights, and
  * of lines, which have half the products, gain nothing; nor where matrix instructions multiply. */
 static void fast_bytes_need_larger_pictures(void** state) {
   (void)state;
-  conv_t c = {.x = "u8",
-              .w = "i8",
-              .height = 16,
-              .width = 16,
-              .channels = 64,
-              .filters = 64,
-              .scale = 64,
-              .middle = 128,
-              .zero = 128,
-              .down = 3,
-              .across = 3};
+  conv_t c = usual;
+  c.channels = c.filters = c.scale = 64;
+  c.middle = c.zero = 128;
   assert_int_equal(check_on(&fast_bytes, &c, 1), 4);
   assert_int_equal(check_on(&blocks, &c, 1), 0);
   c.height = c.width = 8;
@@ -216,14 +217,7 @@ static void fast_bytes_need_larger_pictures(void** state) {
 /* Without products of 16 bits in twos, and for channels that are no pairs. */
 static void others_stay_as_they_are(void** state) {
   (void)state;
-  conv_t c = {.x = "u8",
-              .w = "i8",
-              .height = 16,
-              .width = 16,
-              .channels = 32,
-              .filters = 32,
-              .down = 3,
-              .across = 3};
+  conv_t c = usual;
   hone_graph_t* graph = make_graph(&c, 0);
   assert_int_equal(rewrite(graph, none), 0);
   hone_graph_destroy(graph);

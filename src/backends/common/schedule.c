@@ -357,12 +357,14 @@ static bool reads_output(void* self, hone_stmt_t* stmt) {
   return !*found;
 }
 
-/* Whether the loops of each nest may be taken in any order. */
-static bool is_pure(hone_kernel_t* kernel) {
+static bool finds(hone_stmt_t* stmt, bool (*note)(void* found, hone_stmt_t* stmt)) {
   bool found = false;
-  hone_stmt_walk(kernel->root, reads_output, &found);
-  return !found;
+  hone_stmt_walk(stmt, note, &found);
+  return found;
 }
+
+/* Whether the loops of each nest may be taken in any order. */
+static bool is_pure(hone_kernel_t* kernel) { return !finds(kernel->root, reads_output); }
 
 /* A loop of the output, or a store to a single element of one. */
 static bool stands_alone(const hone_stmt_t* stmt) {
@@ -463,11 +465,7 @@ static bool note_lookup(void* self, hone_stmt_t* stmt) {
 
 /* Whether the nest goes through tables, as trees do: each thread then has tables of its own,
  * which stay in its cache for all rows. */
-static bool looks_up(hone_stmt_t* nest) {
-  bool found = false;
-  hone_stmt_walk(nest, note_lookup, &found);
-  return found;
-}
+static bool looks_up(hone_stmt_t* nest) { return finds(nest, note_lookup); }
 
 /* Whether one thread would have a round more than others, and that shows. */
 static bool is_uneven(const hone_recipe_t* r, hone_dim_t rounds) {
@@ -559,11 +557,7 @@ static bool note_reduction(void* self, hone_stmt_t* stmt) {
   return true;
 }
 
-static bool adds_up(hone_stmt_t* nest) {
-  bool found = false;
-  hone_stmt_walk(nest, note_reduction, &found);
-  return found;
-}
+static bool adds_up(hone_stmt_t* nest) { return finds(nest, note_reduction); }
 
 /* Nests that are done already. */
 typedef struct done {

@@ -4,7 +4,7 @@
 
 #include "passes/common/match.h"
 
-enum { PARTS = 2, MOST_OPERANDS = 3 };
+enum { PARTS = 2, MOST_OPERANDS = 2 };
 
 hone_dim_t hone_either_many(hone_dims_t* dims, hone_dim_t rows, int64_t least, int64_t multiple) {
   hone_dim_t each = hone_d(multiple), count = hone_dim_floordiv(dims, rows, each);
