@@ -320,13 +320,18 @@ static int find_row_axis(const hone_type_t* x) {
   return axis;
 }
 
+/* What is rounded goes on as floats where the ways part, and each product would round it anew. */
+static bool rounds_operands(const hone_rewriter_t* r) {
+  return r->context->options->precision != HONE_UNKNOWN;
+}
+
 /* Whether the number of rows is open, within bounds that somebody gave, since weights are kept both
  * ways; and how many make it worth it: twice as many as gain something. All of them are parted
  * then, but for one that makes them odd, else none. */
 static bool recognise_open(hone_rewriter_t* r, const hone_node_t* node, product_t* p) {
   enum { STEP = 64, BOUNDED = 1 << 16 };
   hone_operand_product_t plain;
-  if (!hone_operand_is_product(node, &plain) || plain.rows) return false;
+  if (!hone_operand_is_product(node, &plain) || plain.rows || rounds_operands(r)) return false;
   *p = (product_t){.contract = node,
                    .w = plain.w,
                    .w_sum = plain.w_sum,

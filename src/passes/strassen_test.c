@@ -138,6 +138,13 @@ static void others_stay_as_they_are(void** state) {
   expect_unchanged(make_open("1 600", "m"), false);        /* no axis of its own */
 }
 
+static void open_rows_that_are_rounded_stay(void** state) {
+  (void)state;
+  hone_graph_t* graph = make_open("1 600", "1");
+  assert_int_equal(rewrite_with(graph, (hone_pass_options_t){.precision = HONE_BF16}), 0);
+  hone_graph_destroy(graph);
+}
+
 /* What takes half the time is worth half as much. */
 static void narrow_products_have_to_be_larger(void** state) {
   (void)state;
@@ -160,6 +167,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
       cmocka_unit_test(open_rows_go_one_of_two_ways),
+      cmocka_unit_test(open_rows_that_are_rounded_stay),
       cmocka_unit_test(others_stay_as_they_are),
       cmocka_unit_test(narrow_products_have_to_be_larger),
       cmocka_unit_test(not_beside_matrix_instructions),
