@@ -29,15 +29,14 @@ static int open_retrying(const char* path, int flags) {
  * whole where it holds the file in them. Gives a place that is taken until the file takes it; NULL:
  * anywhere. */
 static void* reserve_aligned(size_t size) {
-  enum { LARGE_PAGE = 2 << 20 };
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  if (size < LARGE_PAGE || size > SIZE_MAX - 2 * (size_t)LARGE_PAGE) return NULL;
+  if (size < HONE_LARGE_PAGE || size > SIZE_MAX - 2 * (size_t)HONE_LARGE_PAGE) return NULL;
   size_t whole = (size + page - 1) / page * page;
-  char* base = mmap(NULL, whole + LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* base = mmap(NULL, whole + HONE_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return NULL;
-  size_t before = -(uintptr_t)base % LARGE_PAGE;
+  size_t before = -(uintptr_t)base % HONE_LARGE_PAGE;
   if (before) munmap(base, before);
-  munmap(base + before + whole, LARGE_PAGE - before);
+  munmap(base + before + whole, HONE_LARGE_PAGE - before);
   return base + before;
 }
 

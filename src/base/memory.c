@@ -11,11 +11,9 @@ enum { ALIGNMENT = 64 };
 
 /* Large blocks begin where large pages do, and get them where whole ones lie in the block, so
  * that they are filled and read faster; not a byte more of memory than asked for is touched. */
-enum { LARGE_PAGE = 2 << 20 };
-
 static void want_large_pages(void* block, size_t size) {
 #ifdef MADV_HUGEPAGE
-  size_t whole = size / LARGE_PAGE * LARGE_PAGE;
+  size_t whole = size / HONE_LARGE_PAGE * HONE_LARGE_PAGE;
   if (whole) madvise(block, whole, MADV_HUGEPAGE); /* a wish: may fail */
 #endif
 }
@@ -37,7 +35,8 @@ static void* take_large(size_t size) {
   if (size > SIZE_MAX - ALIGNMENT) return NULL;
   size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   void* block;
-  if (posix_memalign(&block, size < LARGE_PAGE ? ALIGNMENT : LARGE_PAGE, rounded)) return NULL;
+  if (posix_memalign(&block, size < HONE_LARGE_PAGE ? ALIGNMENT : HONE_LARGE_PAGE, rounded))
+    return NULL;
   want_large_pages(block, rounded);
   return block;
 }

@@ -4,6 +4,9 @@
 
 #include "hone/allocator.h"
 
+/* Bytes of a large page: the system's blocks that are multiples of it get such pages. */
+enum { HONE_LARGE_PAGE = 2 << 20 };
+
 /* The status for memory that is not there; needs none itself. */
 HONE_MUST_USE hone_status_t hone_oom(void);
 

@@ -7,8 +7,7 @@
 #include "base/memory.h"
 
 enum {
-  LARGE_PAGE = 2 << 20, /* blocks of the base that are multiples of it get such pages */
-  LEAST_PAGES = 2,      /* of a slab */
+  LEAST_PAGES = 2, /* of a slab */
   MOST_PAGES = 16,
   ALIGNMENT = 64,
 };
@@ -60,15 +59,15 @@ static slab_t* find_space(hone_room_t* room, size_t size) {
 
 /* A quarter of what there is already, so that little stays empty. */
 static size_t next_slab(const hone_room_t* room) {
-  size_t pages = room->total / 4 / LARGE_PAGE;
+  size_t pages = room->total / 4 / HONE_LARGE_PAGE;
   pages = pages < LEAST_PAGES ? LEAST_PAGES : pages > MOST_PAGES ? MOST_PAGES : pages;
-  return pages * LARGE_PAGE;
+  return pages * HONE_LARGE_PAGE;
 }
 
 /* What is large has a slab of whole pages by itself; others fill what it leaves of them. */
 static size_t slab_for(const hone_room_t* room, size_t size) {
-  size_t next = next_slab(room), pages = (size + LARGE_PAGE - 1) / LARGE_PAGE;
-  return size <= next / 2 ? next : pages * LARGE_PAGE;
+  size_t next = next_slab(room), pages = (size + HONE_LARGE_PAGE - 1) / HONE_LARGE_PAGE;
+  return size <= next / 2 ? next : pages * HONE_LARGE_PAGE;
 }
 
 static void* take_from_slab(hone_room_t* room, size_t size) {
@@ -87,11 +86,13 @@ static void* take_from_slab(hone_room_t* room, size_t size) {
  * none. */
 static void* take(hone_room_t* room, size_t size) {
   void* block = NULL;
-  bool has_end = size <= SIZE_MAX - LARGE_PAGE;
+  bool has_end = size <= SIZE_MAX - HONE_LARGE_PAGE;
   size_t rounded = has_end ? (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : SIZE_MAX;
   room->total += has_end && room->total < SIZE_MAX / 2 ? rounded : 0;
-  bool fills_slab = rounded >= LEAST_PAGES * (size_t)LARGE_PAGE || rounded <= next_slab(room) / 2;
-  if (has_end && room->total >= LARGE_PAGE && fills_slab) block = take_from_slab(room, rounded);
+  bool fills_slab =
+      rounded >= LEAST_PAGES * (size_t)HONE_LARGE_PAGE || rounded <= next_slab(room) / 2;
+  if (has_end && room->total >= HONE_LARGE_PAGE && fills_slab)
+    block = take_from_slab(room, rounded);
   if (!block) block = room->base->resize(room->base->self, NULL, 0, size);
   room->holders += block != NULL;
   return block;

@@ -132,7 +132,7 @@ typedef struct product {
   const hone_tensor_t* w;
   const algorithm_t* how;
   int w_sum;                   /* axis of the weights along the sum */
-  int64_t rows, sums, columns; /* of the matrices, rows with what makes them even, or the most */
+  int64_t rows, sums, columns; /* of the matrices, rows with what makes them even; open: enough */
   int64_t half;                /* rows of half a block */
   hone_dim_t given, blocks;    /* rows without what makes them even, and blocks */
 } product_t;
@@ -340,17 +340,16 @@ static bool recognise_open(hone_rewriter_t* r, const hone_node_t* node, product_
                    .half = 1};
   const hone_type_t* x = &node->inputs[0]->type;
   int axis = find_row_axis(x);
-  int64_t most = axis < 0 ? 0 : hone_dim_max_value(x->dims[axis]), least = 0;
+  int64_t most = axis < 0 ? 0 : hone_dim_max_value(x->dims[axis]);
   if (most > BOUNDED) return false;
-  while (!p->how && least < most) {
-    least += 2 * STEP;
+  for (int64_t least = 2 * STEP; least < most; least += 2 * STEP) {
     p->rows = least / 2;
-    if (choose(p, r->context->options)) break;
+    if (!choose(p, r->context->options)) continue;
+    p->given = hone_either_many(r->graph->dims, x->dims[axis], least, HALVES);
+    p->blocks = hone_dim_floordiv(r->graph->dims, p->given, hone_d(HALVES));
+    return true;
   }
-  if (!p->how || least >= most) return false;
-  p->given = hone_either_many(r->graph->dims, x->dims[axis], least, HALVES);
-  p->blocks = hone_dim_floordiv(r->graph->dims, p->given, hone_d(HALVES));
-  return true;
+  return false;
 }
 
 /* In parts where there are enough rows, else as it was. */
@@ -360,8 +359,8 @@ static hone_value_t* multiply_open(hone_rewriter_t* r, const product_t* p) {
   int axis = find_row_axis(&node->inputs[0]->type);
   hone_value_t *x[2], *y[2];
   hone_either_parts(r->b, node->inputs[0], axis, p->given, x);
-  y[0] = x[0] ? multiply(r, p, x[0]) : NULL;
-  y[1] = x[1] ? hone_contract(r->b, x[1], node->inputs[1], 1, pair, 0, HONE_F32) : NULL;
+  y[0] = multiply(r, p, x[0]);
+  y[1] = hone_contract(r->b, x[1], node->inputs[1], 1, pair, 0, HONE_F32);
   if (!y[0] || !y[1]) return NULL;
   hone_dim_t shape[HONE_MAX_RANK];
   for (int i = 0; i < y[1]->type.rank; i++) shape[i] = y[1]->type.dims[i];

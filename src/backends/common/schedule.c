@@ -544,10 +544,6 @@ static void share_out(hone_recipe_t* r, int position) {
   share_loops(r, position, r->choice->parallel > 1 ? count + 1 : count);
 }
 
-static bool is_shared(const hone_stmt_t* nest) {
-  return hone_stmt_is_loop(nest) && nest->loop == HONE_LOOP_PARALLEL;
-}
-
 static bool is_open_loop(const hone_stmt_t* nest) {
   return hone_stmt_is_loop(nest) && !hone_dim_is_int(nest->extent);
 }
@@ -559,29 +555,18 @@ static bool note_reduction(void* self, hone_stmt_t* stmt) {
 
 static bool adds_up(hone_stmt_t* nest) { return finds(nest, note_reduction); }
 
-/* Nests that are done already. */
-typedef struct done {
-  int count;
-  const hone_stmt_t* nests[MAX_CHOICE];
-} done_t;
-
-static bool is_done(const done_t* done, const hone_stmt_t* nest) {
-  bool found = is_shared(nest);
-  for (int i = 0; i < done->count; i++) found |= done->nests[i] == nest;
-  return found;
+/* Open loops beside sums are done, and shared out, before these: beside tiles of rows that only a
+ * run can count they would not show to be apart. What they leave behind them is open, too. */
+static bool comes_first(hone_stmt_t* nest) {
+  return is_open_loop(nest) && !adds_up(nest) && adds_up(nest->parent);
 }
 
-/* Open loops beside sums are done, and shared out, before these: beside tiles of rows that only a
- * run can count they would not show to be apart. */
-static void schedule_beside_sums(hone_recipe_t* r, done_t* done) {
+static void schedule_first(hone_recipe_t* r) {
   hone_stmt_t* root = r->kernel->root;
-  int sums = 0;
-  for (int i = 0; i < root->n_body; i++) sums += adds_up(root->body[i]);
-  for (int i = root->n_body - 1; i >= 0 && sums && !r->status && done->count < MAX_CHOICE; i--) {
-    if (adds_up(root->body[i]) || !is_open_loop(root->body[i])) continue;
+  for (int i = root->n_body - 1; i >= 0 && !r->status; i--) {
+    if (!comes_first(root->body[i])) continue;
     schedule_nest(r, i);
     if (are_apart(r->kernel)) share_out(r, i);
-    done->nests[done->count++] = root->body[i];
   }
 }
 
@@ -589,11 +574,10 @@ hone_status_t hone_cpu_schedule(hone_kernel_t* kernel, const hone_cpu_shape_t* s
                                 const hone_cpu_choice_t* choice) {
   hone_recipe_t r = {.kernel = kernel, .shape = shape, .choice = choice};
   if (!is_pure(kernel)) return NULL;
+  schedule_first(&r);
   /* Peeling adds nests behind; those are done already. */
-  done_t done = {0};
-  schedule_beside_sums(&r, &done);
   for (int i = kernel->root->n_body - 1; i >= 0 && !r.status; i--)
-    if (!is_done(&done, kernel->root->body[i])) schedule_nest(&r, i);
+    if (!comes_first(kernel->root->body[i])) schedule_nest(&r, i);
   if (!r.status) hone_schedule_claims(&r);
   bool may_share = are_apart(kernel);
   for (int i = 0; i < kernel->root->n_body && !r.status && may_share; i++) share_out(&r, i);

@@ -1,7 +1,5 @@
 #include "passes/common/either.h"
 
-#include <string.h>
-
 #include "passes/common/match.h"
 
 enum { PARTS = 2, MOST_OPERANDS = 2 };

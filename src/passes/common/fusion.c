@@ -542,8 +542,9 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
   if (is_looked_up_often(f, s, group, reader)) return false;
   /* In the loops of a reduction what is on a stack could not be told apart, and where numbers are
    * looked up by it, each would be taken from all of the stack. */
-  bool is_flat = to->kind == HONE_FUSION_REDUCE || contents_of(f, reader).has_lookup;
-  if (to->kind == HONE_FUSION_CONTRACT || (c.has_stack && is_flat)) return false;
+  if (to->kind == HONE_FUSION_CONTRACT ||
+      (c.has_stack && (to->kind == HONE_FUSION_REDUCE || contents_of(f, reader).has_lookup)))
+    return false;
   if (!is_only)
     return to->kind == HONE_FUSION_REDUCE && to->rows && is_read_once(f, map, to) && c.n < 8;
   if (is_read_once(f, map, to) || is_stacked(f, s, group, reader) ||
