@@ -1,15 +1,16 @@
-/* claim: rounds of a loop ask for the lines of the cache that what stands behind it will write.
+/* claim: a loop asks for the lines of the cache that what stands behind it will write.
  *
  *   for k { acc[…] += … }
  *   for i { for j { out[i0 + i, j] = acc[i, j] } }
  *
  * Of a line that is in no near cache, a store has to wait for the rest, though it writes over all
- * of it; stores that wait leave no room for those of the next tile. "claim out k" has each round of
- * k ask for one of the lines, of which there are as many or fewer, in the order of i and j. */
+ * of it; stores that wait leave no room for those of the next tile. "claim out k" asks for the
+ * lines in the order of i and j: for a few in front of k, for more in its rounds, each of which
+ * asks for one of as many lines or fewer. */
 #include "base/memory.h"
 #include "sched/common/edit.h"
 
-enum { LINE = 64 /* bytes, of the cache */, MOST_LOOPS = 8 };
+enum { LINE = 64 /* bytes, of the cache */, MOST_LOOPS = 8, FEW_LINES = 8 };
 
 typedef struct claiming {
   hone_kernel_t* kernel;
@@ -88,21 +89,32 @@ static hone_dim_t round_of(const claiming_t* c, int i, hone_dim_t line) {
   return hone_dim_mul(dims, number, hone_dim_int(c->step[i]));
 }
 
-static bool ask(const claiming_t* c) {
-  hone_dims_t* dims = c->kernel->dims;
-  hone_dim_t index[HONE_MAX_BUFFER_RANK],
-      line = hone_dim_floordiv(dims, hone_dim_mul(dims, c->loop->var, hone_dim_int(c->lines)),
-                               c->loop->extent);
+/* Asks for a line in front of what stands at the position. */
+static bool ask(const claiming_t* c, hone_dim_t line, hone_stmt_t* parent, int position) {
+  hone_dim_t index[HONE_MAX_BUFFER_RANK];
   for (int a = 0; a < c->buffer->rank; a++) {
     index[a] = c->store->index[a];
     for (int i = 0; i < c->n; i++)
-      index[a] = hone_dim_replace_symbol(dims, index[a], c->around[i]->var, round_of(c, i, line));
+      index[a] = hone_dim_replace_symbol(c->kernel->dims, index[a], c->around[i]->var,
+                                         round_of(c, i, line));
   }
-  hone_stmt_t* stmt = hone_stmt_prefetch(c->kernel, c->loop, c->buffer, index);
+  hone_stmt_t* stmt = hone_stmt_prefetch(c->kernel, parent, c->buffer, index);
   if (!stmt) return false;
   stmt->is_claim = true;
   hone_stmt_remove(stmt);
-  return hone_stmt_insert(c->kernel, c->loop, 0, stmt);
+  return hone_stmt_insert(c->kernel, parent, position, stmt);
+}
+
+static bool ask_in_rounds(const claiming_t* c) {
+  hone_dims_t* dims = c->kernel->dims;
+  hone_dim_t lines = hone_dim_mul(dims, c->loop->var, hone_dim_int(c->lines));
+  return ask(c, hone_dim_floordiv(dims, lines, c->loop->extent), c->loop, 0);
+}
+
+static bool ask_at_once(const claiming_t* c) {
+  for (int64_t line = 0; line < c->lines; line++)
+    if (!ask(c, hone_dim_int(line), c->loop->parent, hone_stmt_position(c->loop))) return false;
+  return true;
 }
 
 hone_status_t hone_sched_claim(hone_kernel_t* kernel, const char* buffer, const char* loop) {
@@ -111,7 +123,7 @@ hone_status_t hone_sched_claim(hone_kernel_t* kernel, const char* buffer, const 
   HONE_TRY(hone_sched_find_buffer(kernel, buffer, &c.buffer));
   HONE_TRY(hone_sched_find(kernel, loop, &c.loop));
   HONE_TRY(check(&c));
-  if (!ask(&c)) return hone_oom();
+  if (!(c.lines <= FEW_LINES ? ask_at_once(&c) : ask_in_rounds(&c))) return hone_oom();
   return hone_sched_end(kernel, begin, "claim %s %s", c.buffer->name, c.loop->name);
 }
 

@@ -376,7 +376,9 @@ static void hasten_asks_for_as_many_as_it_takes(void** state) {
 
 static void claim_asks_for_what_is_written(void** state) {
   assert_body(scheduled("matmul", FOUR_ROWS "claim out k"),
-              "      claim out[(4*i.o + (k/5)), 0]\n");
+              "    claim out[(4*i.o), 0]\n    claim out[(4*i.o + 1), 0]\n"
+              "    claim out[(4*i.o + 2), 0]\n    claim out[(4*i.o + 3), 0]\n"
+              "    for k in 20 reduction {\n");
   assert_body(scheduled("matmul_bytes", FOUR_ROWS "claim out k"),
               "      claim out[(4*i.o + (k/5)), (16*(((3*k)/5)%3))]\n");
   assert_refused("matmul_bytes", "distribute j\ndistribute i\nreorder k i.1 j.1\n", "claim out k",

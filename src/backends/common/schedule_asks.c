@@ -127,6 +127,12 @@ static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_s
   return c->rows && tile_rows(c, sum) <= LOW;
 }
 
+/* Whether the first cache keeps all weights beside what else tiles read. */
+static bool is_small(const hone_recipe_t* r, const hone_contraction_t* c) {
+  enum { PARTS = 8 };
+  return PARTS * hone_cost_bytes(c->b->buffer) <= (double)r->shape->first_cache;
+}
+
 /* Weights come from far, and those of a block of lanes are read in little time when the
  * first tile needs them. So the tiles of the block before ask for them, line by line: all of
  * them where only a run knows how many there are of which height, and a few may have to ask
@@ -139,7 +145,8 @@ void hone_schedule_asks(hone_recipe_t* r, const hone_contraction_t* c, const cha
   hone_stmt_t* block = hone_kernel_find_loop(r->kernel, lanes_outer);
   const hone_stmt_t* rows = *rows_outer ? hone_kernel_find_loop(r->kernel, rows_outer) : NULL;
   bool is_near = rows && hone_dim_min_value(rows->extent) > 1; /* read again for each block */
-  if (!block || is_near || !c->b->buffer->is_constant || r->choice->sum_unroll > 1 || r->matrix)
+  if (!block || is_near || !c->b->buffer->is_constant || is_small(r, c) ||
+      r->choice->sum_unroll > 1 || r->matrix)
     return;
   int n = list_sums(block, HONE_FEW_HEIGHTS + 1, sums);
   bool is_open = n > 1 && !hone_dim_is_int(sums[0]->parent->extent);

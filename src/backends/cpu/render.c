@@ -21,10 +21,47 @@ static bool looks_up(const hone_stmt_t* loop) {
   return loop->n_body == 2 && loop->body[0]->kind == HONE_STMT_LET && hone_stmt_is_lookup(loop);
 }
 
+enum { FEW_STEPS = 16 /* of a sum: the compiler may write them all out */ };
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as loops are nested */
+static int count_vectors(const hone_stmt_t* stmt) {
+  int count = stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_VECTOR;
+  for (int i = 0; i < stmt->n_body; i++) count += count_vectors(stmt->body[i]);
+  return count;
+}
+
+static bool has_other_loops(const hone_stmt_t* loop) {
+  for (int i = 0; i < loop->n_body; i++)
+    if (loop->body[i]->kind == HONE_STMT_LOOP && loop->body[i]->loop != HONE_LOOP_VECTOR)
+      return true;
+  return false;
+}
+
+/* Whether the loop is a sum in registers of more rounds than a window is wide. */
+static bool is_long(const hone_stmt_t* loop, int rounds) {
+  return !has_other_loops(loop) &&
+         (!hone_dim_is_int(loop->extent) ||
+          (loop->extent.k > rounds && loop->extent.k % rounds == 0) || loop->extent.k > FEW_STEPS);
+}
+
+/* How many rounds the compiler is to write out; 0: what it likes.
+ * A short sum over a whole tile it would write out altogether: what steps have in common it would
+ * keep in registers, and put sums of the tile on the stack. Of long ones some steps at once save
+ * what counts them, where vectors of 16 floats do not make each step long enough: a core that
+ * two threads share takes in three instructions of each a cycle, of which two may be products. */
+static int count_rounds(const hone_renderer_t* r, const hone_stmt_t* loop) {
+  enum { WIDE_LANES = 16, SOME_SUMS = 6, MANY_SUMS = 8, ROUNDS = 4, LOOK_UPS = 8 };
+  if (looks_up(loop)) return LOOK_UPS;
+  int sums = loop->is_reduction ? count_vectors(loop) : 0;
+  if (sums >= SOME_SUMS && r->lanes < WIDE_LANES && is_long(loop, ROUNDS)) return ROUNDS;
+  return sums >= MANY_SUMS && hone_dim_is_int(loop->extent) && loop->extent.k <= FEW_STEPS;
+}
+
 static void put_loop_head(hone_renderer_t* r, const hone_stmt_t* loop, const char* begin,
                           const char* end) {
   const hone_symbol_t* var = hone_dim_as_symbol(loop->var);
-  if (looks_up(loop)) hone_str_append(r->out, "#pragma GCC unroll 8\n");
+  int rounds = count_rounds(r, loop);
+  if (rounds) hone_str_appendf(r->out, "#pragma GCC unroll %d\n", rounds);
   hone_c_indent(r->out, r->depth);
   hone_str_append(r->out, "for (long ");
   hone_c_symbol(r->out, var);
@@ -61,21 +98,6 @@ static void render_vector(hone_renderer_t* r, const hone_stmt_t* loop) {
   close_block(r);
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as loops are nested */
-static int count_vectors(const hone_stmt_t* stmt) {
-  int count = stmt->kind == HONE_STMT_LOOP && stmt->loop == HONE_LOOP_VECTOR;
-  for (int i = 0; i < stmt->n_body; i++) count += count_vectors(stmt->body[i]);
-  return count;
-}
-
-/* A sum over a whole tile is not for the compiler to write out: what steps have in common it
- * would keep in registers, and put sums of the tile on the stack. */
-static bool fills_registers(const hone_stmt_t* loop) {
-  enum { MANY_SUMS = 8, FEW_STEPS = 16 };
-  return loop->is_reduction && hone_dim_is_int(loop->extent) && loop->extent.k <= FEW_STEPS &&
-         count_vectors(loop) >= MANY_SUMS;
-}
-
 /* The loop's rounds from `begin` to `end`; NULL: all. */
 static void render_from(hone_renderer_t* r, const hone_stmt_t* loop, const char* begin,
                         const char* end) {
@@ -83,11 +105,6 @@ static void render_from(hone_renderer_t* r, const hone_stmt_t* loop, const char*
   put_loop_head(r, loop, begin, end);
   render_inside(r, loop);
   close_block(r);
-}
-
-static void render_rounds(hone_renderer_t* r, const hone_stmt_t* loop, const char* end) {
-  if (fills_registers(loop)) hone_str_append(r->out, "#pragma GCC unroll 1\n");
-  render_from(r, loop, "0", end);
 }
 
 static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
@@ -109,7 +126,7 @@ static void render_loop(hone_renderer_t* r, const hone_stmt_t* loop) {
   if (hone_render_is_block(loop))
     hone_render_block(r, loop);
   else
-    render_rounds(r, loop, NULL);
+    render_from(r, loop, "0", NULL);
   if (has_sums) hone_render_close_sums(r, &block);
 }
 
@@ -216,7 +233,7 @@ static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt) {
     bool will_one_do = together == 0 && i + 1 < stmt->n_body &&
                        hone_render_begin_alike(r, stmt->body[i], stmt->body[i + 1]);
     if (will_one_do)
-      render_rounds(r, stmt->body[i], "1");
+      render_from(r, stmt->body[i], "0", "1");
     else if (together == 0)
       render_stmt(r, stmt->body[i]);
     i += together ? together : 1;
