@@ -21,8 +21,8 @@
  * - Reductions and contractions over floats accumulate in at least the dtype's
  *   precision; `ref` uses double and rounds once at the end. The order of
  *   accumulation is unspecified. Integer ones are exact modulo 2^bits.
- * - Where the largest of many (reduce, scan by max) is a zero, its sign is
- *   unspecified.
+ * - Where the largest of many (reduce, scan by max), or of a number and a
+ *   constant 0 (max), is a zero, its sign is unspecified.
  *
  * Elementwise, two operands
  *   add sub mul div   div on integers truncates

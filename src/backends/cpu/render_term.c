@@ -210,10 +210,6 @@ static hone_operand_t render_places(hone_renderer_t* r, const hone_term_t* term)
   return to;
 }
 
-static bool is_relu(const hone_term_t* term, double bound) {
-  return term->prim == HONE_PRIM_MAX && bound == 0 && !signbit(bound);
-}
-
 /* Which operand of a minimum or maximum is a number, neither NaN nor the smaller of both zeros
  * for a minimum; -1: none is. Then it is simpler. */
 static int find_bound(const hone_term_t* term) {
@@ -231,18 +227,12 @@ static int find_bound(const hone_term_t* term) {
 static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, int bound,
                                    hone_map_t* done) {
   hone_operand_t x = hone_render_term(r, term->args[1 - bound], done);
-  bool relu = is_relu(term, hone_to_double(term->dtype, term->args[bound]->bits));
-  hone_operand_t c = relu ? x : hone_render_term(r, term->args[bound], done);
+  hone_operand_t c = hone_render_term(r, term->args[bound], done);
   hone_operand_t to = hone_render_fresh(r, term->dtype, x.is_vector);
-  hone_str_appendf(r->out, " = hone_%s_%s%s(t%d",
-                   relu                          ? "relu"
-                   : term->prim == HONE_PRIM_MAX ? "maxc"
-                                                 : "minc",
-                   type_name(term->dtype), x.is_vector ? "v" : "", x.temporary);
-  if (!relu) {
-    hone_str_append(r->out, ", ");
-    hone_render_operand(r, c, term->dtype, x.is_vector);
-  }
+  hone_str_appendf(r->out, " = hone_%s_%s%s(t%d, ",
+                   term->prim == HONE_PRIM_MAX ? "maxc" : "minc", type_name(term->dtype),
+                   x.is_vector ? "v" : "", x.temporary);
+  hone_render_operand(r, c, term->dtype, x.is_vector);
   hone_str_append(r->out, ");\n");
   return to;
 }
