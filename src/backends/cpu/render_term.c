@@ -229,9 +229,8 @@ static hone_operand_t render_bound(hone_renderer_t* r, const hone_term_t* term, 
   hone_operand_t x = hone_render_term(r, term->args[1 - bound], done);
   hone_operand_t c = hone_render_term(r, term->args[bound], done);
   hone_operand_t to = hone_render_fresh(r, term->dtype, x.is_vector);
-  hone_str_appendf(r->out, " = hone_%s_%s%s(t%d, ",
-                   term->prim == HONE_PRIM_MAX ? "maxc" : "minc", type_name(term->dtype),
-                   x.is_vector ? "v" : "", x.temporary);
+  hone_str_appendf(r->out, " = hone_%s_%s%s(t%d, ", term->prim == HONE_PRIM_MAX ? "maxc" : "minc",
+                   type_name(term->dtype), x.is_vector ? "v" : "", x.temporary);
   hone_render_operand(r, c, term->dtype, x.is_vector);
   hone_str_append(r->out, ");\n");
   return to;
