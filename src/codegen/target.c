@@ -225,7 +225,9 @@ static void fill(const known_target_t* from, const hone_host_cpu_t* host, hone_t
 /* What the machine at hand does less of than its instructions would let one think. */
 static void fill_pace(const hone_host_cpu_t* host, hone_target_t* out) {
   enum { WIDE = 64 };
-  if (out->runs_here && out->vector_bytes == WIDE && host->halves_512) out->flops_per_cycle /= 2;
+  if (!out->runs_here || out->vector_bytes != WIDE || !host->halves_512) return;
+  out->flops_per_cycle /= 2;
+  add_flag(out, "-DHONE_HALVES_VECTORS");
 }
 
 static void fill_caches(hone_target_t* out) {

@@ -381,6 +381,13 @@ static void find_lines(hone_kernel_t* kernel, hone_contraction_t* c) {
   }
 }
 
+/* Of an element that the nest stores, or of a sum where something else stands behind it. */
+static int result_bytes(const hone_contraction_t* c) {
+  const hone_stmt_t* last = c->body->body[c->body->n_body - 1];
+  return (int)hone_dtype_size(
+      (last->kind == HONE_STMT_STORE ? last : c->update)->buffer->dtype);
+}
+
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,
                                 hone_lanes_at_t at) {
   *c = (hone_contraction_t){.group = 1, .apart_sum = -1};
@@ -394,6 +401,7 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
   if (hone_contraction_is_grouped(r, c, hone_contraction_chosen_innermost(r, c)))
     c->group = hone_contraction_group(r->shape, c);
   c->overlaps = find_overlap(r->kernel, c);
+  c->result_bytes = result_bytes(c);
   if (c->group == 1) find_lines(r->kernel, c);
   c->sum_count = 1;
   for (int i = 0; i < c->n_sums; i++) c->sum_count *= hone_cost_extent(c->sums[i].extent);

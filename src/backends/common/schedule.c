@@ -590,12 +590,15 @@ int hone_cpu_parallel(const hone_space_t* space, const hone_candidate_t* candida
 }
 
 hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
+  enum { WIDE_LANES = 16 };
   int lanes = properties->vector_bytes / (int)sizeof(float);
+  bool halves = lanes == WIDE_LANES && properties->flops_per_cycle <= 2 * WIDE_LANES;
   return (hone_cpu_shape_t){.lanes = lanes < 4    ? 4
                                      : lanes > 16 ? 16
                                                   : lanes,
                             .registers = properties->vector_registers,
                             .threads = properties->compute_units,
+                            .halves_vectors = halves,
                             .first_cache = (int64_t)properties->cache_bytes[0],
                             .second_cache = (int64_t)properties->cache_bytes[1],
                             .has_dot4 = properties->has_dot4,

@@ -10,6 +10,7 @@ typedef struct hone_cpu_shape {
   int lanes;           /* f32 in a vector */
   int registers;       /* vectors that fit in registers */
   int threads;         /* that run a kernel; 0: not known */
+  bool halves_vectors; /* of 64 bytes: each takes two turns of the machine's units */
   int64_t first_cache; /* bytes of a core's first and second caches; 0: not known */
   int64_t second_cache;
   bool has_dot4;        /* the intrinsics dot4_… for vectors of its lanes */
@@ -88,6 +89,7 @@ typedef struct hone_contraction_facts {
   const hone_intrinsic_t* matrix; /* the matrix instruction that tiles are for; NULL: none */
   double a_bytes, b_bytes;
   int64_t row_bytes; /* between rows of the first operand; 0: not known */
+  int result_bytes;  /* of an element that is stored */
 } hone_contraction_facts_t;
 
 /* The most expensive of the kernel's contractions; false: it has none. Fuses

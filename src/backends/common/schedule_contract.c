@@ -821,6 +821,7 @@ static void fill_facts(const hone_recipe_t* r, const hone_contraction_t* c,
                                     .wide = c->wide,
                                     .lanes_first = hone_contraction_lanes_first(r, c),
                                     .row_bytes = c->row_bytes,
+                                    .result_bytes = c->result_bytes,
                                     .a_bytes = hone_cost_bytes(c->a->buffer),
                                     .b_bytes = hone_cost_bytes(c->b->buffer)};
   for (int i = 0; i < c->n_outs; i++)
@@ -848,6 +849,7 @@ double hone_contraction_cycles(const hone_contraction_facts_t* f, const hone_cpu
                           .group = f->group,
                           .widens = f->widens,
                           .wide = f->wide,
+                          .result_bytes = f->result_bytes,
                           .matrix = f->matrix};
   const hone_recipe_t r = {.shape = shape};
   /* Parts of vectors are left over where weights are slight, else a single lane. */

@@ -265,12 +265,48 @@ static bool is_product(const hone_stmt_t* stmt) {
          stmt->value->prim == HONE_PRIM_MUL && (dtype == HONE_F32 || dtype == HONE_F64);
 }
 
+/* Which factor of a product is one number in memory for all lanes, where the product itself can take
+ * it from there, as by vectors of 64 bytes; -1: neither. */
+static int find_splat(const hone_renderer_t* r, const hone_term_t* product) {
+  enum { WIDE_LANES = 16 };
+  int64_t stride;
+  for (int i = 0; i < 2 && product->dtype == HONE_F32 && r->lanes == WIDE_LANES; i++) {
+    const hone_term_t* factor = product->args[i];
+    const hone_buffer_t* buffer = factor->kind == HONE_TERM_LOAD ? factor->buffer : NULL;
+    if (!buffer || buffer->dtype != HONE_F32 || !hone_render_is_array(r, buffer) ||
+        (buffer->packing && buffer->packing->is_sparse))
+      continue;
+    hone_dim_t offset = hone_buffer_offset(r->kernel, buffer, factor->index);
+    if (hone_render_pattern(r, offset, &stride) == HONE_LANES_SAME) return i;
+  }
+  return -1;
+}
+
+/* The old value and a product by a number in memory. */
+static hone_operand_t fused_in_place(hone_renderer_t* r, const hone_term_t* splat,
+                                     const hone_term_t* factor, hone_operand_t old,
+                                     hone_map_t* done) {
+  hone_operand_t other = hone_render_term(r, factor, done);
+  hone_operand_t to = hone_render_fresh(r, HONE_F32, true);
+  hone_str_appendf(r->out, " = hone_fma_f32v%s_of(", fills_half(r) ? "_half" : "");
+  hone_render_address(r, splat->buffer, splat->index,
+                      hone_buffer_offset(r->kernel, splat->buffer, splat->index));
+  hone_str_append(r->out, ", ");
+  hone_render_operand(r, other, HONE_F32, true);
+  hone_str_append(r->out, ", ");
+  hone_render_operand(r, old, HONE_F32, true);
+  hone_str_append(r->out, ");\n");
+  return to;
+}
+
 /* What the element will be: old value and term combined. */
 static hone_operand_t combined(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t old,
                                hone_map_t* done) {
   const hone_term_t* value = stmt->value;
   const char* type = hone_dtype_name(hone_cpu_computing(value->dtype));
   bool fused = is_product(stmt), wide = old.is_vector;
+  int splat = fused && wide ? find_splat(r, value) : -1;
+  if (splat >= 0) return fused_in_place(r, value->args[splat], value->args[!splat], old, done);
   hone_operand_t a[2];
   int n = fused ? 2 : 1;
   for (int i = 0; i < n; i++) {
