@@ -384,8 +384,7 @@ static void find_lines(hone_kernel_t* kernel, hone_contraction_t* c) {
 /* Of an element that the nest stores, or of a sum where something else stands behind it. */
 static int result_bytes(const hone_contraction_t* c) {
   const hone_stmt_t* last = c->body->body[c->body->n_body - 1];
-  return (int)hone_dtype_size(
-      (last->kind == HONE_STMT_STORE ? last : c->update)->buffer->dtype);
+  return (int)hone_dtype_size((last->kind == HONE_STMT_STORE ? last : c->update)->buffer->dtype);
 }
 
 bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, hone_stmt_t* nest,

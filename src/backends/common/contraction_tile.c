@@ -147,7 +147,8 @@ static double store_cycles(const hone_cpu_shape_t* shape, const hone_contraction
 static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
                           hone_tile_t t) {
   if (c->matrix) return block_cycles(shape, c, t.rows, t.vectors);
-  double arithmetic = step_arithmetic(c, t.rows * count_lines(t), count_vectors(shape, c, t.vectors));
+  double arithmetic =
+      step_arithmetic(c, t.rows * count_lines(t), count_vectors(shape, c, t.vectors));
   double loads = step_loads(shape, c, t) * load_cycles(shape, c, t.rows);
   double cycles = arithmetic > loads ? arithmetic : loads;
   if (cycles < 4) cycles = 4;

@@ -265,8 +265,8 @@ static bool is_product(const hone_stmt_t* stmt) {
          stmt->value->prim == HONE_PRIM_MUL && (dtype == HONE_F32 || dtype == HONE_F64);
 }
 
-/* Which factor of a product is one number in memory for all lanes, where the product itself can take
- * it from there, as by vectors of 64 bytes; -1: neither. */
+/* Which factor of a product is one number in memory for all lanes, where the product itself can
+ * take it from there, as by vectors of 64 bytes; -1: neither. */
 static int find_splat(const hone_renderer_t* r, const hone_term_t* product) {
   enum { WIDE_LANES = 16 };
   int64_t stride;

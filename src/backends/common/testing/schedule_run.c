@@ -46,7 +46,7 @@ static void properties(const hone_device_t* device, hone_device_properties_t* ou
   out->has_block_int8 = shape->has_block_int8;
   out->has_block_bf16 = shape->has_block_bf16;
   out->fast_blocks = shape->has_block_int8;
-  out->flops_per_cycle = 4 * shape->lanes;
+  out->flops_per_cycle = (shape->halves_vectors ? 2 : 4) * shape->lanes;
   out->cache_bytes[0] = 32 << 10;
   out->cache_bytes[1] = 1 << 20;
   out->cache_bytes[2] = 32 << 20;

@@ -1,0 +1,60 @@
+/* Tiles of machines whose vectors of 64 bytes take two turns: no larger than what a thread has room
+ * to store, where sums are short; against what `ref` makes of the same graph. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common/testing/schedule_run.h"
+#include "backends/ref/testing/same_results.h"
+
+/* A product of 112 rows, as text. */
+static hone_graph_t* make_product(int sums, int columns) {
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_str_appendf(&text, "  %%0 \"x\" = input : f32[112, %d]\n  %%1 = constant {", sums);
+  test_schedule_numbers(&text, sums * columns, 6);
+  hone_str_appendf(&text,
+                   "} : f32[%d, %d]\n"
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[112, %d]\n"
+                   "  return %%2 \"y\"\n",
+                   sums, columns, columns);
+  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static void expect_tile(bool halves, int sums, int columns, const char* tile) {
+  test_schedule_shape = (hone_cpu_shape_t){.lanes = 16,
+                                           .registers = 32,
+                                           .halves_vectors = halves,
+                                           .first_cache = 32 << 10,
+                                           .second_cache = 1 << 20};
+  char* text = test_schedule_run(make_product(sums, columns), make_product(sums, columns), 1);
+  if (!strstr(text, tile))
+    fail_msg("%d sums of %d columns, not in a tile of %s:\n%s", sums, columns, tile, text);
+  free(text);
+}
+
+static void short_sums_have_few_results(void** state) {
+  (void)state;
+  expect_tile(true, 16, 96, ": f32[14, 16]\n");
+  expect_tile(false, 16, 96, ": f32[14, 32]\n");
+}
+
+static void long_sums_read_rows_less_often(void** state) {
+  (void)state;
+  expect_tile(true, 1024, 96, ": f32[14, 32]\n");
+}
+
+/* They take as long as one and a half vectors. */
+static void half_a_vector_is_part_of_a_tile(void** state) {
+  (void)state;
+  expect_tile(true, 96, 24, ": f32[14, 24]\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(short_sums_have_few_results),
+                                     cmocka_unit_test(long_sums_read_rows_less_often),
+                                     cmocka_unit_test(half_a_vector_is_part_of_a_tile)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
