@@ -36,9 +36,9 @@ typedef struct hone_contraction {
    * neighbours see in the next, where each lane has data of its own; NULL: there are none. */
   const hone_axis_t* lines;
   int64_t line_steps;
-  bool wide;     /* products in batches of many rows (hone_contraction_is_wide) */
+  bool wide;        /* products in batches of many rows (hone_contraction_is_wide) */
   int result_bytes; /* of an element that is stored */
-  bool overlaps; /* rows see in one of few steps what their neighbours see some steps later */
+  bool overlaps;    /* rows see in one of few steps what their neighbours see some steps later */
   const hone_intrinsic_t* matrix; /* what adds to the sums of a tile at once; NULL: nothing does */
   bool joins;                     /* it goes along the two innermost sums, which are one run */
 } hone_contraction_t;
