@@ -592,7 +592,8 @@ int hone_cpu_parallel(const hone_space_t* space, const hone_candidate_t* candida
 hone_cpu_shape_t hone_cpu_shape(const hone_device_properties_t* properties) {
   enum { WIDE_LANES = 16 };
   int lanes = properties->vector_bytes / (int)sizeof(float);
-  bool halves = lanes == WIDE_LANES && properties->flops_per_cycle <= 2 * WIDE_LANES;
+  double flops = properties->flops_per_cycle;
+  bool halves = lanes == WIDE_LANES && flops > 0 && flops <= 2 * WIDE_LANES;
   return (hone_cpu_shape_t){.lanes = lanes < 4    ? 4
                                      : lanes > 16 ? 16
                                                   : lanes,
