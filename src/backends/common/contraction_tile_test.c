@@ -1,27 +1,12 @@
 /* Tiles of machines whose vectors of 64 bytes take two turns: no larger than what a thread has room
  * to store, where sums are short; against what `ref` makes of the same graph. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/common/testing/schedule_run.h"
-#include "backends/ref/testing/same_results.h"
+#include "base/testing/test.h"
 
-/* A product of 112 rows, as text. */
-static hone_graph_t* make_product(int sums, int columns) {
-  hone_str_t text;
-  hone_str_init(&text, NULL);
-  hone_str_appendf(&text, "  %%0 \"x\" = input : f32[112, %d]\n  %%1 = constant {", sums);
-  test_schedule_numbers(&text, sums * columns, 6);
-  hone_str_appendf(&text,
-                   "} : f32[%d, %d]\n"
-                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[112, %d]\n"
-                   "  return %%2 \"y\"\n",
-                   sums, columns, columns);
-  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
-  hone_str_free(&text);
-  return graph;
-}
+enum { ROWS = 112 };
 
 static void expect_tile(bool halves, int sums, int columns, const char* tile) {
   test_schedule_shape = (hone_cpu_shape_t){.lanes = 16,
@@ -29,7 +14,8 @@ static void expect_tile(bool halves, int sums, int columns, const char* tile) {
                                            .halves_vectors = halves,
                                            .first_cache = 32 << 10,
                                            .second_cache = 1 << 20};
-  char* text = test_schedule_run(make_product(sums, columns), make_product(sums, columns), 1);
+  char* text = test_schedule_run(test_schedule_product(ROWS, sums, columns),
+                                 test_schedule_product(ROWS, sums, columns), 1);
   if (!strstr(text, tile))
     fail_msg("%d sums of %d columns, not in a tile of %s:\n%s", sums, columns, tile, text);
   free(text);

@@ -4,24 +4,10 @@
 #include <string.h>
 
 #include "backends/common/testing/schedule_run.h"
-#include "backends/ref/testing/same_results.h"
-#include "base/str.h"
+#include "base/testing/test.h"
 
 /* A product of 24 rows by weights of 48 columns. */
-static hone_graph_t* make_product(void) {
-  enum { WEIGHTS = 32 * 48 };
-  hone_str_t text;
-  hone_str_init(&text, NULL);
-  hone_str_append(&text, "  %0 \"x\" = input : f32[24, 32]\n  %1 = constant {");
-  test_schedule_numbers(&text, WEIGHTS, 6);
-  hone_str_append(&text,
-                  "} : f32[32, 48]\n"
-                  "  %2 = contract %0 %1 dtype=f32 axes=[1, 0] batch=0 : f32[24, 48]\n"
-                  "  return %2 \"y\"\n");
-  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
-  hone_str_free(&text);
-  return graph;
-}
+static hone_graph_t* make_product(void) { return test_schedule_product(24, 32, 48); }
 
 static bool schedules(int64_t first_cache, int64_t second_cache, const char* what) {
   test_schedule_shape = (hone_cpu_shape_t){

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/device.h"
+#include "backends/ref/testing/same_results.h"
 #include "base/float_convert.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -231,4 +232,20 @@ void test_schedule_expect(const char* text, int count, const char* const* lines)
 void test_schedule_numbers(hone_str_t* text, int count, int most) {
   for (int i = 0; i < count; i++)
     hone_str_appendf(text, "%s%d", i ? ", " : "", i * 7919 % (2 * most + 1) - most);
+}
+
+hone_graph_t* test_schedule_product(int rows, int sums, int columns) {
+  enum { MOST = 6 };
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_str_appendf(&text, "  %%0 \"x\" = input : f32[%d, %d]\n  %%1 = constant {", rows, sums);
+  test_schedule_numbers(&text, sums * columns, MOST);
+  hone_str_appendf(&text,
+                   "} : f32[%d, %d]\n"
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[%d, %d]\n"
+                   "  return %%2 \"y\"\n",
+                   sums, columns, rows, columns);
+  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
 }
