@@ -1,8 +1,9 @@
 /* Target: a kind of CPU that kernels are compiled for.
  *
- * A target is what may be assumed of the machine that runs the code, so that
- * the same name gives the same code everywhere; "native" is the best of the
- * named ones that this machine has, with the extras that were found. */
+ * A target is what may be assumed of the machine that runs the code: the same name gives
+ * code that runs on all of them. How it is best written may differ with the machine at hand
+ * (fill_pace in target.c). "native" is the best of the named ones that this machine has, with
+ * the extras that were found. */
 #ifndef HONE_CODEGEN_TARGET_H
 #define HONE_CODEGEN_TARGET_H
 
