@@ -106,6 +106,8 @@ static const double WIDE_ROW = 0.2, WIDE_VECTOR = 0.1;
 /* The part of the cycles for loads that shows beside products by slight weights, which keep two of
  * four units busy: 4 rows by 2 vectors take 0.92 of the time of 10 by 1, as measured on Zen 3. */
 static const double SLIGHT_LOAD = 1. / 3;
+/* What shows of each row where products take its element from memory: measured on Zen 4. */
+static const double ROW_IN_PLACE = 0.015;
 
 /* Whether products take an element of data from memory, and it is near, where a vector takes two
  * turns. */
@@ -113,16 +115,15 @@ static bool loads_in_place(const hone_cpu_shape_t* shape, const hone_contraction
   return shape->halves_vectors && c->group <= 2 && !c->apart &&
          !evicts_itself(shape, c->row_bytes, rows);
 }
-/* What shows of it there, of each row. */
-static const double ROW_IN_PLACE = 0.015;
 
 /* Cycles of a load, with two in a cycle: where each row's element takes an instruction of its own
  * to go into all lanes, not all of them find their place beside the products (as measured on Zen 3,
  * in a quiet hour as well as where others share the core). */
-static double load_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c, int rows) {
+static double load_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
+                          bool in_place) {
   enum { FEW_REGISTERS = 16 /* of machines whose products take no element from memory */ };
-  static const double alone = 0.58, usual = 0.5, in_place = 0.25;
-  if (loads_in_place(shape, c, rows)) return in_place;
+  static const double alone = 0.58, usual = 0.5, hidden = 0.25;
+  if (in_place) return hidden;
   return shape->registers <= FEW_REGISTERS && !c->apart ? alone : usual;
 }
 
@@ -147,14 +148,15 @@ static double store_cycles(const hone_cpu_shape_t* shape, const hone_contraction
 static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
                           hone_tile_t t) {
   if (c->matrix) return block_cycles(shape, c, t.rows, t.vectors);
+  bool in_place = loads_in_place(shape, c, t.rows);
   double arithmetic =
       step_arithmetic(c, t.rows * count_lines(t), count_vectors(shape, c, t.vectors));
-  double loads = step_loads(shape, c, t) * load_cycles(shape, c, t.rows);
+  double loads = step_loads(shape, c, t) * load_cycles(shape, c, in_place);
   double cycles = arithmetic > loads ? arithmetic : loads;
   if (cycles < 4) cycles = 4;
   cycles += store_cycles(shape, c, t) * c->group / c->sum_count;
   if (c->group == HONE_SLIGHT_GROUP) cycles += loads * SLIGHT_LOAD;
-  if (loads_in_place(shape, c, t.rows)) cycles += t.rows * ROW_IN_PLACE;
+  if (in_place) cycles += t.rows * ROW_IN_PLACE;
   if (c->wide) return cycles + t.rows * WIDE_ROW + t.vectors * WIDE_VECTOR;
   double weights = group_vectors(c) * vector_cycles(shape, c->sum_count / c->group, t.vectors);
   return cycles + t.vectors * weights;

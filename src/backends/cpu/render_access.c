@@ -282,19 +282,32 @@ static int find_splat(const hone_renderer_t* r, const hone_term_t* product) {
   return -1;
 }
 
-/* The old value and a product by a number in memory. */
-static hone_operand_t fused_in_place(hone_renderer_t* r, const hone_term_t* splat,
-                                     const hone_term_t* factor, hone_operand_t old,
-                                     hone_map_t* done) {
-  hone_operand_t other = hone_render_term(r, factor, done);
-  hone_operand_t to = hone_render_fresh(r, HONE_F32, true);
-  hone_str_appendf(r->out, " = hone_fma_f32v%s_of(", fills_half(r) ? "_half" : "");
-  hone_render_address(r, splat->buffer, splat->index,
-                      hone_buffer_offset(r->kernel, splat->buffer, splat->index));
+/* The old value and a product: one instruction, where there is one. */
+static hone_operand_t add_product(hone_renderer_t* r, const hone_term_t* product,
+                                  hone_operand_t old, hone_map_t* done) {
+  hone_dtype_t dtype = product->dtype;
+  bool wide = old.is_vector;
+  int splat = wide ? find_splat(r, product) : -1, first = splat == 1;
+  hone_operand_t a[2];
+  for (int i = 0; i < 2; i++) {
+    if (i == splat) continue;
+    a[i] = hone_render_term(r, product->args[i], done);
+    wide |= a[i].is_vector;
+  }
+  hone_operand_t to = hone_render_fresh(r, dtype, wide);
+  bool half = wide && dtype == HONE_F32 && fills_half(r);
+  hone_str_appendf(r->out, " = hone_fma_%s%s%s%s(", hone_dtype_name(dtype), wide ? "v" : "",
+                   half ? "_half" : "", splat >= 0 ? "_of" : "");
+  const hone_term_t* number = product->args[first];
+  if (splat >= 0)
+    hone_render_address(r, number->buffer, number->index,
+                        hone_buffer_offset(r->kernel, number->buffer, number->index));
+  else
+    hone_render_operand(r, a[first], dtype, wide);
   hone_str_append(r->out, ", ");
-  hone_render_operand(r, other, HONE_F32, true);
+  hone_render_operand(r, a[!first], dtype, wide);
   hone_str_append(r->out, ", ");
-  hone_render_operand(r, old, HONE_F32, true);
+  hone_render_operand(r, old, dtype, wide);
   hone_str_append(r->out, ");\n");
   return to;
 }
@@ -303,35 +316,17 @@ static hone_operand_t fused_in_place(hone_renderer_t* r, const hone_term_t* spla
 static hone_operand_t combined(hone_renderer_t* r, const hone_stmt_t* stmt, hone_operand_t old,
                                hone_map_t* done) {
   const hone_term_t* value = stmt->value;
-  const char* type = hone_dtype_name(hone_cpu_computing(value->dtype));
-  bool fused = is_product(stmt), wide = old.is_vector;
-  int splat = fused && wide ? find_splat(r, value) : -1;
-  if (splat >= 0) return fused_in_place(r, value->args[splat], value->args[!splat], old, done);
-  hone_operand_t a[2];
-  int n = fused ? 2 : 1;
-  for (int i = 0; i < n; i++) {
-    a[i] = hone_render_term(r, fused ? value->args[i] : value, done);
-    wide |= a[i].is_vector;
-  }
+  if (is_product(stmt)) return add_product(r, value, old, done);
+  hone_dtype_t computing = hone_cpu_computing(value->dtype);
+  hone_operand_t term = hone_render_term(r, value, done);
+  bool wide = old.is_vector || term.is_vector;
+  bool is_most = wide && stmt->combine == HONE_COMBINE_MAX && computing == HONE_F32;
   hone_operand_t to = hone_render_fresh(r, value->dtype, wide);
-  const char* v = wide ? "v" : "";
-  if (fused) {
-    bool half = wide && value->dtype == HONE_F32 && fills_half(r);
-    hone_str_appendf(r->out, " = hone_fma_%s%s%s(", type, v, half ? "_half" : "");
-    hone_render_operand(r, a[0], value->dtype, wide);
-    hone_str_append(r->out, ", ");
-    hone_render_operand(r, a[1], value->dtype, wide);
-    hone_str_append(r->out, ", ");
-    hone_render_operand(r, old, value->dtype, wide);
-  } else {
-    bool is_most =
-        wide && stmt->combine == HONE_COMBINE_MAX && hone_cpu_computing(value->dtype) == HONE_F32;
-    hone_str_appendf(r->out, " = hone_%s_%s%s(", is_most ? "most" : combine_name(stmt->combine),
-                     type, v);
-    hone_render_operand(r, old, value->dtype, wide);
-    hone_str_append(r->out, ", ");
-    hone_render_operand(r, a[0], value->dtype, wide);
-  }
+  hone_str_appendf(r->out, " = hone_%s_%s%s(", is_most ? "most" : combine_name(stmt->combine),
+                   hone_dtype_name(computing), wide ? "v" : "");
+  hone_render_operand(r, old, value->dtype, wide);
+  hone_str_append(r->out, ", ");
+  hone_render_operand(r, term, value->dtype, wide);
   hone_str_append(r->out, ");\n");
   return to;
 }
