@@ -43,6 +43,16 @@ static hone_dim_t open_all(hone_dims_t* dims, hone_dim_t d) {
   return sum;
 }
 
+/* Whether another term of the sum may cancel out with what this one is made of: else the range of
+ * its numbers says more than a bound. */
+static bool has_company(hone_dim_t d, int index) {
+  int64_t coefficient;
+  uint64_t symbols = hone_dim_symbols(hone_dim_term(d, index, &coefficient));
+  for (int i = 0; i < hone_dim_term_count(d); i++)
+    if (i != index && (hone_dim_symbols(hone_dim_term(d, i, &coefficient)) & symbols)) return true;
+  return false;
+}
+
 /* The longest of the quotients whose bound says less than they do: what others are
  * made of stays, and may cancel out with it. -1: none. */
 static int longest_quotient(hone_dim_t d) {
@@ -52,7 +62,7 @@ static int longest_quotient(hone_dim_t d) {
     hone_dim_t term = hone_dim_term(d, i, &coefficient);
     bool counts = is_by_number(term, HONE_EXPR_FLOORDIV) && coefficient > -INT32_MAX &&
                   hone_u64_gcd((uint64_t)llabs(coefficient), (uint64_t)term.expr->args[1].k) > 1;
-    if (!counts || hone_dim_size(term) <= longest) continue;
+    if (!counts || hone_dim_size(term) <= longest || !has_company(d, i)) continue;
     longest = hone_dim_size(term);
     found = i;
   }

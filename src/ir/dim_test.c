@@ -296,6 +296,8 @@ static void bounds_tell_parts_from_wholes(void** state) {
   expect_range(dims, "16*(n/16) + n%16 - n", 0, 0);
   expect_range(dims, "6*(n/6) + 4*((n%6)/4) + (n%6)%4 - n", 0, 0);
   expect_range(dims, "6*(n/6) + 4*((n%6)/4) - n", -3, 0);
+  /* Of the second quotient's number no other term is made. */
+  expect_range(dims, "2*(n/2) + 2*((0 - 1 - v%160)/16) - n", -21, -2);
   hone_arena_destroy(arena);
 }
 

@@ -11,7 +11,7 @@
  *
  * An odd number of rows, as of pictures cut into patches behind a token of their own, gets one of
  * zeros. Where only a run knows how many there are, it takes one of two ways (common/either.h):
- * by parts where there are enough rows, all but one that makes them odd, else as it was.
+ * by parts where there are enough rows, else as it was.
  *
  * The rows that a sum adds up lie near each other, so that one thread made all and uses all
  * results, whichever rows it has: rows are cut into blocks, and each block into halves.
@@ -326,8 +326,7 @@ static bool rounds_operands(const hone_rewriter_t* r) {
 }
 
 /* Whether the number of rows is open, within bounds that somebody gave, since weights are kept both
- * ways; and how many make it worth it: twice as many as gain something. All of them are parted
- * then, but for one that makes them odd, else none. */
+ * ways; and how many make it worth it: twice as many as gain something. */
 static bool recognise_open(hone_rewriter_t* r, const hone_node_t* node, product_t* p) {
   enum { STEP = 64, BOUNDED = 1 << 16 };
   hone_operand_product_t plain;
@@ -345,8 +344,8 @@ static bool recognise_open(hone_rewriter_t* r, const hone_node_t* node, product_
   for (int64_t least = 2 * STEP; least < most; least += 2 * STEP) {
     p->rows = least / 2;
     if (!choose(p, r->context->options)) continue;
-    p->given = hone_either_many(r->graph->dims, x->dims[axis], least, HALVES);
-    p->blocks = hone_dim_floordiv(r->graph->dims, p->given, hone_d(HALVES));
+    p->given = hone_either_many(r->graph->dims, x->dims[axis], least);
+    p->blocks = hone_dim_ceildiv(r->graph->dims, p->given, hone_d(HALVES));
     return true;
   }
   return false;
@@ -357,6 +356,8 @@ static hone_value_t* multiply_open(hone_rewriter_t* r, const product_t* p) {
   const hone_node_t* node = p->contract;
   const int64_t pair[][2] = {{node->axes[0], node->axes[1]}};
   int axis = find_row_axis(&node->inputs[0]->type);
+  if (hone_dim_same(p->given, node->inputs[0]->type.dims[axis]))
+    return multiply(r, p, node->inputs[0]);
   hone_value_t *x[2], *y[2];
   hone_either_parts(r->b, node->inputs[0], axis, p->given, x);
   y[0] = multiply(r, p, x[0]);

@@ -106,16 +106,19 @@ static int count(const hone_graph_t* graph, hone_prim_t prim) {
   return found;
 }
 
-/* Few rows, many, even and odd. What is between the products goes both ways with them. */
+/* Few rows, many, even and odd. What is between the products goes both ways with them, where there
+ * may be few. */
 static void open_rows_go_one_of_two_ways(void** state) {
   static const char* const ranges[] = {"1 600", "127 600", "128 600", "301 600"};
+  enum { SOMETIMES_FEW = 2 /* of the ranges */ };
   (void)state;
   for (size_t i = 0; i < TEST_COUNT(ranges); i++)
     for (uint64_t seed = 0; seed < 4; seed++) {
       hone_graph_t *before = make_open(ranges[i], "1"), *after = make_open(ranges[i], "1");
       assert_int_equal(rewrite(after, false), 2);
-      assert_int_equal(count(after, HONE_PRIM_CONTRACT), 4);
-      assert_int_equal(count(after, HONE_PRIM_MAX), 2);
+      int ways = i < SOMETIMES_FEW ? 2 : 1;
+      assert_int_equal(count(after, HONE_PRIM_CONTRACT), 2 * ways);
+      assert_int_equal(count(after, HONE_PRIM_MAX), ways);
       /* Sums of 576 products of up to 20 by sums of as many. */
       assert_same_results(before, after, seed, 2);
       hone_graph_destroy(before);

@@ -212,12 +212,18 @@ static void schedule_cut(hone_recipe_t* r, hone_stmt_t* part) {
   hone_make_lanes(r, part);
 }
 
-/* Cuts a loop whose remainder is asked for, and goes on with both parts. */
+static bool is_multiple(hone_dim_t extent, int64_t of) {
+  return hone_dim_is_int(extent) && extent.k % of == 0;
+}
+
+/* Cuts a loop whose remainder is asked for, outermost where that leaves a rest, and goes on with
+ * both parts. */
 static bool cut(hone_recipe_t* r, const nest_t* nest, int which) {
   hone_stmt_t* parent = nest->loops[0]->parent;
   int position = hone_stmt_position(nest->loops[0]), before = parent->n_body;
   const char* name = nest->loops[which]->name;
-  if (!move_out(r, nest, which) ||
+  bool is_even = is_multiple(nest->loops[which]->extent, nest->divisor[which]);
+  if ((!is_even && !move_out(r, nest, which)) ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, name, nest->divisor[which], HONE_TAIL_PEEL)))
     return false;
   if (parent->n_body > before) schedule_cut(r, parent->body[position + 1]);

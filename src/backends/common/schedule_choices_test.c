@@ -103,6 +103,23 @@ static void quarters_are_written_out(void** state) {
   free(text);
 }
 
+/* Halves of columns are cut where they stand, inside of rows that only a run can count: threads
+ * share these. */
+static void rows_stay_around_halves_of_columns(void** state) {
+  char* text =
+      scheduled("symbol \"n\" input 1 9\n",
+                "  %0 \"x\" <0 dim 0> = input : f32[n, 1, 1, 32]\n"
+                "  %1 = neg %0 : f32[n, 1, 1, 32]\n"
+                "  %2 = concat %0 %1 axes=[2] : f32[n, 1, 2, 32]\n"
+                "  %3 = concat %1 %0 axes=[2] : f32[n, 1, 2, 32]\n"
+                "  %4 = concat %2 %3 axes=[1] : f32[n, 2, 2, 32]\n"
+                "  %5 = reshape %4 shape=[2*n, 64] : f32[2*n, 64]\n"
+                "  %6 = slice %5 lo=[0, 0] hi=[2*n - 1, 64] step=[1, 1] : f32[2*n - 1, 64]\n"
+                "  return %6 \"z\"\n");
+  test_schedule_expect(text, 2, (const char* const[]){"\n  for i.o in ", "\n    for i1.i.o in "});
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_stack_is_written_out),
@@ -110,6 +127,7 @@ int main(void) {
       cmocka_unit_test(rounded_stacks_have_pairs_of_vectors),
       cmocka_unit_test(runs_of_an_index_are_too),
       cmocka_unit_test(quarters_are_written_out),
+      cmocka_unit_test(rows_stay_around_halves_of_columns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,29 +4,26 @@
 
 enum { PARTS = 2, MOST_OPERANDS = 2 };
 
-hone_dim_t hone_either_many(hone_dims_t* dims, hone_dim_t rows, int64_t least, int64_t multiple) {
-  hone_dim_t each = hone_d(multiple), count = hone_dim_floordiv(dims, rows, each);
-  hone_dim_t chosen = hone_dim_select_lt(dims, rows, hone_d(least), hone_d(0), count);
-  return hone_dim_mul(dims, chosen, each);
+hone_dim_t hone_either_many(hone_dims_t* dims, hone_dim_t rows, int64_t least) {
+  return hone_dim_select_lt(dims, rows, hone_d(least), hone_d(0), rows);
 }
 
-/* Whether it is a multiple of what is no size of its own, as hone_either_many gives. */
-static bool is_many(hone_dim_t extent) {
-  int64_t multiple = 0;
-  hone_dim_t term =
-      hone_dim_term_count(extent) == 1 ? hone_dim_term(extent, 0, &multiple) : hone_d(0);
-  return multiple > 1 && !hone_dim_as_symbol(term);
+/* Whether it is none of `rows` or all, as hone_either_many gives. */
+static bool is_many(hone_dims_t* dims, hone_dim_t extent, hone_dim_t rows) {
+  hone_dim_t few, all;
+  return hone_dim_is_choice(dims, extent, &few, &all) && hone_dim_is(few, 0) &&
+         hone_dim_same(all, rows);
 }
 
-bool hone_either_is(const hone_node_t* node) {
-  return node->prim == HONE_PRIM_CONCAT && node->n_inputs == PARTS &&
-         is_many(node->inputs[0]->type.dims[node->axes[0]]) &&
-         !hone_dim_is_int(node->inputs[1]->type.dims[node->axes[0]]);
+bool hone_either_is(hone_dims_t* dims, const hone_node_t* node) {
+  if (node->prim != HONE_PRIM_CONCAT || node->n_inputs != PARTS) return false;
+  int64_t axis = node->axes[0];
+  return is_many(dims, node->inputs[0]->type.dims[axis], node->outputs[0]->type.dims[axis]);
 }
 
 /* The concat of such parts that the value is; NULL: it is another one. */
-static const hone_node_t* find_concat(const hone_value_t* x) {
-  return x->node && hone_either_is(x->node) ? x->node : NULL;
+static const hone_node_t* find_concat(hone_dims_t* dims, const hone_value_t* x) {
+  return x->node && hone_either_is(dims, x->node) ? x->node : NULL;
 }
 
 static bool is_parted_at(const hone_node_t* concat, int axis, hone_dim_t many) {
@@ -36,7 +33,7 @@ static bool is_parted_at(const hone_node_t* concat, int axis, hone_dim_t many) {
 
 void hone_either_parts(hone_builder_t* b, hone_value_t* x, int axis, hone_dim_t many,
                        hone_value_t** out_parts) {
-  const hone_node_t* concat = find_concat(x);
+  const hone_node_t* concat = find_concat(b->graph->dims, x);
   bool is_parted = is_parted_at(concat, axis, many);
   out_parts[0] = is_parted ? concat->inputs[0] : hone_slice_axis(b, x, axis, hone_d(0), many);
   out_parts[1] =
@@ -60,7 +57,7 @@ static bool repeats(const hone_value_t* x, int axis) {
 static hone_value_t* operand_for(hone_builder_t* b, const hone_node_t* concat, int k,
                                  hone_value_t* x) {
   int axis = (int)concat->axes[0];
-  if (!repeats(x, axis)) return find_concat(x)->inputs[k];
+  if (!repeats(x, axis)) return x->node->inputs[k];
   hone_dim_t shape[HONE_MAX_RANK];
   for (int i = 0; i < x->type.rank; i++) shape[i] = x->type.dims[i];
   shape[axis] = concat->inputs[k]->type.dims[axis];
@@ -68,14 +65,16 @@ static hone_value_t* operand_for(hone_builder_t* b, const hone_node_t* concat, i
 }
 
 hone_value_t* hone_either_apart(hone_rewriter_t* r, const hone_node_t* node) {
+  hone_dims_t* dims = r->graph->dims;
   const hone_node_t* concat = NULL;
   if (!is_elementwise(node)) return NULL;
-  for (int i = 0; i < node->n_inputs && !concat; i++) concat = find_concat(node->inputs[i]);
+  for (int i = 0; i < node->n_inputs && !concat; i++) concat = find_concat(dims, node->inputs[i]);
   if (!concat) return NULL;
   int axis = (int)concat->axes[0];
   hone_dim_t many = concat->inputs[0]->type.dims[axis];
   for (int i = 0; i < node->n_inputs; i++)
-    if (!repeats(node->inputs[i], axis) && !is_parted_at(find_concat(node->inputs[i]), axis, many))
+    if (!repeats(node->inputs[i], axis) &&
+        !is_parted_at(find_concat(dims, node->inputs[i]), axis, many))
       return NULL;
   hone_value_t* parts[PARTS];
   for (int k = 0; k < PARTS; k++) {

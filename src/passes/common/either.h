@@ -1,6 +1,6 @@
-/* Rows that come from either of two places: of two parts of a value that are concatenated, one has
- * all rows but those that are no whole multiple, and the other these, or the first has none and the
- * other all, as the number of rows, which only a run knows, decides.
+/* Rows that come from either of two places: of two parts of a value that are concatenated, the
+ * first has all rows where there are many, else the other, as the number of rows, which only a run
+ * knows, decides.
  *
  * What is computed of such a value element by element is computed of the parts, so that each goes
  * its own way; where there are no rows, it takes no time. */
@@ -9,11 +9,10 @@
 
 #include "passes/common/rewrite.h"
 
-/* The extent of the first part: 0 of fewer `rows` than `least`, else as many multiples as there
- * are. */
-hone_dim_t hone_either_many(hone_dims_t* dims, hone_dim_t rows, int64_t least, int64_t multiple);
+/* The extent of the first part: 0 of fewer `rows` than `least`, else all. */
+hone_dim_t hone_either_many(hone_dims_t* dims, hone_dim_t rows, int64_t least);
 /* Whether the node puts such parts side by side. */
-bool hone_either_is(const hone_node_t* node);
+bool hone_either_is(hone_dims_t* dims, const hone_node_t* node);
 /* The parts along `axis` of what is such a concat; of others, slices, the first of so many rows. */
 void hone_either_parts(hone_builder_t* b, hone_value_t* x, int axis, hone_dim_t many,
                        hone_value_t** out_parts);

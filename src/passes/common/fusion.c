@@ -525,7 +525,7 @@ static bool lays_out_rows(const hone_fusion_t* f, const hone_fusion_search_t* s,
  * other contraction's: they are made where they belong. */
 static bool is_part_of_either(const hone_fusion_t* f, const hone_fusion_group_t* map, int reader) {
   const hone_fusion_group_t* to = &f->groups[reader];
-  if (to->kind != HONE_FUSION_WHOLE || !hone_either_is(to->anchor)) return false;
+  if (to->kind != HONE_FUSION_WHOLE || !hone_either_is(f->graph->dims, to->anchor)) return false;
   for (int i = to->first; i <= to->last; i++)
     if (hone_fusion_group_at(f, i) == reader && f->graph->nodes[i]->prim == HONE_PRIM_CONTRACT)
       return false;
