@@ -351,7 +351,7 @@ static bool recognise_open(hone_rewriter_t* r, const hone_node_t* node, product_
   return false;
 }
 
-/* In parts where there are enough rows, else as it was. */
+/* In parts where there are enough rows, as there may always be, else as it was. */
 static hone_value_t* multiply_open(hone_rewriter_t* r, const product_t* p) {
   const hone_node_t* node = p->contract;
   const int64_t pair[][2] = {{node->axes[0], node->axes[1]}};

@@ -36,6 +36,8 @@ static void expect_equal(collector_t* c, hone_dim_t a, hone_dim_t b) {
 }
 
 static bool is_never_below_zero(const collector_t* c, hone_dim_t d) {
+  if (hone_dim_is_bad(d)) return false;
+  if (hone_dim_min_value(d) >= 0) return true;
   hone_dim_t least = hone_dim_bound(c->dims, d, false);
   return !hone_dim_is_bad(least) && hone_dim_min_value(least) >= 0;
 }
@@ -43,7 +45,6 @@ static bool is_never_below_zero(const collector_t* c, hone_dim_t d) {
 static void expect_at_most(collector_t* c, hone_dim_t a, hone_dim_t b) {
   if (hone_dim_same(a, b) || hone_dim_max_value(a) <= hone_dim_min_value(b)) return;
   hone_dim_t one, other, room = hone_dim_sub(c->dims, b, a);
-  if (!hone_dim_is_bad(room) && hone_dim_min_value(room) >= 0) return;
   if (is_never_below_zero(c, room)) return;
   bool is_choice = hone_dim_is_choice(c->dims, room, &one, &other);
   if (!is_choice || !is_never_below_zero(c, one) || !is_never_below_zero(c, other))

@@ -115,13 +115,17 @@ static bool stores_rounded(const hone_stmt_t* inside) {
   return true;
 }
 
+static bool is_multiple(hone_dim_t extent, int64_t of) {
+  return hone_dim_is_int(extent) && extent.k % of == 0;
+}
+
 /* Vectors side by side in each round: two, where they are stored as one and registers are enough
  * for both. */
 static int vectors_side_by_side(const hone_recipe_t* r, const hone_stmt_t* inside,
                                 hone_dim_t extent) {
   enum { LANES = 16 /* of devices with many registers */ };
   bool pays = r->shape->lanes >= LANES && stores_rounded(inside);
-  return pays && hone_dim_is_int(extent) && extent.k % (2 * (int64_t)r->shape->lanes) == 0 ? 2 : 1;
+  return pays && is_multiple(extent, 2 * (int64_t)r->shape->lanes) ? 2 : 1;
 }
 
 /* So many vectors along `lanes`, inside of the loops that follow, of which the last are written
@@ -156,8 +160,7 @@ static int find_lanes(const hone_recipe_t* r, const hone_stmt_t* inside, int n,
                       const hone_stmt_t* const* loops) {
   int best = -1, least = 0;
   for (int i = n - 1; i >= 0; i--) {
-    hone_dim_t extent = loops[i]->extent;
-    bool is_whole = hone_dim_is_int(extent) && extent.k % r->shape->lanes == 0;
+    bool is_whole = is_multiple(loops[i]->extent, r->shape->lanes);
     if ((i < n - 1 && !is_whole) || !could_be_lanes(r, inside, loops[i])) continue;
     int apart = hone_count_apart(r, inside, loops[i]->var);
     if (best >= 0 && apart >= least) continue;
@@ -210,10 +213,6 @@ static void schedule_cut(hone_recipe_t* r, hone_stmt_t* part) {
   if (hone_schedule_choices(r, part) || !hone_stmt_is_loop(part)) return;
   for (hone_stmt_t* next = hone_only_loop(part); next; next = hone_only_loop(part)) part = next;
   hone_make_lanes(r, part);
-}
-
-static bool is_multiple(hone_dim_t extent, int64_t of) {
-  return hone_dim_is_int(extent) && extent.k % of == 0;
 }
 
 /* Cuts a loop whose remainder is asked for, outermost where that leaves a rest, and goes on with
