@@ -63,6 +63,13 @@ static void plan_window(const hone_routine_t* routine, int index, int* base,
   value->last = routine->window_last;
 }
 
+/* Bytes to spare for sizes that do not share them: a hundredth of the weights. */
+static size_t find_spare(const hone_program_t* program) {
+  const hone_device_properties_t* device = &program->properties;
+  if (!device->is_immediate || device->compute_units < 2) return 0;
+  return (size_t)(hone_program_weight_bytes(program) / 100);
+}
+
 hone_status_t hone_routine_plan(const hone_program_t* program, const hone_routine_t* routine,
                                 const int64_t* symbols, bool is_apart, hone_plan_t* out_plan,
                                 int* out_which) {
@@ -82,6 +89,7 @@ hone_status_t hone_routine_plan(const hone_program_t* program, const hone_routin
   }
   out_plan->n_values = count;
   out_plan->alignment = program->properties.alignment;
+  out_plan->spare = find_spare(program);
   return hone_plan_make(out_plan, program->allocator);
 }
 

@@ -8,7 +8,11 @@
 
 #include "base/memory.h"
 
-enum { DEFAULT_ALIGNMENT = 64, MANY_GROUPS = 3000 /* beyond, fewer ways are tried */ };
+enum {
+  DEFAULT_ALIGNMENT = 64,
+  MANY_GROUPS = 3000,   /* beyond, fewer ways are tried */
+  FEW_BYTES = 64 * 1024 /* sizes below share: their lines are not worth keeping apart */
+};
 
 /* Values that share bytes. */
 typedef struct group {
@@ -31,7 +35,8 @@ typedef struct planner {
   int* by_offset;  /* those placed */
   size_t* live;    /* n_steps + 1 entries: bytes alive in each step */
   int n_groups, n_steps;
-  bool any_fit; /* in place also where the input is larger than the output */
+  bool any_fit;     /* in place also where the input is larger than the output */
+  bool keeps_apart; /* sizes do not share bytes */
 } planner_t;
 
 /* ---- groups ---- */
@@ -217,12 +222,17 @@ static void sort_groups(const planner_t* p) {
   }
 }
 
+static bool may_share(const planner_t* p, const group_t* a, const group_t* b) {
+  if (a->last >= b->first && a->first <= b->last) return false;
+  return !p->keeps_apart || a->bytes == b->bytes || (a->bytes < FEW_BYTES && b->bytes < FEW_BYTES);
+}
+
 /* Where the group goes, given those placed. */
 static size_t find_gap(const planner_t* p, const group_t* group, int n_placed, bool tightest) {
   size_t end = 0, best = 0, best_gap = SIZE_MAX;
   for (int i = 0; i < n_placed; i++) {
     const group_t* other = &p->groups[p->by_offset[i]];
-    if (other->last < group->first || other->first > group->last) continue;
+    if (may_share(p, group, other)) continue;
     size_t gap = other->offset > end ? other->offset - end : 0;
     if (gap >= group->bytes && gap < best_gap) {
       best = end;
@@ -262,6 +272,7 @@ static void take_result(const planner_t* p, size_t bytes, const method_t* method
   hone_plan_t* plan = p->plan;
   plan->bytes = bytes;
   plan->method = method->name;
+  plan->keeps_apart = p->keeps_apart;
   plan->n_in_place = 0;
   for (int v = 0; v < plan->n_values; v++) {
     size_t place;
@@ -311,7 +322,6 @@ static void order_by_first(planner_t* p) {
  * nothing that others could use. */
 static hone_status_t plan_both_ways(planner_t* p) {
   hone_plan_t* plan = p->plan;
-  plan->bytes = plan->lower_bound = SIZE_MAX;
   order_by_first(p);
   for (int way = 0; way < 2; way++) {
     p->any_fit = way == 0;
@@ -320,6 +330,19 @@ static hone_status_t plan_both_ways(planner_t* p) {
     if (bound < plan->lower_bound) plan->lower_bound = bound;
     try_methods(p, bound);
   }
+  return NULL;
+}
+
+/* What was found stays where the spare bytes do not do. */
+static hone_status_t plan_apart(planner_t* p) {
+  hone_plan_t* plan = p->plan;
+  const size_t least = plan->bytes;
+  size_t most;
+  if (!plan->spare || !hone_size_add(least, plan->spare, &most)) return NULL;
+  p->keeps_apart = true;
+  plan->bytes = most + 1;
+  HONE_TRY(plan_both_ways(p));
+  if (!plan->keeps_apart) plan->bytes = least;
   return NULL;
 }
 
@@ -342,8 +365,10 @@ static void lay_out_scratch(planner_t* p, void* block) {
 
 hone_status_t hone_plan_make(hone_plan_t* plan, const hone_allocator_t* allocator) {
   if (!plan->alignment) plan->alignment = DEFAULT_ALIGNMENT;
-  plan->bytes = plan->lower_bound = plan->unshared_bytes = 0;
+  plan->bytes = plan->lower_bound = SIZE_MAX;
+  plan->unshared_bytes = 0;
   plan->n_in_place = 0;
+  plan->keeps_apart = false;
   plan->method = "nothing to place";
   planner_t p = {.plan = plan};
   HONE_TRY(check_values(&p));
@@ -352,6 +377,7 @@ hone_status_t hone_plan_make(hone_plan_t* plan, const hone_allocator_t* allocato
   if (!block) return hone_oom();
   lay_out_scratch(&p, block);
   hone_status_t status = plan_both_ways(&p);
+  if (!status) status = plan_apart(&p);
   hone_free(allocator, block, bytes);
   return status;
 }

@@ -11,6 +11,11 @@
  * and the smallest result is kept. Steps hold at most the lower bound alive at
  * once, so nothing can be smaller than that.
  *
+ * Threads that share out kernels write each its own part of a buffer. Where buffers of
+ * different sizes share bytes, those parts are others, and each line that a thread writes
+ * comes from the cache of another. Who has bytes to spare gets a plan in which buffers
+ * share bytes only with others of their size.
+ *
  * Not thread-safe while it is being made. */
 #ifndef HONE_RUNTIME_PLAN_H
 #define HONE_RUNTIME_PLAN_H
@@ -35,12 +40,14 @@ typedef struct hone_plan {
   size_t alignment; /* of every offset; a power of two, 0 means 64 */
   int n_values;
   hone_plan_value_t* values; /* the caller's */
+  size_t spare; /* bytes that it may take beyond the least found, for sizes that do not share */
   /* Results. Sizes count every value rounded up to the alignment. */
   size_t bytes;          /* of the block: the peak */
   size_t lower_bound;    /* most bytes alive at once */
   size_t unshared_bytes; /* what it would take without reuse (views share even so) */
   int n_in_place;
   const char* method; /* the order and choice that won: "by size, tightest gap" */
+  bool keeps_apart;   /* bytes are shared by values of one size only */
 } hone_plan_t;
 
 /* Sets the results. Errors: OUT_OF_RANGE (sizes beyond what can be addressed),

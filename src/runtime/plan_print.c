@@ -22,8 +22,9 @@ static void print_value(const hone_plan_t* plan, int v, hone_str_t* out) {
 void hone_plan_print(const hone_plan_t* plan, hone_str_t* out) {
   hone_str_appendf(out, "without reuse %.2f MB, planned %.2f MB (%.1f %% saved)\n",
                    mb(plan->unshared_bytes), mb(plan->bytes), 100 * hone_plan_savings(plan));
-  hone_str_appendf(out, "lower bound %.2f MB; placed %s; %d of %d values in place\n",
-                   mb(plan->lower_bound), plan->method, plan->n_in_place, plan->n_values);
+  hone_str_appendf(out, "lower bound %.2f MB; placed %s%s; %d of %d values in place\n",
+                   mb(plan->lower_bound), plan->method, plan->keeps_apart ? ", sizes apart" : "",
+                   plan->n_in_place, plan->n_values);
   hone_str_appendf(out, "%12s %6s %6s %12s  %s\n", "bytes", "first", "last", "offset", "value");
   for (int v = 0; v < plan->n_values; v++) print_value(plan, v, out);
 }

@@ -56,6 +56,37 @@ static void an_input_that_lives_on_keeps_its_place(void** state) {
   assert_int_equal(plan.bytes, 192);
 }
 
+static void sizes_stay_apart_where_bytes_are_spare(void** state) {
+  (void)state;
+  enum { SMALL = 256 * 1024, LARGE = 512 * 1024 };
+  hone_plan_value_t values[] = {value(SMALL, 0, 0), value(LARGE, 1, 1), value(SMALL, 2, 2),
+                                value(LARGE, 3, 3)};
+  hone_plan_t plan = {.n_values = 4, .values = values, .spare = SMALL - 64};
+  assert_ok(hone_plan_make(&plan, NULL));
+  assert_int_equal(plan.bytes, LARGE); /* too few for both */
+  assert_false(plan.keeps_apart);
+  plan.spare = SMALL;
+  assert_ok(hone_plan_make(&plan, NULL));
+  assert_int_equal(plan.bytes, SMALL + LARGE);
+  assert_true(plan.keeps_apart);
+  assert_int_equal(plan.lower_bound, LARGE);
+  assert_int_equal(values[0].offset, values[2].offset);
+  assert_int_equal(values[1].offset, values[3].offset);
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_plan_print(&plan, &text);
+  assert_non_null(strstr(hone_str_text(&text), ", sizes apart;"));
+  hone_str_free(&text);
+}
+
+static void small_sizes_share_all_the_same(void** state) {
+  (void)state;
+  hone_plan_value_t values[] = {value(1024, 0, 0), value(2048, 1, 1), value(1024, 2, 2)};
+  hone_plan_t plan = {.n_values = 3, .values = values, .spare = 1 << 20};
+  assert_ok(hone_plan_make(&plan, NULL));
+  assert_int_equal(plan.bytes, 2048);
+}
+
 static void one_place_is_taken_once(void** state) {
   (void)state;
   hone_plan_value_t values[] = {value(64, 0, 1), value(64, 1, 1), value(64, 1, 2)};
@@ -200,10 +231,32 @@ static void random_values_never_overlap(void** state) {
   assert_true(excess / CASES < 0.03); /* of the bound, on average */
 }
 
+static void random_values_keep_apart_within_what_is_spare(void** state) {
+  (void)state;
+  static hone_plan_value_t values[MOST_VALUES];
+  enum { CASES = 200 };
+  int apart = 0;
+  for (uint64_t seed = 0; seed < CASES; seed++) {
+    test_draw_t draw = {.seed = seed};
+    int count = draw_values(&draw, values);
+    for (int v = 0; v < count; v++) {
+      values[v].bytes *= 100;
+      values[v].view_offset *= 100;
+    }
+    size_t least = make(count, values).bytes;
+    hone_plan_t plan = {.n_values = count, .values = values, .spare = least / 2};
+    assert_ok(hone_plan_make(&plan, NULL));
+    check_plan(&plan);
+    assert_true(plan.bytes <= least + (plan.keeps_apart ? plan.spare : 0));
+    apart += plan.keeps_apart;
+  }
+  assert_in_range(apart, 1, CASES - 1);
+}
+
 static hone_status_t plan_once(const hone_allocator_t* allocator, void* context) {
   (void)context;
   hone_plan_value_t values[] = {value(64, 0, 1), value(64, 1, 2)};
-  hone_plan_t plan = {.n_values = 2, .values = values};
+  hone_plan_t plan = {.n_values = 2, .values = values, .spare = 1024};
   return hone_plan_make(&plan, allocator);
 }
 
@@ -217,6 +270,8 @@ int main(void) {
       cmocka_unit_test(a_chain_needs_two_places),
       cmocka_unit_test(outputs_take_the_place_of_dying_inputs),
       cmocka_unit_test(an_input_that_lives_on_keeps_its_place),
+      cmocka_unit_test(sizes_stay_apart_where_bytes_are_spare),
+      cmocka_unit_test(small_sizes_share_all_the_same),
       cmocka_unit_test(one_place_is_taken_once),
       cmocka_unit_test(a_larger_output_finds_no_room_in_place),
       cmocka_unit_test(a_view_keeps_its_base_alive),
@@ -224,6 +279,7 @@ int main(void) {
       cmocka_unit_test(nothing_takes_nothing),
       cmocka_unit_test(the_report_names_values),
       cmocka_unit_test(random_values_never_overlap),
+      cmocka_unit_test(random_values_keep_apart_within_what_is_spare),
       cmocka_unit_test(survives_running_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
