@@ -1,6 +1,7 @@
 """What symbolic sizes cost: one engine for a range beside engines for the exact size, by turns.
 
-usage: symbolic.py [--sizes N] [--seed S] [--threads N] [--seconds S] [--save] [NETWORK ...]
+usage: symbolic.py [--sizes N] [--seed S] [--threads N] [--seconds S] [--precision P,P...] [--save]
+                   [NETWORK ...]
 
 For each of N sizes of the range (ten without it; drawn evenly over their logarithm) both engines run
 on the same inputs in one `hone bench`. COST is the symbolic engine's median time by the exact one's:
@@ -8,6 +9,7 @@ on the same inputs in one `hone bench`. COST is the symbolic engine's median tim
 """
 
 import argparse
+import itertools
 import json
 import math
 import pathlib
@@ -53,23 +55,35 @@ def medians(engines, inputs, args):
     return [row["median_ms"] for row in json.loads(done.stdout)["results"]]
 
 
+PRECISIONS = {"fp32": [], "bf16": ["--precision", "bf16"], "int8": []}  # int8 is in the file
+
+
 def sizes_of(most, args):
     random = np.random.default_rng(args.seed)
     return sorted({round(math.exp(x)) for x in random.uniform(0, math.log(most), args.sizes)})
 
 
-def measure(network, args):
-    about, model = RANGES[network], workloads.network_path(network)
+def measure(network, precision, args):
+    about, model = RANGES[network], workloads.network_path(network, precision)
+    fixed = about.fixed + PRECISIONS[precision]
     with tempfile.TemporaryDirectory() as folder:
         open_dim = f"{about.dim}=1..{about.most}"
-        symbolic = compiled(folder, model, "symbolic.hone", "--dim", open_dim, *about.fixed)
+        symbolic = compiled(folder, model, "symbolic.hone", "--dim", open_dim, *fixed)
         for size in sizes_of(about.most, args):
-            exact = compiled(folder, model, "exact.hone", "--dim", f"{about.dim}={size}", *about.fixed)
+            exact = compiled(folder, model, "exact.hone", "--dim", f"{about.dim}={size}", *fixed)
             inputs = pathlib.Path(folder) / "inputs.npz"
             np.savez(inputs, **about.feeds(np.random.default_rng(1), size))
             times = medians((symbolic, exact), inputs, args)
-            yield {"model": network, "dim": about.dim, "size": size, "threads": args.threads,
-                   "symbolic_ms": times[0], "exact_ms": times[1], "cost": round(times[0] / times[1], 3)}
+            yield {"model": network, "precision": precision, "dim": about.dim, "size": size,
+                   "threads": args.threads, "symbolic_ms": times[0], "exact_ms": times[1],
+                   "cost": round(times[0] / times[1], 3)}
+
+
+def precisions(text):
+    words = text.split(",")
+    if not set(words) <= set(PRECISIONS):
+        raise argparse.ArgumentTypeError(f"some of {', '.join(PRECISIONS)}")
+    return words
 
 
 def main():
@@ -80,18 +94,20 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--precision", default="fp32", type=precisions)
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
-    print(f"{'MODEL':<16}{'SIZE':>18}{'SYMBOLIC ms':>13}{'EXACT ms':>10}{'COST':>7}")
+    print(f"{'MODEL':<16}{'PRECISION':<11}{'SIZE':>18}{'SYMBOLIC ms':>13}{'EXACT ms':>10}{'COST':>7}")
     rows = []
-    for network in args.networks or RANGES:
-        for row in measure(network, args):
+    for network, precision in itertools.product(args.networks or RANGES, args.precision):
+        for row in measure(network, precision, args):
             rows.append(row)
             size = f"{row['dim']} = {row['size']}"
-            print(f"{network:<16}{size:>18}{row['symbolic_ms']:>13.2f}{row['exact_ms']:>10.2f}"
-                  f"{row['cost']:>7.3f}", flush=True)
+            print(f"{network:<16}{precision:<11}{size:>18}{row['symbolic_ms']:>13.2f}"
+                  f"{row['exact_ms']:>10.2f}{row['cost']:>7.3f}", flush=True)
     worst = max(rows, key=lambda row: row["cost"])
-    print(f"worst: {worst['cost']:.3f}, {worst['model']} at {worst['dim']} = {worst['size']}")
+    print(f"worst: {worst['cost']:.3f}, {worst['model']} in {worst['precision']} at "
+          f"{worst['dim']} = {worst['size']}")
     if args.save:
         about = {"machine": results.machine(), "date": results.TODAY, "commit": results.commit(),
                  "rows": rows}

@@ -15,8 +15,35 @@
 #include <string.h>
 
 #include "ir/outline.h"
+#include "passes/common/either.h"
 #include "passes/common/fusion.h"
+#include "passes/common/match.h"
 #include "passes/common/rewrite.h"
+
+/* ---- narrow numbers ---- */
+
+static bool is_narrowing(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_CAST && !node->inputs[0]->binds &&
+         hone_dtype_bits(node->dtype) < hone_dtype_bits(node->inputs[0]->type.dtype);
+}
+
+static hone_value_t* narrow_before_reshape(hone_rewriter_t* r, const hone_node_t* cast) {
+  hone_value_t* narrow = hone_rewrite_copy(r, cast, cast->inputs[0]->node->inputs);
+  return narrow ? hone_reshape_like(r->b, narrow, cast->outputs[0]) : NULL;
+}
+
+/* What two ways make (common/either.h), of another shape maybe, is narrowed by each of them. */
+static hone_value_t* narrow_apart(hone_rewriter_t* r, hone_node_t* node) {
+  if (!is_narrowing(node) || !hone_rewrite_used_once(node->inputs[0])) return NULL;
+  const hone_node_t* made = node->inputs[0]->node;
+  if (made->prim != HONE_PRIM_RESHAPE) return hone_either_apart(r, node);
+  if (!hone_rewrite_used_once(made->inputs[0]) ||
+      !hone_either_is(r->graph->dims, made->inputs[0]->node))
+    return NULL;
+  const hone_value_t* narrow = hone_rewrite_copy(r, node, made->inputs);
+  hone_value_t* parts = narrow ? hone_either_apart(r, narrow->node) : NULL;
+  return parts ? hone_reshape_like(r->b, parts, node->outputs[0]) : NULL;
+}
 
 /* ---- movement nodes for each reader ---- */
 
@@ -65,6 +92,10 @@ static hone_value_t* private_copy(hone_rewriter_t* r, hone_value_t* value,
 static hone_value_t* unshare(hone_rewriter_t* r, hone_node_t* node) {
   if (!hone_fusion_is_member(node) || node->n_outputs != 1 || hone_fusion_is_view(node))
     return NULL;
+  /* Narrowed where the numbers are made, and stored so, though others read them as they are. */
+  if (is_narrowing(node) && node->inputs[0]->node->prim == HONE_PRIM_RESHAPE &&
+      !hone_rewrite_used_once(node->inputs[0]))
+    return narrow_before_reshape(r, node);
   hone_value_t* inputs[64];
   bool changed = false;
   if (node->n_inputs > 64) return NULL;
@@ -121,6 +152,7 @@ static hone_status_t fuse_graph(hone_pass_context_t* context, hone_graph_t* grap
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   HONE_TRY(hone_graph_inline(graph, NULL));
   int64_t count = context->count;
+  HONE_TRY(hone_rewrite_once(context, graph, narrow_apart, NULL));
   HONE_TRY(hone_rewrite_once(context, graph, unshare, NULL));
   context->count = count;
   HONE_TRY(fuse_graph(context, graph));

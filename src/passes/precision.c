@@ -117,6 +117,54 @@ static bool is_f32(const hone_value_t* value) {
   return value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
 }
 
+/* ---- products of attention ---- */
+
+/* Bytes of an operand of which a head's stay near while its rows go by. */
+static int64_t near_bytes(const hone_pass_options_t* options) {
+  enum { UNKNOWN_NEAR = 1 << 17 };
+  return options->near_cache ? (int64_t)options->near_cache / 2 : UNKNOWN_NEAR;
+}
+
+/* Heads that threads share well enough. */
+static int64_t enough_heads(const hone_pass_options_t* options) {
+  enum { MANY = 8 };
+  return options->threads > 0 && options->threads < MANY ? options->threads : MANY;
+}
+
+/* The most that there may be, where only a run knows; 0: no bound is known, or there are none. */
+static int64_t count_most(const hone_type_t* type) {
+  int64_t count = 1;
+  for (int i = 0; i < type->rank; i++)
+    if (!hone_i64_mul(count, hone_dim_max_value(type->dims[i]), &count)) return 0;
+  return count > 0 ? count : 0;
+}
+
+/* Of the operands that are brought into pairs, the most bytes a head; -1: nobody knows. */
+static int64_t bytes_per_head(const hone_node_t* product, int64_t heads) {
+  int64_t most = 0;
+  for (int side = 0; side < 2; side++) {
+    int64_t count = count_most(&product->inputs[side]->type);
+    bool is_given = hone_operand_origin(product->inputs[side])->node->prim == HONE_PRIM_INPUT;
+    if (count == 0) return -1;
+    if (is_given && count > most) most = count;
+  }
+  return most / heads * (int64_t)hone_dtype_size(HONE_BF16);
+}
+
+/* Whether the product has whole pairs, enough rows for the lanes of a vector, enough heads, and
+ * operands that stay near. */
+static bool fits_pairs(const hone_pass_options_t* options, const hone_node_t* product) {
+  enum { LANES = 16 };
+  const hone_type_t* type = &product->outputs[0]->type;
+  int64_t heads = 1;
+  for (int i = 0; i < product->n_batch; i++)
+    heads *= hone_dim_is_int(type->dims[i]) ? type->dims[i].k : 0;
+  if (heads < enough_heads(options)) return false;
+  int64_t bytes = bytes_per_head(product, heads);
+  return type->rank == product->n_batch + 2 && count_most(type) / heads >= (int64_t)LANES * LANES &&
+         bytes >= 0 && bytes <= near_bytes(options) && hone_operand_has_groups(product, 2);
+}
+
 /* ---- which are chosen ---- */
 
 /* In a run; taken for so many of each weight where only a run knows. */
@@ -155,6 +203,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   narrowing_t* self = r->self;
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
   if (!is_f32(node->inputs[0]) || !is_f32(node->inputs[1])) return NULL;
+  if (self->in_pairs && !fits_pairs(r->context->options, node)) return NULL;
   if (!self->in_pairs && !pays(r->context->options, node)) {
     self->stayed++;
     return NULL;
@@ -175,55 +224,17 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
 
 /* ---- attention ---- */
 
-/* Bytes of an operand of which a head's stay near while its rows go by. */
-static int64_t near_bytes(const hone_pass_options_t* options) {
-  enum { UNKNOWN_NEAR = 1 << 17 };
-  return options->near_cache ? (int64_t)options->near_cache / 2 : UNKNOWN_NEAR;
-}
-
-/* Heads that threads share well enough. */
-static int64_t enough_heads(const hone_pass_options_t* options) {
-  enum { MANY = 8 };
-  return options->threads > 0 && options->threads < MANY ? options->threads : MANY;
-}
-
-/* Of the operands that are brought into pairs, the most bytes a head; -1: only a run knows. */
-static int64_t bytes_per_head(const hone_node_t* product, int64_t heads) {
-  int64_t most = 0;
-  for (int side = 0; side < 2; side++) {
-    int64_t count = hone_match_count(&product->inputs[side]->type);
-    bool is_given = hone_operand_origin(product->inputs[side])->node->prim == HONE_PRIM_INPUT;
-    if (count <= 0) return -1;
-    if (is_given && count > most) most = count;
-  }
-  return most / heads * (int64_t)hone_dtype_size(HONE_BF16);
-}
-
-/* Whether the product has whole pairs, enough rows for the lanes of a vector, enough heads, and
- * operands that stay near. */
-static bool fits_pairs(const hone_pass_options_t* options, const hone_node_t* product) {
-  enum { LANES = 16 };
-  const hone_type_t* type = &product->outputs[0]->type;
-  int64_t heads = 1;
-  for (int i = 0; i < product->n_batch; i++)
-    heads *= hone_dim_is_int(type->dims[i]) ? type->dims[i].k : 0;
-  if (heads < enough_heads(options)) return false;
-  int64_t bytes = bytes_per_head(product, heads);
-  return type->rank == product->n_batch + 2 &&
-         hone_match_count(type) / heads >= (int64_t)LANES * LANES && bytes >= 0 &&
-         bytes <= near_bytes(options) && hone_operand_has_groups(product, 2);
-}
-
-/* Its two products, each of which fits. */
+/* Its two products, of which at least the first, the scores, fits: the second one sums over keys,
+ * of which there may be an odd number. */
 static bool has_pairs(const hone_pass_options_t* options, const hone_node_t* call) {
   const hone_graph_t* region = call->regions[0];
-  int products = 0, fit = 0;
+  int products = 0;
+  bool fits = false;
   for (int n = 0; n < region->n_nodes; n++) {
     if (region->nodes[n]->prim != HONE_PRIM_CONTRACT) continue;
-    products++;
-    fit += fits_pairs(options, region->nodes[n]);
+    if (products++ == 0) fits = fits_pairs(options, region->nodes[n]);
   }
-  return products == 2 && fit == 2;
+  return products == 2 && fits;
 }
 
 /* Calls of attention that a kernel can do in pairs. */

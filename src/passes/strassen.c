@@ -10,8 +10,8 @@
  * so that they take two or three quarters more memory.
  *
  * An odd number of rows, as of pictures cut into patches behind a token of their own, gets one of
- * zeros. Where only a run knows how many there are, it takes one of two ways (common/either.h):
- * by parts where there are enough rows, else as it was.
+ * zeros, or of what the product before made of such. Where only a run knows how many there are, it
+ * takes one of two ways (common/either.h): by parts where there are enough rows, else as it was.
  *
  * The rows that a sum adds up lie near each other, so that one thread made all and uses all
  * results, whichever rows it has: rows are cut into blocks, and each block into halves.
@@ -191,6 +191,7 @@ static double find_gain(const product_t* p, const algorithm_t* how,
 /* The algorithm that gains most; false: none does. */
 static bool choose(product_t* p, const hone_pass_options_t* options) {
   double most = 0;
+  p->how = NULL;
   for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
     double gain = find_gain(p, &algorithms[i], options);
     if (gain <= most) continue;
@@ -211,8 +212,29 @@ static hone_dim_t even_rows(hone_builder_t* b, const product_t* p) {
   return hone_dim_mul(b->graph->dims, p->blocks, hone_d(HALVES * p->half));
 }
 
-/* [rows, sums]: with a row of zeros where there is an odd number of them. */
+/* The only axis of x with rows; -1: there are more. */
+static int find_row_axis(const hone_type_t* x) {
+  int axis = -1;
+  for (int i = 0; i < x->rank - 1; i++) {
+    if (hone_dim_is(x->dims[i], 1)) continue;
+    if (axis >= 0) return -1;
+    axis = i;
+  }
+  return axis;
+}
+
+/* Of as many rows with one that nobody reads, as a product before it leaves them; NULL: there are
+ * none such. */
+static hone_value_t* find_even(hone_builder_t* b, const product_t* p, const hone_value_t* x) {
+  int axis = find_row_axis(&x->type);
+  hone_value_t* even = axis < 0 ? NULL : hone_either_longer(b->graph->dims, x, axis);
+  return even && hone_dim_same(even->type.dims[axis], even_rows(b, p)) ? even : NULL;
+}
+
+/* [rows, sums]: with a row of zeros, or of what there is, where there is an odd number of them. */
 static hone_value_t* make_even(hone_builder_t* b, const product_t* p, hone_value_t* x) {
+  hone_value_t* even = find_even(b, p, x);
+  if (even) return even;
   const hone_dim_t given[] = {p->given, hone_d(p->sums)}, lo[2] = {{0}},
                    hi[] = {hone_dim_sub(b->graph->dims, even_rows(b, p), p->given), hone_d(0)};
   if (hone_dim_is(hi[0], 0)) return x;
@@ -288,7 +310,7 @@ static hone_value_t* join_half(hone_builder_t* b, const product_t* p, hone_value
   return hone_concat(b, how->columns, parts, 3);
 }
 
-/* [given rows, columns] from [products, rows / 2, columns / parts]. */
+/* [even rows, columns] from [products, rows / 2, columns / parts]. */
 static hone_value_t* make_result(hone_builder_t* b, const product_t* p, hone_value_t* m) {
   const algorithm_t* how = p->how;
   hone_value_t *products[MOST_PRODUCTS], *sums[MOST_PARTS], *halves[HALVES];
@@ -296,41 +318,37 @@ static hone_value_t* make_result(hone_builder_t* b, const product_t* p, hone_val
   hone_shared_sums(b, how->products, products, HALVES * how->columns, how->of_results, sums);
   for (int i = 0; i < HALVES; i++) halves[i] = join_half(b, p, sums + i * how->columns);
   const hone_dim_t together[] = {even_rows(b, p), hone_d(p->columns)};
-  hone_value_t* y = hone_reshape(b, hone_concat(b, HALVES, halves, 1), 2, together);
-  return y ? hone_slice_axis(b, y, 0, hone_d(0), p->given) : NULL;
+  return hone_reshape(b, hone_concat(b, HALVES, halves, 1), 2, together);
 }
 
-static hone_value_t* multiply(hone_rewriter_t* r, const product_t* p, hone_value_t* x) {
+/* [even rows, columns] */
+static hone_value_t* multiply_even(hone_rewriter_t* r, const product_t* p, hone_value_t* x) {
   static const int64_t pairs[][2] = {{1, 0}, {2, 1}};
   hone_value_t* data = make_data(r->b, p, x);
   hone_value_t* m = hone_contract(r->b, data, make_weights(r, p), 2, pairs, 1, HONE_F32);
   return m ? make_result(r->b, p, m) : NULL;
 }
 
-/* ---- rows that only a run knows ---- */
-
-/* The only axis of x with rows; -1: there are more. */
-static int find_row_axis(const hone_type_t* x) {
-  int axis = -1;
-  for (int i = 0; i < x->rank - 1; i++) {
-    if (hone_dim_is(x->dims[i], 1)) continue;
-    if (axis >= 0) return -1;
-    axis = i;
-  }
-  return axis;
+static hone_value_t* multiply(hone_rewriter_t* r, const product_t* p, hone_value_t* x) {
+  hone_value_t* y = multiply_even(r, p, x);
+  return y ? hone_slice_axis(r->b, y, 0, hone_d(0), p->given) : NULL;
 }
 
-/* What is rounded goes on as floats where the ways part, and each product would round it anew. */
+/* ---- rows that only a run knows ---- */
+
+/* What is rounded goes on as floats where ways part at different numbers of rows, and each product
+ * would round it anew. */
 static bool rounds_operands(const hone_rewriter_t* r) {
   return r->context->options->precision != HONE_UNKNOWN;
 }
 
 /* Whether the number of rows is open, within bounds that somebody gave, since weights are kept both
- * ways; and how many make it worth it: twice as many as gain something. */
+ * ways; and how many make it worth it: twice as many as gain something, or, so that all products
+ * part at the same number, as many. */
 static bool recognise_open(hone_rewriter_t* r, const hone_node_t* node, product_t* p) {
   enum { STEP = 64, BOUNDED = 1 << 16 };
   hone_operand_product_t plain;
-  if (!hone_operand_is_product(node, &plain) || plain.rows || rounds_operands(r)) return false;
+  if (!hone_operand_is_product(node, &plain) || plain.rows) return false;
   *p = (product_t){.contract = node,
                    .w = plain.w,
                    .w_sum = plain.w_sum,
@@ -342,7 +360,7 @@ static bool recognise_open(hone_rewriter_t* r, const hone_node_t* node, product_
   int64_t most = axis < 0 ? 0 : hone_dim_max_value(x->dims[axis]);
   if (most > BOUNDED) return false;
   for (int64_t least = 2 * STEP; least < most; least += 2 * STEP) {
-    p->rows = least / 2;
+    p->rows = rounds_operands(r) ? least : least / 2;
     if (!choose(p, r->context->options)) continue;
     p->given = hone_either_many(r->graph->dims, x->dims[axis], least);
     p->blocks = hone_dim_ceildiv(r->graph->dims, p->given, hone_d(HALVES));
@@ -360,13 +378,15 @@ static hone_value_t* multiply_open(hone_rewriter_t* r, const product_t* p) {
     return multiply(r, p, node->inputs[0]);
   hone_value_t *x[2], *y[2];
   hone_either_parts(r->b, node->inputs[0], axis, p->given, x);
-  y[0] = multiply(r, p, x[0]);
+  y[0] = multiply_even(r, p, x[0]);
   y[1] = hone_contract(r->b, x[1], node->inputs[1], 1, pair, 0, HONE_F32);
   if (!y[0] || !y[1]) return NULL;
   hone_dim_t shape[HONE_MAX_RANK];
   for (int i = 0; i < y[1]->type.rank; i++) shape[i] = y[1]->type.dims[i];
-  shape[axis] = p->given;
+  shape[axis] = even_rows(r->b, p);
   y[0] = hone_reshape(r->b, y[0], y[1]->type.rank, shape);
+  y[0] = y[0] ? hone_slice_axis(r->b, y[0], axis, hone_d(0), p->given) : NULL;
+  if (!y[0]) return NULL;
   return hone_concat(r->b, 2, y, axis);
 }
 

@@ -119,6 +119,8 @@ static void open_rows_go_one_of_two_ways(void** state) {
       int ways = i < SOMETIMES_FEW ? 2 : 1;
       assert_int_equal(count(after, HONE_PRIM_CONTRACT), 2 * ways);
       assert_int_equal(count(after, HONE_PRIM_MAX), ways);
+      /* The row that the first product gets goes on to the second. */
+      if (ways == 2) assert_int_equal(count(after, HONE_PRIM_PAD), 1);
       /* Sums of 576 products of up to 20 by sums of as many. */
       assert_same_results(before, after, seed, 2);
       hone_graph_destroy(before);
@@ -141,11 +143,16 @@ static void others_stay_as_they_are(void** state) {
   expect_unchanged(make_open("1 600", "m"), false);        /* no axis of its own */
 }
 
-static void open_rows_that_are_rounded_stay(void** state) {
+/* As others, once they are worth it. */
+static void open_rows_may_be_rounded(void** state) {
   (void)state;
-  hone_graph_t* graph = make_open("1 600", "1");
-  assert_int_equal(rewrite_with(graph, (hone_pass_options_t){.precision = HONE_BF16}), 0);
-  hone_graph_destroy(graph);
+  for (int widens = 0; widens < 2; widens++) {
+    hone_graph_t* graph = make_open("1 600", "1");
+    const hone_pass_options_t options = {.precision = HONE_BF16, .widens = widens};
+    assert_int_equal(rewrite_with(graph, options), widens ? 2 : 0);
+    assert_int_equal(count(graph, HONE_PRIM_MAX), widens ? 2 : 1);
+    hone_graph_destroy(graph);
+  }
 }
 
 /* What takes half the time is worth half as much. */
@@ -170,7 +177,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
       cmocka_unit_test(open_rows_go_one_of_two_ways),
-      cmocka_unit_test(open_rows_that_are_rounded_stay),
+      cmocka_unit_test(open_rows_may_be_rounded),
       cmocka_unit_test(others_stay_as_they_are),
       cmocka_unit_test(narrow_products_have_to_be_larger),
       cmocka_unit_test(not_beside_matrix_instructions),

@@ -1,5 +1,4 @@
-/* Schedule primitives one by one: what they make, what they refuse, and that
- * what they make computes the same. */
+/* Schedule primitives one by one: what they make and refuse, and that it computes the same. */
 #include "hone/schedule.h"
 
 #include <stdio.h>
@@ -422,6 +421,7 @@ static void stage_copies_tiles(void** state) {
               "      for out.s.w in 4 {\n");
   assert_same("conv", "partition y auto\npartition z9 auto\nstage w o local\nstage x z9.p1 local");
   assert_same("matmul_sizes", "split j 4 peel\nstage b j.o local\nstage out j.t local");
+  assert_body(scheduled("matmul_sizes", "stage b i local"), "    for b.s.l in n {\n");
   assert_same("sum_all", "stage out i local\nstage x j local");
   assert_same("matmul",
               "split k 5\nsplit i 4\nsplit j 8\nbind i.o group\nbind i.i item\n"

@@ -227,6 +227,16 @@ static const hone_term_t* load_outside(const staging_t* s, const hone_dim_t* at)
   return hone_term_load(s->kernel, s->buffer, index);
 }
 
+/* How much of the box there is to copy along an axis: of a buffer whose extent only a run knows, as
+ * much as it has, where the box begins at the same place in each round. */
+static hone_dim_t extent_of(const staging_t* s, int axis) {
+  hone_dim_t all = s->box->dims[axis];
+  hone_dim_t rest =
+      hone_dim_sub(s->kernel->dims, s->buffer->dims[axis], outside(s, axis, hone_dim_int(0)));
+  bool is_open = !hone_dim_is_int(s->buffer->dims[axis]) && hone_dim_is_int(s->base[axis]);
+  return is_open && hone_dim_min_value(rest) >= 0 && hone_dim_max_value(rest) <= all.k ? rest : all;
+}
+
 /* Loops over the box; gives the innermost, and the variables. */
 static hone_stmt_t* make_loops(const staging_t* s, const char* suffix, int position,
                                hone_dim_t* at) {
@@ -235,7 +245,7 @@ static hone_stmt_t* make_loops(const staging_t* s, const char* suffix, int posit
     at[i] = hone_dim_int(0);
     if (hone_dim_is(s->box->dims[i], 1)) continue;
     const char* name = hone_sched_name(s->kernel, s->box->name, suffix);
-    hone_stmt_t* loop = hone_stmt_loop(s->kernel, parent, name, s->box->dims[i], HONE_LOOP_SERIAL);
+    hone_stmt_t* loop = hone_stmt_loop(s->kernel, parent, name, extent_of(s, i), HONE_LOOP_SERIAL);
     if (!loop) return NULL;
     if (parent == s->loop) {
       hone_stmt_remove(loop);

@@ -414,7 +414,7 @@ static bool is_stacked(const hone_fusion_t* f, const hone_fusion_search_t* s, in
 /* Parts of a value, of `each` elements, that are taken in the rounds of a stack. */
 enum { MOST_TAKEN = 64 };
 typedef struct taken {
-  int64_t each;
+  hone_dim_t each;
   const hone_value_t* parts[MOST_TAKEN];
   int n;
 } taken_t;
@@ -441,7 +441,7 @@ static bool note_taken(taken_t* taken, const hone_value_t* part) {
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as what is computed of the value */
 static bool find_taken(const hone_fusion_t* f, const hone_value_t* value, int reader,
                        taken_t* out) {
-  if (hone_dim_is(count_of(f, value), out->each)) return note_taken(out, value);
+  if (hone_dim_same(count_of(f, value), out->each)) return note_taken(out, value);
   for (int i = f->groups[reader].first; i <= f->groups[reader].last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
     bool reads = false;
@@ -454,27 +454,27 @@ static bool find_taken(const hone_fusion_t* f, const hone_value_t* value, int re
   return true;
 }
 
-/* Elements that the reader has in each round of a stack that it is; 0: it is none, or that is not
- * known. */
-static int64_t count_of_round(const hone_fusion_t* f, int reader) {
+/* The stack that the reader is, round by round; NULL: it is none. */
+static const hone_node_t* find_stack(const hone_fusion_t* f, int reader) {
   const hone_fusion_group_t* to = &f->groups[reader];
-  hone_dim_t whole = count_of(f, to->shape);
   for (int i = to->first; i <= to->last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
-    if (hone_fusion_group_at(f, i) == reader && is_stack(node) && hone_dim_is_int(whole) &&
-        hone_dim_same(count_of(f, node->outputs[0]), whole))
-      return whole.k / node->n_inputs;
+    if (hone_fusion_group_at(f, i) == reader && is_stack(node) &&
+        same_count(f, node->outputs[0], to->shape))
+      return node;
   }
-  return 0;
+  return NULL;
 }
 
 /* Whether the reader is a stack, whose rounds are written out, of sums of parts of the group's
  * value that do not overlap: what is computed for one round serves the others. */
 static bool is_taken_apart(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
                            int reader) {
-  taken_t taken = {.each = count_of_round(f, reader)};
+  const hone_node_t* stack = find_stack(f, reader);
+  if (!stack) return false;
+  taken_t taken = {.each = count_of(f, stack->inputs[0])};
   const hone_value_t* value = NULL;
-  for (int i = f->groups[reader].first; i <= f->groups[reader].last && taken.each; i++) {
+  for (int i = f->groups[reader].first; i <= f->groups[reader].last; i++) {
     const hone_node_t* node = f->graph->nodes[i];
     if (hone_fusion_group_at(f, i) != reader) continue;
     for (int k = 0; k < node->n_inputs; k++) {
@@ -484,7 +484,8 @@ static bool is_taken_apart(const hone_fusion_t* f, const hone_fusion_search_t* s
     }
   }
   return value && find_taken(f, value, reader, &taken) &&
-         hone_dim_is(count_of(f, f->groups[group].shape), taken.n * taken.each);
+         hone_dim_same(count_of(f, value),
+                       hone_dim_mul(f->graph->dims, taken.each, hone_dim_int(taken.n)));
 }
 
 /* Whether the reader looks up elements of the group, several times as many as there are: each would

@@ -4,6 +4,7 @@
 
 #include "base/float_convert.h"
 #include "base/memory.h"
+#include "passes/common/either.h"
 #include "passes/common/match.h"
 
 bool hone_operand_only_moves(const hone_node_t* node) {
@@ -203,21 +204,34 @@ static bool has_widened(const hone_node_t* node, hone_dtype_t dtype) {
          hone_dtype_bits(dtype) < hone_dtype_bits(node->dtype);
 }
 
+/* What moves numbers on the way up from an operand. */
+typedef struct way {
+  int moves;
+  bool is_parted; /* another way reads the numbers as they are, in the order that they have here */
+} way_t;
+
+/* Whether the numbers are to be converted above the node. */
+static bool goes_above(const hone_node_t* node, way_t way) {
+  if (way.moves == MAX_MOVES) return false;
+  return way.is_parted ? node->prim == HONE_PRIM_RESHAPE : hone_operand_only_moves(node);
+}
+
 static hone_value_t* convert(hone_operand_store_t* store, hone_rewriter_t* r, hone_value_t* value,
-                             int depth);
+                             way_t way);
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_MOVES */
 static hone_value_t* make(hone_operand_store_t* store, hone_rewriter_t* r, hone_value_t* value,
-                          int depth) {
+                          way_t way) {
   const hone_node_t* node = value->node;
   const hone_tensor_t* constant = hone_match_constant(value);
   if (constant) return convert_constant(store, r, constant);
   if (!store->flips_sign && has_widened(node, store->dtype)) return node->inputs[0];
-  if (!hone_operand_only_moves(node) || value->binds || depth == MAX_MOVES)
-    return recast(store, r->b, value);
+  if (value->binds || !goes_above(node, way)) return recast(store, r->b, value);
+  way.moves++;
+  way.is_parted |= hone_either_takes_part(r->graph->dims, node);
   hone_value_t* inputs[2];
   for (int i = 0; i < node->n_inputs; i++) {
-    inputs[i] = convert(store, r, node->inputs[i], depth + 1);
+    inputs[i] = convert(store, r, node->inputs[i], way);
     if (!inputs[i]) return NULL;
   }
   return hone_rewrite_copy(r, node, inputs);
@@ -225,11 +239,11 @@ static hone_value_t* make(hone_operand_store_t* store, hone_rewriter_t* r, hone_
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as MAX_MOVES */
 static hone_value_t* convert(hone_operand_store_t* store, hone_rewriter_t* r, hone_value_t* value,
-                             int depth) {
+                             way_t way) {
   uint64_t key = (uint64_t)(uintptr_t)value;
   hone_value_t* known = hone_map_get_u64(&store->made, key);
   if (known) return known;
-  hone_value_t* now = make(store, r, value, depth);
+  hone_value_t* now = make(store, r, value, way);
   if (!now) return NULL;
   hone_status_t status = hone_map_put_u64(&store->made, key, now);
   return status ? hone_fail_status(r->b, status) : now;
@@ -237,5 +251,5 @@ static hone_value_t* convert(hone_operand_store_t* store, hone_rewriter_t* r, ho
 
 hone_value_t* hone_operand_convert(hone_operand_store_t* store, hone_rewriter_t* r,
                                    hone_value_t* value) {
-  return convert(store, r, value, 0);
+  return convert(store, r, value, (way_t){0});
 }
