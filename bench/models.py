@@ -243,7 +243,7 @@ def parse():
                                      epilog="\n".join(__doc__.splitlines()[2:]))
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--vs", default="onnxruntime")
-    parser.add_argument("--precision", type=lambda text: text.split(","), default=["fp32"])
+    parser.add_argument("--precision", type=workloads.precisions, default=["fp32"])
     parser.add_argument("--batch", type=numbers, default=[1])
     parser.add_argument("--threads", type=numbers, default=[2])
     parser.add_argument("--rounds", type=int, default=5)
@@ -256,8 +256,6 @@ def parse():
     args = parser.parse_args()
     if unknown := set(args.models) - set(workloads.NETWORKS):
         parser.error(f"no such model: {', '.join(sorted(unknown))}")
-    if unknown := set(args.precision) - {"fp32", "bf16", "int8"}:
-        parser.error(f"no such precision: {', '.join(sorted(unknown))}")
     args.vs = ",".join(all_peers()) if args.vs == "all" else args.vs
     return args
 

@@ -55,9 +55,6 @@ def medians(engines, inputs, args):
     return [row["median_ms"] for row in json.loads(done.stdout)["results"]]
 
 
-PRECISIONS = {"fp32": [], "bf16": ["--precision", "bf16"], "int8": []}  # int8 is in the file
-
-
 def sizes_of(most, args):
     random = np.random.default_rng(args.seed)
     return sorted({round(math.exp(x)) for x in random.uniform(0, math.log(most), args.sizes)})
@@ -65,7 +62,8 @@ def sizes_of(most, args):
 
 def measure(network, precision, args):
     about, model = RANGES[network], workloads.network_path(network, precision)
-    fixed = about.fixed + PRECISIONS[precision]
+    # A network in int8 is one by its file.
+    fixed = about.fixed + (["--precision", "bf16"] if precision == "bf16" else [])
     with tempfile.TemporaryDirectory() as folder:
         open_dim = f"{about.dim}=1..{about.most}"
         symbolic = compiled(folder, model, "symbolic.hone", "--dim", open_dim, *fixed)
@@ -79,13 +77,6 @@ def measure(network, precision, args):
                    "cost": round(times[0] / times[1], 3)}
 
 
-def precisions(text):
-    words = text.split(",")
-    if not set(words) <= set(PRECISIONS):
-        raise argparse.ArgumentTypeError(f"some of {', '.join(PRECISIONS)}")
-    return words
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -94,7 +85,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--precision", default="fp32", type=precisions)
+    parser.add_argument("--precision", default="fp32", type=workloads.precisions)
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     print(f"{'MODEL':<16}{'PRECISION':<11}{'SIZE':>18}{'SYMBOLIC ms':>13}{'EXACT ms':>10}{'COST':>7}")

@@ -3,6 +3,7 @@
 A workload is a model, inputs for it, and a name that stays the same from one result to the next.
 """
 
+import argparse
 import dataclasses
 import pathlib
 import re
@@ -16,6 +17,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MADE = ROOT / "build" / "bench"
 LENGTH = 128
 MODEL_SETS = ("ci", "more")
+
+
+def precisions(text):
+    """What --precision names, for argparse: some of fp32, bf16 and int8, with commas between."""
+    words = text.split(",")
+    if unknown := set(words) - {"fp32", "bf16", "int8"}:
+        raise argparse.ArgumentTypeError(f"no such precision: {', '.join(sorted(unknown))}")
+    return words
 
 
 def image(random, batch):

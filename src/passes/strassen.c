@@ -191,7 +191,6 @@ static double find_gain(const product_t* p, const algorithm_t* how,
 /* The algorithm that gains most; false: none does. */
 static bool choose(product_t* p, const hone_pass_options_t* options) {
   double most = 0;
-  p->how = NULL;
   for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
     double gain = find_gain(p, &algorithms[i], options);
     if (gain <= most) continue;

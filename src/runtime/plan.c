@@ -322,7 +322,6 @@ static void order_by_first(planner_t* p) {
  * nothing that others could use. */
 static hone_status_t plan_both_ways(planner_t* p) {
   hone_plan_t* plan = p->plan;
-  order_by_first(p);
   for (int way = 0; way < 2; way++) {
     p->any_fit = way == 0;
     HONE_TRY(merge(p));
@@ -365,8 +364,7 @@ static void lay_out_scratch(planner_t* p, void* block) {
 
 hone_status_t hone_plan_make(hone_plan_t* plan, const hone_allocator_t* allocator) {
   if (!plan->alignment) plan->alignment = DEFAULT_ALIGNMENT;
-  plan->bytes = plan->lower_bound = SIZE_MAX;
-  plan->unshared_bytes = 0;
+  plan->bytes = plan->lower_bound = plan->unshared_bytes = 0;
   plan->n_in_place = 0;
   plan->keeps_apart = false;
   plan->method = "nothing to place";
@@ -376,6 +374,8 @@ hone_status_t hone_plan_make(hone_plan_t* plan, const hone_allocator_t* allocato
   void* block = hone_alloc(allocator, bytes);
   if (!block) return hone_oom();
   lay_out_scratch(&p, block);
+  order_by_first(&p);
+  plan->bytes = plan->lower_bound = SIZE_MAX;
   hone_status_t status = plan_both_ways(&p);
   if (!status) status = plan_apart(&p);
   hone_free(allocator, block, bytes);

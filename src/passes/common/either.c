@@ -21,19 +21,14 @@ bool hone_either_is(hone_dims_t* dims, const hone_node_t* node) {
   return is_many(dims, node->inputs[0]->type.dims[axis], node->outputs[0]->type.dims[axis]);
 }
 
-/* Whether it is none of `rows` or all, whichever comes with few. */
-static bool is_none_or_all(hone_dims_t* dims, hone_dim_t extent, hone_dim_t rows) {
-  hone_dim_t one, other;
-  if (!hone_dim_is_choice(dims, extent, &one, &other)) return false;
-  return (hone_dim_is(one, 0) && hone_dim_same(other, rows)) ||
-         (hone_dim_is(other, 0) && hone_dim_same(one, rows));
-}
-
 bool hone_either_takes_part(hone_dims_t* dims, const hone_node_t* node) {
   if (node->prim != HONE_PRIM_SLICE) return false;
   const hone_type_t *whole = &node->inputs[0]->type, *part = &node->outputs[0]->type;
-  for (int i = 0; i < whole->rank; i++)
-    if (is_none_or_all(dims, part->dims[i], whole->dims[i])) return true;
+  for (int i = 0; i < whole->rank; i++) {
+    hone_dim_t rest = hone_dim_sub(dims, whole->dims[i], part->dims[i]);
+    if (is_many(dims, part->dims[i], whole->dims[i]) || is_many(dims, rest, whole->dims[i]))
+      return true;
+  }
   return false;
 }
 
@@ -54,13 +49,6 @@ void hone_either_parts(hone_builder_t* b, hone_value_t* x, int axis, hone_dim_t 
   out_parts[0] = is_parted ? concat->inputs[0] : hone_slice_axis(b, x, axis, hone_d(0), many);
   out_parts[1] =
       is_parted ? concat->inputs[1] : hone_slice_axis(b, x, axis, many, x->type.dims[axis]);
-}
-
-static bool is_elementwise(const hone_node_t* node) {
-  hone_prim_family_t family = hone_prim_info(node->prim)->family;
-  return (family == HONE_FAMILY_UNARY || family == HONE_FAMILY_BINARY ||
-          family == HONE_FAMILY_CAST) &&
-         node->n_inputs <= MOST_OPERANDS;
 }
 
 /* Whether all rows of the value are the same. */
@@ -94,11 +82,6 @@ static bool keeps_finite(hone_prim_t prim) {
   return false;
 }
 
-/* The first part of an operand, with more rows where it has some; NULL: it has none. */
-static hone_value_t* find_longer(hone_dims_t* dims, const hone_value_t* x, int axis) {
-  return repeats(x, axis) ? NULL : hone_either_longer(dims, x->node->inputs[0], axis);
-}
-
 /* How many rows the first parts of the operands have, with those that nobody reads: as many as
  * are read where one has others than the rest. */
 static hone_dim_t count_rows(hone_dims_t* dims, const hone_node_t* node, int axis,
@@ -107,7 +90,7 @@ static hone_dim_t count_rows(hone_dims_t* dims, const hone_node_t* node, int axi
   if (!keeps_finite(node->prim)) return many;
   for (int i = 0, n = 0; i < node->n_inputs; i++) {
     if (repeats(node->inputs[i], axis)) continue;
-    const hone_value_t* longer = find_longer(dims, node->inputs[i], axis);
+    const hone_value_t* longer = hone_either_longer(dims, node->inputs[i]->node->inputs[0], axis);
     if (!longer || (n++ && !hone_dim_same(rows, longer->type.dims[axis]))) return many;
     rows = longer->type.dims[axis];
   }
@@ -148,7 +131,7 @@ static hone_value_t* compute_part(hone_rewriter_t* r, const hone_node_t* node,
 hone_value_t* hone_either_apart(hone_rewriter_t* r, const hone_node_t* node) {
   hone_dims_t* dims = r->graph->dims;
   const hone_node_t* concat = NULL;
-  if (!is_elementwise(node)) return NULL;
+  if (!hone_match_is_elementwise(node->prim) || node->n_inputs > MOST_OPERANDS) return NULL;
   for (int i = 0; i < node->n_inputs && !concat; i++) concat = find_concat(dims, node->inputs[i]);
   if (!concat) return NULL;
   int axis = (int)concat->axes[0];
