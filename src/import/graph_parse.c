@@ -384,6 +384,7 @@ static const struct {
     {"round_down", HONE_FLAG_ROUND_DOWN}, {"exclusive", HONE_FLAG_EXCLUSIVE},
     {"descending", HONE_FLAG_DESCENDING}, {"unseeded", HONE_FLAG_UNSEEDED},
     {"stays", HONE_FLAG_STAYS},           {"flushes", HONE_FLAG_FLUSHES},
+    {"by_parts", HONE_FLAG_BY_PARTS},
 };
 
 static void expect_field(parser_t* p, const char* name) {

@@ -158,6 +158,7 @@ static const struct {
     {HONE_FLAG_ROUND_DOWN, "round_down"}, {HONE_FLAG_EXCLUSIVE, "exclusive"},
     {HONE_FLAG_DESCENDING, "descending"}, {HONE_FLAG_UNSEEDED, "unseeded"},
     {HONE_FLAG_STAYS, "stays"},           {HONE_FLAG_FLUSHES, "flushes"},
+    {HONE_FLAG_BY_PARTS, "by_parts"},
 };
 
 static void put_flags(printer_t* p, int64_t flags) {

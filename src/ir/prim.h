@@ -144,61 +144,62 @@ typedef enum hone_prim_family {
 } hone_prim_family_t;
 
 /* name, text, family, least and most inputs (-1: any), outputs (-1: any), fields, regions */
-#define HONE_PRIMS(X)                                                                            \
-  X(INPUT, "input", SOURCE, 0, 0, 1, 0, 0)                                                       \
-  X(CONSTANT, "constant", SOURCE, 0, 0, 1, HONE_USES_CONSTANT, 0)                                \
-  X(IOTA, "iota", SOURCE, 0, 0, 1, HONE_USES_SHAPE | HONE_USES_DTYPE | HONE_USES_AXES, 0)        \
-  X(DIMS, "dims", SOURCE, 0, 0, 1, HONE_USES_SHAPE, 0)                                           \
-  X(RANDOM, "random", SOURCE, 0, 0, 1,                                                           \
-    HONE_USES_SHAPE | HONE_USES_DTYPE | HONE_USES_SEED | HONE_USES_FLAGS, 0)                     \
-  X(ADD, "add", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(SUB, "sub", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(MUL, "mul", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(DIV, "div", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(REM, "rem", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(POW, "pow", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(MIN, "min", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(MAX, "max", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(EQ, "eq", BINARY, 2, 2, 1, 0, 0)                                                             \
-  X(LT, "lt", BINARY, 2, 2, 1, 0, 0)                                                             \
-  X(AND, "and", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(OR, "or", BINARY, 2, 2, 1, 0, 0)                                                             \
-  X(XOR, "xor", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(SHL, "shl", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(SHR, "shr", BINARY, 2, 2, 1, 0, 0)                                                           \
-  X(NEG, "neg", UNARY, 1, 1, 1, 0, 0)                                                            \
-  X(ABS, "abs", UNARY, 1, 1, 1, 0, 0)                                                            \
-  X(EXP, "exp", UNARY, 1, 1, 1, 0, 0)                                                            \
-  X(LOG, "log", UNARY, 1, 1, 1, 0, 0)                                                            \
-  X(SQRT, "sqrt", UNARY, 1, 1, 1, 0, 0)                                                          \
-  X(SIN, "sin", UNARY, 1, 1, 1, 0, 0)                                                            \
-  X(COS, "cos", UNARY, 1, 1, 1, 0, 0)                                                            \
-  X(ATAN, "atan", UNARY, 1, 1, 1, 0, 0)                                                          \
-  X(TANH, "tanh", UNARY, 1, 1, 1, 0, 0)                                                          \
-  X(ERF, "erf", UNARY, 1, 1, 1, 0, 0)                                                            \
-  X(FLOOR, "floor", UNARY, 1, 1, 1, 0, 0)                                                        \
-  X(ROUND, "round", UNARY, 1, 1, 1, 0, 0)                                                        \
-  X(SELECT, "select", SELECT, 3, 3, 1, 0, 0)                                                     \
-  X(CAST, "cast", CAST, 1, 1, 1, HONE_USES_DTYPE | HONE_USES_FLAGS, 0)                           \
-  X(BITCAST, "bitcast", CAST, 1, 1, 1, HONE_USES_DTYPE, 0)                                       \
-  X(RESHAPE, "reshape", MOVEMENT, 1, 1, 1, HONE_USES_SHAPE, 0)                                   \
-  X(PERMUTE, "permute", MOVEMENT, 1, 1, 1, HONE_USES_AXES, 0)                                    \
-  X(EXPAND, "expand", MOVEMENT, 1, 1, 1, HONE_USES_SHAPE, 0)                                     \
-  X(SLICE, "slice", MOVEMENT, 1, 1, 1, HONE_USES_LO | HONE_USES_HI | HONE_USES_STEP, 0)          \
-  X(PAD, "pad", MOVEMENT, 2, 2, 1, HONE_USES_LO | HONE_USES_HI, 0)                               \
-  X(FLIP, "flip", MOVEMENT, 1, 1, 1, HONE_USES_AXES, 0)                                          \
-  X(CONCAT, "concat", MOVEMENT, 1, -1, 1, HONE_USES_AXES, 0)                                     \
-  X(WINDOW, "window", MOVEMENT, 1, 1, 1,                                                         \
-    HONE_USES_AXES | HONE_USES_SHAPE | HONE_USES_STEP | HONE_USES_HI, 0)                         \
-  X(REDUCE, "reduce", WHOLE, 1, 1, 1, HONE_USES_COMBINE | HONE_USES_AXES, 0)                     \
-  X(CONTRACT, "contract", WHOLE, 2, 2, 1, HONE_USES_AXES | HONE_USES_BATCH | HONE_USES_DTYPE, 0) \
-  X(GATHER, "gather", WHOLE, 2, 2, 1, 0, 0)                                                      \
-  X(SCATTER, "scatter", WHOLE, 3, 3, 1, HONE_USES_COMBINE, 0)                                    \
-  X(SCAN, "scan", WHOLE, 1, 1, 1, HONE_USES_COMBINE | HONE_USES_AXES | HONE_USES_FLAGS, 0)       \
-  X(SORT, "sort", WHOLE, 1, 1, 2, HONE_USES_AXES | HONE_USES_SHAPE | HONE_USES_FLAGS, 0)         \
-  X(IF, "if", CONTROL, 1, -1, -1, 0, 2)                                                          \
-  X(LOOP, "loop", CONTROL, 2, -1, -1, HONE_USES_CARRIED, 1)                                      \
-  X(CALL, "call", CONTROL, 0, -1, -1, HONE_USES_LABEL, 1)                                        \
+#define HONE_PRIMS(X)                                                                      \
+  X(INPUT, "input", SOURCE, 0, 0, 1, 0, 0)                                                 \
+  X(CONSTANT, "constant", SOURCE, 0, 0, 1, HONE_USES_CONSTANT, 0)                          \
+  X(IOTA, "iota", SOURCE, 0, 0, 1, HONE_USES_SHAPE | HONE_USES_DTYPE | HONE_USES_AXES, 0)  \
+  X(DIMS, "dims", SOURCE, 0, 0, 1, HONE_USES_SHAPE, 0)                                     \
+  X(RANDOM, "random", SOURCE, 0, 0, 1,                                                     \
+    HONE_USES_SHAPE | HONE_USES_DTYPE | HONE_USES_SEED | HONE_USES_FLAGS, 0)               \
+  X(ADD, "add", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(SUB, "sub", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(MUL, "mul", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(DIV, "div", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(REM, "rem", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(POW, "pow", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(MIN, "min", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(MAX, "max", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(EQ, "eq", BINARY, 2, 2, 1, 0, 0)                                                       \
+  X(LT, "lt", BINARY, 2, 2, 1, 0, 0)                                                       \
+  X(AND, "and", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(OR, "or", BINARY, 2, 2, 1, 0, 0)                                                       \
+  X(XOR, "xor", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(SHL, "shl", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(SHR, "shr", BINARY, 2, 2, 1, 0, 0)                                                     \
+  X(NEG, "neg", UNARY, 1, 1, 1, 0, 0)                                                      \
+  X(ABS, "abs", UNARY, 1, 1, 1, 0, 0)                                                      \
+  X(EXP, "exp", UNARY, 1, 1, 1, 0, 0)                                                      \
+  X(LOG, "log", UNARY, 1, 1, 1, 0, 0)                                                      \
+  X(SQRT, "sqrt", UNARY, 1, 1, 1, 0, 0)                                                    \
+  X(SIN, "sin", UNARY, 1, 1, 1, 0, 0)                                                      \
+  X(COS, "cos", UNARY, 1, 1, 1, 0, 0)                                                      \
+  X(ATAN, "atan", UNARY, 1, 1, 1, 0, 0)                                                    \
+  X(TANH, "tanh", UNARY, 1, 1, 1, 0, 0)                                                    \
+  X(ERF, "erf", UNARY, 1, 1, 1, 0, 0)                                                      \
+  X(FLOOR, "floor", UNARY, 1, 1, 1, 0, 0)                                                  \
+  X(ROUND, "round", UNARY, 1, 1, 1, 0, 0)                                                  \
+  X(SELECT, "select", SELECT, 3, 3, 1, 0, 0)                                               \
+  X(CAST, "cast", CAST, 1, 1, 1, HONE_USES_DTYPE | HONE_USES_FLAGS, 0)                     \
+  X(BITCAST, "bitcast", CAST, 1, 1, 1, HONE_USES_DTYPE, 0)                                 \
+  X(RESHAPE, "reshape", MOVEMENT, 1, 1, 1, HONE_USES_SHAPE, 0)                             \
+  X(PERMUTE, "permute", MOVEMENT, 1, 1, 1, HONE_USES_AXES, 0)                              \
+  X(EXPAND, "expand", MOVEMENT, 1, 1, 1, HONE_USES_SHAPE, 0)                               \
+  X(SLICE, "slice", MOVEMENT, 1, 1, 1, HONE_USES_LO | HONE_USES_HI | HONE_USES_STEP, 0)    \
+  X(PAD, "pad", MOVEMENT, 2, 2, 1, HONE_USES_LO | HONE_USES_HI, 0)                         \
+  X(FLIP, "flip", MOVEMENT, 1, 1, 1, HONE_USES_AXES, 0)                                    \
+  X(CONCAT, "concat", MOVEMENT, 1, -1, 1, HONE_USES_AXES, 0)                               \
+  X(WINDOW, "window", MOVEMENT, 1, 1, 1,                                                   \
+    HONE_USES_AXES | HONE_USES_SHAPE | HONE_USES_STEP | HONE_USES_HI, 0)                   \
+  X(REDUCE, "reduce", WHOLE, 1, 1, 1, HONE_USES_COMBINE | HONE_USES_AXES, 0)               \
+  X(CONTRACT, "contract", WHOLE, 2, 2, 1,                                                  \
+    HONE_USES_AXES | HONE_USES_BATCH | HONE_USES_DTYPE | HONE_USES_FLAGS, 0)               \
+  X(GATHER, "gather", WHOLE, 2, 2, 1, 0, 0)                                                \
+  X(SCATTER, "scatter", WHOLE, 3, 3, 1, HONE_USES_COMBINE, 0)                              \
+  X(SCAN, "scan", WHOLE, 1, 1, 1, HONE_USES_COMBINE | HONE_USES_AXES | HONE_USES_FLAGS, 0) \
+  X(SORT, "sort", WHOLE, 1, 1, 2, HONE_USES_AXES | HONE_USES_SHAPE | HONE_USES_FLAGS, 0)   \
+  X(IF, "if", CONTROL, 1, -1, -1, 0, 2)                                                    \
+  X(LOOP, "loop", CONTROL, 2, -1, -1, HONE_USES_CARRIED, 1)                                \
+  X(CALL, "call", CONTROL, 0, -1, -1, HONE_USES_LABEL, 1)                                  \
   X(HOST, "host", CONTROL, 0, -1, -1, HONE_USES_HOST, 0)
 
 typedef enum hone_prim {
@@ -226,6 +227,7 @@ enum {
   HONE_FLAG_UNSEEDED = 1 << 5,   /* random */
   HONE_FLAG_STAYS = 1 << 6,      /* cast: kernels compute it, also of constants */
   HONE_FLAG_FLUSHES = 1 << 7,    /* cast to bf16: numbers below 2^-126 may become 0 */
+  HONE_FLAG_BY_PARTS = 1 << 8,   /* contract: long sums are added up part by part, to lose less */
 };
 
 typedef struct hone_prim_info {

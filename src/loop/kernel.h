@@ -198,6 +198,7 @@ struct hone_kernel {
   int n_sizes, sizes_room;
   hone_dim_t* sizes;
   int n_checks;
+  bool by_parts;     /* its long sums of floats are to be added up part by part, to lose less */
   hone_stmt_t* root; /* an IF without condition: the top of the tree */
   int n_terms;
   size_t n_term_buckets;

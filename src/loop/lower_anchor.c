@@ -190,6 +190,7 @@ static bool build_contract(hone_lowering_t* l, const hone_value_t* value, const 
   const hone_node_t* node = value->node;
   const hone_term_t* zero = hone_term_number(l->kernel, buffer->dtype, 0);
   hone_place_t from[2][HONE_MAX_RANK];
+  l->kernel->by_parts |= (node->flags & HONE_FLAG_BY_PARTS) != 0;
   if (!store(l, buffer, index, HONE_COMBINE_SET, zero) || !contract_places(l, value, at, from))
     return false;
   return store(l, buffer, index, HONE_COMBINE_ADD, product_of(l, node, buffer->dtype, from));

@@ -528,6 +528,8 @@ static bool read_head_line(parser_t* p) {
     read_size(p);
   else if (hone_text_take_word(&p->in, "checks"))
     p->kernel->n_checks = hone_text_read_small(&p->in, INT32_MAX);
+  else if (hone_text_take_word(&p->in, "by_parts"))
+    p->kernel->by_parts = true;
   else if (hone_text_take_word(&p->in, "schedule"))
     read_schedule(p);
   else if (hone_text_take_word(&p->in, "origin"))

@@ -29,9 +29,9 @@ typedef struct printer {
 
 /* Words that begin a line. */
 static bool is_reserved(const char* name) {
-  static const char* const words[] = {"for",   "if",     "let",      "check", "barrier",
-                                      "size",  "input",  "output",   "error", "shared",
-                                      "local", "checks", "schedule", "origin"};
+  static const char* const words[] = {"for",   "if",     "let",      "check",  "barrier",
+                                      "size",  "input",  "output",   "error",  "shared",
+                                      "local", "checks", "schedule", "origin", "by_parts"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(words[i], name) == 0) return true;
   return false;
@@ -364,6 +364,7 @@ static void put_head(hone_str_t* out, const hone_kernel_t* kernel, hone_stmt_t* 
   for (int i = 0; i < kernel->n_buffers; i++)
     if (owners[i] || kernel->buffers[i]->role != HONE_ROLE_SCRATCH)
       put_buffer(out, kernel->buffers[i]);
+  if (kernel->by_parts) hone_str_append(out, "  by_parts\n");
   if (kernel->n_checks) hone_str_appendf(out, "  checks %d\n", kernel->n_checks);
 }
 

@@ -337,6 +337,7 @@ static bool clone_into(const hone_kernel_t* from, hone_kernel_t* to) {
   if (!clone_buffers(from, to, &cloning.by, buffers)) return false;
   to->root = copy_tree(to, from->root, NULL);
   to->n_checks = from->n_checks;
+  to->by_parts = from->by_parts;
   to->n_names = from->n_names; /* so that both name what comes alike */
   to->origin = hone_arena_strdup(to->arena, from->origin);
   to->tactic = hone_arena_strdup(to->arena, from->tactic);

@@ -53,6 +53,7 @@ static void everything_reads_back(void** state) {
       "  error failed: i64[1]\n"
       "  shared tile: f32[8]\n"
       "  local acc: f32[]\n"
+      "  by_parts\n"
       "  checks 2\n"
       "  for g in n group {\n"
       "    for t in 8 item {\n"

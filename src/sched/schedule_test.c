@@ -279,6 +279,10 @@ static void subtotals(void** state) {
               "split j 4\ndistribute j.i\nreorder k j.i.1\nsplit k 8 peel\nsubtotal k.i\n"
               "vectorize j.i.1\nvectorize k.i.z\nvectorize k.i.c\nparallel i");
   assert_same("softmax", "split k 3 peel\nsubtotal k.i");
+  const char* tile =
+      "split i 3 peel\nsplit j 4 peel\nreorder i.o j.o i.i j.i\ndistribute j.i\ndistribute i.i\n"
+      "reorder k i.i.1 j.i.1\nvectorize j.i.1\nunroll i.i.1\nsplit k 8 peel\nsubtotal k.i";
+  assert_same("matmul", tile);
   assert_refused("matmul", "", "subtotal i", "one store");
   assert_refused("concat", "", "subtotal j", "one store");
 }

@@ -194,6 +194,7 @@ void hone_schedule_tile_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows)
   if (rows && !r->matrix) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
   if (has_sums) unroll_sum(r, sum_name);
   if (has_sums && r->is_window) hone_recipe_did(r, hone_sched_unroll(r->kernel, first_name));
+  if (has_sums && !n_group && r->kernel->by_parts) hone_schedule_parts(r, sum_name);
 }
 
 void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes,
@@ -204,10 +205,11 @@ void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* 
   if (rows && !hone_loop_name(rows_name, rows->name, "")) return;
   if (!hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name))) return;
   if (rows && !hone_recipe_did(r, hone_sched_distribute(r->kernel, rows_name))) return;
-  int parts = outer->n_body - before + 1;
-  for (int i = 0; i < parts && position + i < outer->n_body; i++)
-    if (hone_stmt_is_loop(outer->body[position + i]))
-      schedule_part(r, outer->body[position + i], rows != NULL);
+  int parts = outer->n_body - before + 1, behind = outer->n_body - position;
+  for (int i = 0; i < parts; i++) {
+    hone_stmt_t* part = outer->body[outer->n_body - behind + i];
+    if (hone_stmt_is_loop(part)) schedule_part(r, part, rows != NULL);
+  }
 }
 
 static void schedule_tile(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes) {

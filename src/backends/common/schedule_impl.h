@@ -78,6 +78,8 @@ void hone_schedule_tile_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows)
 typedef void (*hone_tile_part_fn)(hone_recipe_t* r, hone_stmt_t* part, bool has_rows);
 void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes,
                               hone_tile_part_fn schedule_part);
+/* schedule_parts.c: the sum, whose innermost loop is of that name, is added up part by part. */
+void hone_schedule_parts(hone_recipe_t* r, const char* sum);
 /* schedule_blocks.c: false when the nest does not add up sums of blocks. */
 bool hone_schedule_blocks(hone_recipe_t* r, hone_stmt_t* nest);
 /* schedule_attention.c: false when the nest is no chain of contractions. */
