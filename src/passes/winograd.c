@@ -21,7 +21,7 @@
  * one another as well.
  *
  * The transforms are written as slices, sums and concats of elements, which
- * become one kernel each. Results of floats differ by rounding, by about 1e-5 of the
+ * become one kernel each. Results of floats differ by rounding, by about 2e-6 of the
  * largest; options->exact leaves them as they are. It runs after all that
  * moves permutes, because the order that values have here is the order in which
  * the three kernels read and write best.

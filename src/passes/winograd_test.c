@@ -83,8 +83,8 @@ static void results_are_the_same(void** state) {
     hone_graph_t* before = make_graph(l->x, l->before, l->window, l->pairs, l->result);
     hone_graph_t* after = make_graph(l->x, l->before, l->window, l->pairs, l->result);
     assert_int_equal(rewrite(after), 1);
-    /* Sums of 288 products of up to 40: 1e-5 of the largest. */
-    for (uint64_t seed = 0; seed < 3; seed++) assert_same_results(before, after, seed, 2e-2);
+    /* Sums of 288 products of up to 40: 3e-6 of the largest. */
+    for (uint64_t seed = 0; seed < 3; seed++) assert_same_results(before, after, seed, 5e-3);
     hone_graph_destroy(before);
     hone_graph_destroy(after);
   }
@@ -143,7 +143,7 @@ static void groups_go_by_tiles_too(void** state) {
     hone_graph_t *before = make_groups(CHANNELS, is_first),
                  *after = make_groups(CHANNELS, is_first);
     assert_int_equal(rewrite(after), 1);
-    for (uint64_t seed = 0; seed < 2; seed++) assert_same_results(before, after, seed, 2e-2);
+    for (uint64_t seed = 0; seed < 2; seed++) assert_same_results(before, after, seed, 5e-3);
     hone_graph_destroy(before);
     hone_graph_destroy(after);
   }
@@ -218,7 +218,7 @@ static void other_windows_give_the_same(void** state) {
       graphs[k] = make_conv(l->x, windows[i].w, l->before, l->window, l->pairs, l->result);
     assert_int_equal(rewrite(graphs[1]), 1);
     /* Sums of up to 768 products of up to 40. */
-    for (uint64_t seed = 0; seed < 2; seed++) assert_same_results(graphs[0], graphs[1], seed, 2e-2);
+    for (uint64_t seed = 0; seed < 2; seed++) assert_same_results(graphs[0], graphs[1], seed, 5e-3);
     for (int k = 0; k < 2; k++) hone_graph_destroy(graphs[k]);
   }
 }

@@ -1,23 +1,30 @@
 /* The transforms, along one axis.
  *
- * A tile of 4 evaluates polynomials at 0, 1, -1, 2, -2 and infinity, one of 2 at 0, 1, -1 and
- * infinity, one of 4 by windows of two elements at 0, 1, -1, 2 and infinity. In floats G has the
- * divisors that interpolating needs: 4, 6, 24. Each is a factor of a row, so that integers leave
- * rows of G whole, multiplied as A' and the size of numbers like it best, and divide in the end. */
+ * A tile of 4 evaluates polynomials at 0, infinity and four points more, one of 2 at 0, 1, -1 and
+ * infinity, one of 4 by windows of two elements at 0, 1, -1, 2 and infinity. The four are 1, -1, 2
+ * and -2 of integers. Of floats they are 5/8, -5/8, 3/2 and -3/2, with which all transforms have
+ * factors near 1, and results are off by 0.4 of what they are with the others: numbers of few bits,
+ * next to 1 on either side (after S. Alam, A. Anderson, B. Barabasz and D. Gregg, "Winograd
+ * Convolution for Deep Neural Networks: Efficient Point Selection", 2022).
+ *
+ * In floats G has the divisors that interpolating needs. Each is a factor of a row, so that
+ * integers, with 4, 6 and 24, leave rows of G whole, multiplied as A' and the size of numbers like
+ * it best, and divide in the end. */
 #include "passes/common/winograd.h"
 
 static const hone_winograd_t floats[] = {
     {.tile = 4,
      .window = 3,
      .patch = 6,
-     .weights = {{1.0 / 4, 0, 0},
-                 {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-                 {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                 {1.0 / 24, 1.0 / 12, 1.0 / 6},
-                 {1.0 / 24, -1.0 / 12, 1.0 / 6},
+     .weights = {{256.0 / 225, 0, 0},
+                 {-2048.0 / 2975, -256.0 / 595, -32.0 / 119},
+                 {-2048.0 / 2975, 256.0 / 595, -32.0 / 119},
+                 {128.0 / 1071, 64.0 / 357, 32.0 / 119},
+                 {128.0 / 1071, -64.0 / 357, 32.0 / 119},
                  {0, 0, 1}},
-     .near = {1, 1, 1, 1},
-     .far = {1, 2, 4, 8}},
+     .points = {5.0 / 8, 3.0 / 2},
+     .near = {1, 5.0 / 8, 25.0 / 64, 125.0 / 512},
+     .far = {1, 3.0 / 2, 9.0 / 4, 27.0 / 8}},
     {.tile = 2,
      .window = 3,
      .patch = 4,
@@ -36,6 +43,7 @@ static const hone_winograd_t integers[] = {
      .window = 3,
      .patch = 6,
      .weights = {{6, 0, 0}, {-1, -1, -1}, {-1, 1, -1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 6}},
+     .points = {1, 2},
      .near = {4, 2, 1, 1},
      .far = {1, 1, 1, 2},
      .is_whole = true,
@@ -65,20 +73,27 @@ static hone_value_t* times(hone_builder_t* b, hone_value_t* x, double factor) {
 
 /* x + factor * y */
 static hone_value_t* plus(hone_builder_t* b, hone_value_t* x, double factor, hone_value_t* y) {
-  return hone_add(b, x, times(b, y, factor));
+  return factor == -1 ? hone_sub(b, x, y) : hone_add(b, x, times(b, y, factor));
 }
 
-static void inputs_of_6(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
-  hone_value_t* even = plus(b, d[4], -4, d[2]);
-  hone_value_t* odd = plus(b, d[3], -4, d[1]);
-  hone_value_t* even2 = hone_sub(b, d[4], d[2]);
-  hone_value_t* odd2 = hone_sub(b, d[3], d[1]);
-  v[0] = plus(b, plus(b, d[4], 4, d[0]), -5, d[2]);
-  v[1] = hone_add(b, even, odd);
-  v[2] = hone_sub(b, even, odd);
-  v[3] = plus(b, even2, 2, odd2);
-  v[4] = plus(b, even2, -2, odd2);
-  v[5] = plus(b, plus(b, d[5], 4, d[1]), -5, d[3]);
+/* x + point * y and x - point * y, where x and y are what the other pair of points is zero at:
+ * x = d[4] - other^2 d[2]. */
+static void inputs_of_points(hone_builder_t* b, hone_value_t* const* d, double point, double other,
+                             hone_value_t** v) {
+  hone_value_t* even = plus(b, d[4], -other * other, d[2]);
+  hone_value_t* odd = plus(b, d[3], -other * other, d[1]);
+  v[0] = plus(b, even, point, odd);
+  v[1] = plus(b, even, -point, odd);
+}
+
+static void inputs_of_6(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* d,
+                        hone_value_t** v) {
+  double near = w->points[0], far = w->points[1], sum = near * near + far * far,
+         product = near * near * far * far;
+  v[0] = plus(b, plus(b, d[4], product, d[0]), -sum, d[2]);
+  inputs_of_points(b, d, near, far, v + 1);
+  inputs_of_points(b, d, far, near, v + 3);
+  v[5] = plus(b, plus(b, d[5], product, d[1]), -sum, d[3]);
 }
 
 static void results_of_6(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* m,
@@ -129,7 +144,7 @@ hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, 
   hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_PATCH];
   take_apart(b, w, x, axis, in);
   if (w->patch == 6)
-    inputs_of_6(b, in, out);
+    inputs_of_6(b, w, in, out);
   else if (w->patch == 5)
     inputs_of_5(b, in, out);
   else

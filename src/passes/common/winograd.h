@@ -21,7 +21,8 @@ enum {
 typedef struct hone_winograd {
   int tile, window, patch;                                   /* results, elements, inputs */
   double weights[HONE_WINOGRAD_PATCH][HONE_WINOGRAD_WINDOW]; /* G */
-  double near[HONE_WINOGRAD_TILE], far[HONE_WINOGRAD_TILE];  /* A': factors for 1, -1; 2, -2 */
+  double points[2]; /* of six inputs: polynomials are evaluated at these two, with either sign */
+  double near[HONE_WINOGRAD_TILE], far[HONE_WINOGRAD_TILE]; /* A': factors for the one; the other */
   bool is_whole;
   double unit[HONE_WINOGRAD_TILE];
   double inverse[2];
