@@ -592,6 +592,28 @@ static int64_t find_steps(hone_dims_t* dims, hone_dim_t a, int64_t b, hone_dim_t
   return best;
 }
 
+/* Whether the first term of the sum is taken away. */
+static bool is_negative(hone_dim_t d) {
+  return d.expr && d.expr->kind == HONE_EXPR_LINEAR && d.expr->terms[0].coefficient < 0;
+}
+
+/* Whether the sum is y / n + k, which is (y + k n) / n. */
+static bool is_quotient(hone_dims_t* dims, hone_dim_t d, hone_dim_t* out_dividend, int64_t* out_n) {
+  int64_t coefficient, added;
+  if (hone_dim_term_count(d) != 1) return false;
+  hone_dim_t term = hone_dim_term(d, 0, &coefficient);
+  if (coefficient != 1 || term.expr->kind != HONE_EXPR_FLOORDIV ||
+      !hone_dim_is_int(term.expr->args[1]) || term.expr->args[1].k <= 0)
+    return false;
+  int64_t k = d.expr->kind == HONE_EXPR_LINEAR ? d.expr->constant : 0;
+  *out_n = term.expr->args[1].k;
+  if (!hone_i64_mul(k, *out_n, &added)) return false;
+  *out_dividend = hone_dim_add(dims, term.expr->args[0], hone_dim_int(added));
+  return !hone_dim_is_bad(*out_dividend);
+}
+
+/* floor(a / b). Quotients that are rounded up are written as those that are rounded down:
+ * floor(-x / b) = -floor((x + b - 1) / b). */
 static hone_dim_t floordiv_int(hone_dims_t* dims, hone_dim_t a, int64_t b) {
   hone_dim_t whole, rest, steps, within;
   split_multiples(dims, a, b, &whole, &rest);
@@ -599,15 +621,16 @@ static hone_dim_t floordiv_int(hone_dims_t* dims, hone_dim_t a, int64_t b) {
   if (is_below(rest, b)) return whole;
   int64_t size = find_steps(dims, rest, b, &steps, &within);
   if (size > 1) return hone_dim_add(dims, whole, floordiv_int(dims, steps, b / size));
-  if (rest.expr && rest.expr->kind == HONE_EXPR_FLOORDIV && hone_dim_is_int(rest.expr->args[1])) {
-    int64_t product;
-    if (hone_i64_mul(rest.expr->args[1].k, b, &product) && rest.expr->args[1].k > 0)
-      rest = floordiv_int(dims, rest.expr->args[0], product);
-    else
-      rest = atom2(dims, HONE_EXPR_FLOORDIV, rest, hone_dim_int(b));
-  } else {
-    rest = atom2(dims, HONE_EXPR_FLOORDIV, rest, hone_dim_int(b));
+  if (is_negative(rest)) {
+    hone_dim_t up = floordiv_int(dims, hone_dim_sub(dims, hone_dim_int(b - 1), rest), b);
+    return hone_dim_sub(dims, whole, up);
   }
+  hone_dim_t inner;
+  int64_t product;
+  if (is_quotient(dims, rest, &inner, &product) && hone_i64_mul(product, b, &product))
+    rest = floordiv_int(dims, inner, product);
+  else
+    rest = atom2(dims, HONE_EXPR_FLOORDIV, rest, hone_dim_int(b));
   return hone_dim_add(dims, whole, rest);
 }
 
@@ -649,15 +672,26 @@ hone_dim_t hone_dim_mod(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
   return hone_dim_is(q, 0) ? a : atom2(dims, HONE_EXPR_MOD, a, b);
 }
 
-/* Sign of a - b where the ranges decide it: -1, 0 (unknown) or 1;
+/* The least or the largest number that the sum may be, by its range or by its bound. */
+static int64_t extreme(hone_dims_t* dims, hone_dim_t d, bool above) {
+  int64_t of_range = above ? hone_dim_max_value(d) : hone_dim_min_value(d);
+  if (hone_dim_is_int(d) || d.expr->kind != HONE_EXPR_LINEAR) return of_range;
+  hone_dim_t bound = hone_dim_bound(dims, d, above);
+  if (hone_dim_is_bad(bound)) return of_range;
+  return above ? lower(of_range, hone_dim_max_value(bound))
+               : upper(of_range, hone_dim_min_value(bound));
+}
+
+/* Sign of a - b where that can be told: -1, 0 (unknown) or 1;
  * also tells a >= b and a <= b, which settle min and max. */
 static int compare(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, bool* at_least, bool* at_most) {
   hone_dim_t d = hone_dim_sub(dims, a, b);
-  *at_least = hone_dim_min_value(d) >= 0 && !hone_dim_is_bad(d);
-  *at_most = hone_dim_max_value(d) <= 0 && !hone_dim_is_bad(d);
-  if (*at_least && hone_dim_min_value(d) > 0) return 1;
-  if (*at_most && hone_dim_max_value(d) < 0) return -1;
-  return 0;
+  *at_least = *at_most = false;
+  if (hone_dim_is_bad(d)) return 0;
+  int64_t least = extreme(dims, d, false), most = extreme(dims, d, true);
+  *at_least = least >= 0;
+  *at_most = most <= 0;
+  return least > 0 ? 1 : most < 0 ? -1 : 0;
 }
 
 static hone_dim_t pick(hone_dims_t* dims, hone_expr_kind_t kind, hone_dim_t a, hone_dim_t b) {

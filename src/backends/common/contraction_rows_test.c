@@ -96,10 +96,40 @@ static void threads_share_rows_beside_few_weights(void** state) {
   }
 }
 
+/* Pictures of sizes that only a run knows, which go to the inside of larger ones. */
+static hone_graph_t* make_pictures(void) {
+  enum { WEIGHTS = 8 * 8 };
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_str_append(&text,
+                  "  %0 \"x\" <0 dim 0, 1 dim 1> = input : f32[h, w, 8]\n"
+                  "  %1 = constant {");
+  test_schedule_numbers(&text, WEIGHTS, 6);
+  hone_str_append(&text,
+                  "} : f32[8, 8]\n"
+                  "  %2 = contract %0 %1 dtype=f32 axes=[2, 0] batch=0 : f32[h, w, 8]\n"
+                  "  %3 = constant {0} : f32[]\n"
+                  "  %4 = pad %2 %3 lo=[1, 1, 0] hi=[1, 1, 0] : f32[h + 2, w + 2, 8]\n"
+                  "  return %4 \"y\"\n");
+  hone_graph_t* graph = hone_graph_of_text("symbol \"h\" input 0 40\nsymbol \"w\" input 0 40\n",
+                                           hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static void threads_share_pictures_beside_a_border(void** state) {
+  (void)state;
+  test_schedule_shape = (hone_cpu_shape_t){.lanes = 8, .registers = 16, .threads = 2};
+  char* text = test_schedule_run(make_pictures(), make_pictures(), 1);
+  test_schedule_expect(text, 2, (const char* const[]){"balance", "  for i in h parallel {"});
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(films_are_cut_along_their_pictures),
       cmocka_unit_test(threads_share_rows_beside_few_weights),
+      cmocka_unit_test(threads_share_pictures_beside_a_border),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

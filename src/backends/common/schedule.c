@@ -519,6 +519,7 @@ void hone_share_around(hone_recipe_t* r, const hone_stmt_t* loop) {
   int position = hone_stmt_position(top), n = list_rounds(root->body[position], loops);
   while (count < n && count < MOST && loops[count] != loop && hone_dim_is_int(loops[count]->extent))
     count++;
+  if (!count && n > 0 && loops[0] != loop) count = 1;
   if (count) share_loops(r, position, count);
 }
 
