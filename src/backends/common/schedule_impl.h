@@ -93,9 +93,10 @@ bool hone_copy_load(hone_recipe_t* r, hone_stmt_t* around, const hone_term_t* lo
 void hone_move_axis_back(hone_recipe_t* r, const hone_buffer_t* buffer, int axis, bool in_pairs);
 /* schedule_product.c: false when the nest is no product of matrices that a library takes. */
 bool hone_schedule_product(hone_recipe_t* r, hone_stmt_t* nest);
-/* schedule.c: has threads share the loops of known extents around `loop`, or one of an open extent,
- * whose rounds only a run knows, where something else stands at the top, as borders of pads do: now, while it can be seen
- * that the loop stays apart from that. Of what it is cut into nobody could tell. */
+/* schedule.c: has threads share the loops of known extents, or one of an open extent, around
+ * `loop`, whose rounds only a run knows, where something else stands at the top, as borders of pads
+ * do: now, while it can be seen that the loop stays apart from that. Of what it is cut into nobody
+ * could tell. */
 void hone_share_around(hone_recipe_t* r, const hone_stmt_t* loop);
 /* schedule_choices.c: conditions that short loops decide; false: there are none. */
 bool hone_schedule_choices(hone_recipe_t* r, hone_stmt_t* nest);
