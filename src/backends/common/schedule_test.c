@@ -52,7 +52,7 @@ static void any_choice_keeps_results(void** state) {
 
 /* ---- what the recipes make of the nests they are for ---- */
 
-static int64_t first_cache, second_cache; /* of what is scheduled for */
+static int64_t second_cache; /* of what is scheduled for */
 static int registers = 16;
 static int lanes = 8;
 static bool has_blocks;
@@ -62,7 +62,6 @@ static char* scheduled(const char* symbols, const char* lines) {
   test_schedule_shape = (hone_cpu_shape_t){.lanes = lanes,
                                            .registers = registers,
                                            .threads = threads,
-                                           .first_cache = first_cache,
                                            .second_cache = second_cache,
                                            .has_dot4 = lanes == 16 || has_blocks,
                                            .has_dot2_bf16 = lanes == 16 || has_blocks,
@@ -571,39 +570,6 @@ static void so_are_those_of_the_lanes_left_over(void** state) {
   free(text);
 }
 
-/* Weights that find no room in the second cache, and hardly a row to use them again. */
-static void weights_of_few_rows_come_in_streams(void** state) {
-  second_cache = 16 << 10;
-  char* open = scheduled_sums("n", 256, "  return %2 \"y\"\n");
-  char* one = scheduled_sums("1", 130, "  return %2 \"y\"\n");
-  registers = 32;
-  char* high = scheduled_sums("8", 128, "  return %2 \"y\"\n");
-  registers = 16;
-  second_cache = 1 << 20;
-  char* near = scheduled_sums("n", 256, "  return %2 \"y\"\n");
-  second_cache = 0;
-  test_schedule_expect(
-      open, 3, (const char* const[]){"in 4 unroll reduction", "for k9.i in 64", "prefetch in1"});
-  test_schedule_expect(one, 1, (const char* const[]){"k.o in 2 unroll reduction"});
-  if (strstr(near, "unroll reduction")) fail_msg("streams from a cache in:\n%s", near);
-  /* A tile of many rows takes long enough for the next block to arrive. */
-  test_schedule_expect(high, 1, (const char* const[]){"prefetch in1[(i1.o_i.o + 1), 0, (16*k)]"});
-  free(high);
-  free(open);
-  free(one);
-  free(near);
-}
-
-/* Into the first cache, which has room for two blocks of few. */
-static void weights_are_asked_near(void** state) {
-  first_cache = 4 << 10;
-  char *few = scheduled_rows("n", "return %2\n"), *many = scheduled_sums("n", 60, "return %2\n");
-  first_cache = 0;
-  if (!strstr(few, "] near\n") || strstr(many, " near\n")) fail_msg("%s\n%s", few, many);
-  free(few);
-  free(many);
-}
-
 /* Blocks of 72 rows go through four blocks of lanes each; of 150 rows the last 78 are the rest. */
 static void many_open_rows_go_through_groups_of_lanes(void** state) {
   char* text =
@@ -975,8 +941,6 @@ int main(void) {
       cmocka_unit_test(open_rows_are_cut_evenly),
       cmocka_unit_test(they_are_so_where_tiles_could_be_high),
       cmocka_unit_test(so_are_those_of_the_lanes_left_over),
-      cmocka_unit_test(weights_of_few_rows_come_in_streams),
-      cmocka_unit_test(weights_are_asked_near),
       cmocka_unit_test(many_open_rows_go_through_groups_of_lanes),
       cmocka_unit_test(threads_share_open_rows_with_a_border),
       cmocka_unit_test(open_rows_of_a_known_factor_go_in_blocks),
