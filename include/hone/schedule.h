@@ -132,9 +132,11 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_claim(hone_kernel_t* kernel, con
                                                       const char* loop);
 
 /* Where rounds of the loop ask for lines of the buffer for its next round, and for fewer than that
- * reads, each asks for as many as it takes, at most `most`. Text: hasten w j.o 8 */
+ * reads, each asks for as many as it takes: at most `most`, or none where it is more and
+ * `gives_up` is true. Text: hasten w j.o 8, hasten w j.o 8 none */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_hasten(hone_kernel_t* kernel, const char* buffer,
-                                                       const char* loop, int64_t most);
+                                                       const char* loop, int64_t most,
+                                                       bool gives_up);
 
 /* Marks a loop, with all that is in it, as what an intrinsic of some devices
  * computes: those that have it do it in one instruction. Comes last: what

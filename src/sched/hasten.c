@@ -3,7 +3,10 @@
  *   for j.o { for i in n { for k { prefetch b[j.o + 1, …]; … } } }
  *
  * asks for n * k lines of what may have more; how many, only a run knows. "hasten b j.o 8" puts
- * a loop around the prefetch whose rounds are the share of one, 8 at most. */
+ * a loop around the prefetch whose rounds are the share of one, 8 at most; with "none" behind,
+ * nobody asks where a share is more. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "sched/common/asks.h"
 #include "sched/common/edit.h"
@@ -14,7 +17,9 @@ typedef struct haste {
   hone_kernel_t* kernel;
   hone_stmt_t* loop;
   hone_buffer_t* buffer;
-  int axis; /* that the loop goes along */
+  int axis;      /* that the loop goes along */
+  int64_t most;  /* lines of a share */
+  bool gives_up; /* where it is more */
   int n;
   hone_stmt_t* asks[MOST_ASKS];
 } haste_t;
@@ -33,14 +38,15 @@ static bool add_ask(void* self, hone_stmt_t* stmt) {
 }
 
 /* Lines for each of the rounds that ask, of which there may be none. */
-static hone_dim_t share(const haste_t* h, int64_t most) {
+static hone_dim_t share(const haste_t* h) {
   hone_dims_t* dims = h->kernel->dims;
-  hone_dim_t asked = hone_dim_int(0), one = hone_dim_int(1);
+  hone_dim_t asked = hone_dim_int(0), one = hone_dim_int(1), most = hone_dim_int(h->most);
   for (int i = 0; i < h->loop->n_body; i++)
     asked = hone_dim_add(dims, asked, hone_asks_in(h->kernel, h->loop->body[i], h->buffer));
   hone_dim_t lines = hone_dim_int(hone_asks_lines(h->kernel, h->buffer, h->axis));
   hone_dim_t each = hone_dim_ceildiv(dims, lines, hone_dim_max(dims, asked, one));
-  return hone_dim_min(dims, each, hone_dim_int(most));
+  return h->gives_up ? hone_dim_select_lt(dims, most, each, hone_dim_int(0), each)
+                     : hone_dim_min(dims, each, most);
 }
 
 /* Puts a loop around the statement. */
@@ -55,8 +61,8 @@ static bool repeat(const haste_t* h, hone_stmt_t* ask, hone_dim_t times) {
          hone_stmt_insert(h->kernel, parent, position, loop);
 }
 
-static bool hasten(const haste_t* h, int64_t most) {
-  hone_dim_t times = share(h, most);
+static bool hasten(const haste_t* h) {
+  hone_dim_t times = share(h);
   for (int i = 0; i < h->n; i++)
     if (!repeat(h, h->asks[i], times)) return false;
   for (int i = 0; i < h->n; i++)
@@ -65,9 +71,9 @@ static bool hasten(const haste_t* h, int64_t most) {
 }
 
 hone_status_t hone_sched_hasten(hone_kernel_t* kernel, const char* buffer, const char* loop,
-                                int64_t most) {
+                                int64_t most, bool gives_up) {
   size_t begin = hone_sched_begin(kernel);
-  haste_t h = {.kernel = kernel};
+  haste_t h = {.kernel = kernel, .most = most, .gives_up = gives_up};
   HONE_TRY(hone_sched_find_buffer(kernel, buffer, &h.buffer));
   HONE_TRY(hone_sched_find(kernel, loop, &h.loop));
   hone_stmt_walk(h.loop, add_ask, &h);
@@ -75,21 +81,23 @@ hone_status_t hone_sched_hasten(hone_kernel_t* kernel, const char* buffer, const
     return hone_sched_refuse("hasten %s: rounds of %s ask for none of it, or not for the next's",
                              h.buffer->name, h.loop->name);
   if (most < 1) return hone_sched_refuse("hasten %s: %lld lines", buffer, (long long)most);
-  if (!hasten(&h, most)) return hone_oom();
-  return hone_sched_end(kernel, begin, "hasten %s %s %lld", h.buffer->name, h.loop->name,
-                        (long long)most);
+  if (!hasten(&h)) return hone_oom();
+  return hone_sched_end(kernel, begin, "hasten %s %s %lld%s", h.buffer->name, h.loop->name,
+                        (long long)most, gives_up ? " none" : "");
 }
 
 static hone_status_t apply(hone_kernel_t* kernel, int n, const char* const* args) {
   int64_t most;
   HONE_TRY(hone_sched_parse_int(args[2], &most));
-  return hone_sched_hasten(kernel, args[0], args[1], most);
+  if (n > 3 && strcmp(args[3], "none") != 0)
+    return hone_sched_refuse("hasten %s: '%s' is not none", args[0], args[3]);
+  return hone_sched_hasten(kernel, args[0], args[1], most, n > 3);
 }
 
 const hone_primitive_t hone_primitive_hasten = {
     .name = "hasten",
-    .usage = "hasten BUFFER LOOP MOST",
+    .usage = "hasten BUFFER LOOP MOST [none]",
     .min_args = 3,
-    .max_args = 3,
+    .max_args = 4,
     .apply = apply,
 };

@@ -31,8 +31,9 @@ static bool add_loop(void* self, hone_stmt_t* stmt) {
  * often taken together. */
 static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, size_t size) {
   static const int factors[] = {1, 2, 3, 4, 5, 8, 16};
-  static const char* const stages[] = {"stage %s %s local", "stage %s %s local 2",
-                                       "prefetch %s %s %s", "hasten %s %s 4", "claim %s %s"};
+  static const char* const stages[] = {"stage %s %s local",   "stage %s %s local 2",
+                                       "prefetch %s %s %s",   "hasten %s %s 4",
+                                       "hasten %s %s 2 none", "claim %s %s"};
   static const char* const tails[] = {"exact", "guard", "peel", "peel", "long"};
   static const char* const ones[] = {"distribute", "distribute", "vectorize", "vectorize",
                                      "unroll",     "parallel",   "parallel",  "rfactor",

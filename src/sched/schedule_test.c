@@ -370,7 +370,11 @@ static void hasten_asks_for_as_many_as_it_takes(void** state) {
               "        prefetch b[(j.o + 1), 0, (32*i.p0 + 16*ask)]\n");
   assert_same("matmul",
               TWO_PARTS "prefetch b j.o i.p0\nprefetch b j.o i.p1\nhasten b j.o 8\nparallel j.o");
+  assert_body(scheduled("matmul", TWO_PARTS "prefetch b j.o i.p0\nhasten b j.o 1 none"),
+              "      for ask in 0 {\n");
+  assert_same("matmul", TWO_PARTS "prefetch b j.o i.p0\nhasten b j.o 1 none");
   assert_refused("matmul", TWO_PARTS, "hasten b j.o 8", "ask for none");
+  assert_refused("matmul", TWO_PARTS "prefetch b j.o i.p0", "hasten b j.o 8 all", "not none");
   assert_refused("matmul", TWO_PARTS "prefetch b j.o i.p0", "hasten b i.p0 8", "ask for none");
   assert_refused("matmul", TWO_PARTS "prefetch b j.o i.p0", "hasten b j.o 0", "0 lines");
 }

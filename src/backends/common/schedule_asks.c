@@ -4,7 +4,10 @@
 #include "loop/access.h"
 #include "tune/cost.h"
 
-enum { LINE = 64 /* bytes, of the cache */ };
+enum {
+  LINE = 64,       /* bytes, of the cache */
+  STEPS_OF_FEW = 4 /* that ask together, of tiles of which there may be few */
+};
 
 /* Whether what a statement reads of a buffer changes along a loop. */
 static bool changes_along(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_buffer_t* buffer,
@@ -49,6 +52,11 @@ static int list_sums(hone_stmt_t* stmt, int room, hone_stmt_t** out) {
   return n;
 }
 
+/* Whether a vector is a line: what is read straight on comes fast then. */
+static bool reads_lines(const hone_recipe_t* r) {
+  return r->shape->lanes * (int64_t)sizeof(float) >= LINE;
+}
+
 /* Has each step of a sum go on in several places of the block of weights at once: memory gives
  * several streams more in the same time than one, where vectors are parts of lines. Whole lines of
  * one stream come faster than those of several. */
@@ -56,7 +64,7 @@ static void read_in_streams(hone_recipe_t* r, const hone_contraction_t* c, const
   enum { MOST_STREAMS = 4, LEAST_STEPS = 64 };
   char outer[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
   int64_t steps = hone_known_extent(sum->extent), streams = MOST_STREAMS;
-  if (r->shape->lanes * (int64_t)sizeof(float) >= LINE) return;
+  if (reads_lines(r)) return;
   while (streams > 1 && (steps % streams || steps / streams < LEAST_STEPS)) streams--;
   if (streams < 2 || hone_cost_bytes(c->b->buffer) <= (double)hone_contraction_second_cache(r) ||
       !hone_loop_name(outer, sum->name, ".o") || !hone_loop_name(inner, sum->name, ".i") ||
@@ -95,7 +103,7 @@ static bool has_room(const hone_recipe_t* r, const hone_contraction_t* c, const 
 /* Has the tiles of one sum ask for the weights of the next block, some of them each step. */
 static void ask_in(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
                    hone_stmt_t* sum, bool is_only) {
-  enum { MOST_STEPS = 64, STEPS_OF_FEW = 4, UNASKED = 8 /* one line of so many comes unasked */ };
+  enum { MOST_STEPS = 64, UNASKED = 8 /* one line of so many comes unasked */ };
   char steps[HONE_LOOP_NAME];
   const char* weights = c->b->buffer->name;
   if (!hone_dim_is_int(sum->extent) || !hone_loop_name(steps, sum->name, ".o")) return;
@@ -123,9 +131,10 @@ static int64_t tile_rows(const hone_contraction_t* c, const hone_stmt_t* sum) {
  * ones. */
 static bool is_alone(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* block,
                      hone_stmt_t* sum, bool is_only) {
-  enum { LOW = 3, HIGH = 8 };
+  enum { LOW = 3, HIGH = 8, HIGH_OF_LINES = 13 };
   if (is_only)
-    return count_tiles(r->kernel, sum, block, weights_of(r, c)) == 1 && tile_rows(c, sum) < HIGH;
+    return count_tiles(r->kernel, sum, block, weights_of(r, c)) == 1 &&
+           tile_rows(c, sum) < (reads_lines(r) ? HIGH_OF_LINES : HIGH);
   return c->rows && tile_rows(c, sum) <= LOW;
 }
 
@@ -135,6 +144,16 @@ static bool is_small(const hone_recipe_t* r, const hone_contraction_t* c) {
   return PARTS * hone_cost_bytes(c->b->buffer) <= (double)r->shape->first_cache;
 }
 
+/* Where a run has few tiles, each asks for more. Where vectors are lines, whose own are read fast,
+ * a tile alone had better not: there each asks for as much as one of two does, or not at all. */
+static void hasten(hone_recipe_t* r, const hone_contraction_t* c, const char* block) {
+  enum { MOST_LINES = 8, FEW = 2 };
+  bool gives_up = reads_lines(r);
+  int64_t of_few = (STEPS_OF_FEW * lines_of_step(r, c) + FEW - 1) / FEW;
+  hone_recipe_did(r, hone_sched_hasten(r->kernel, c->b->buffer->name, block,
+                                       gives_up ? of_few : MOST_LINES, gives_up));
+}
+
 /* Weights come from far, and those of a block of lanes are read in little time when the
  * first tile needs them. So the tiles of the block before ask for them, line by line: all of
  * them where only a run knows how many there are of which height, and a few may have to ask
@@ -142,7 +161,6 @@ static bool is_small(const hone_recipe_t* r, const hone_contraction_t* c) {
  * Sums that are written out several times, and those of matrix instructions, ask for nothing. */
 void hone_schedule_asks(hone_recipe_t* r, const hone_contraction_t* c, const char* lanes_outer,
                         const char* rows_outer) {
-  enum { MOST_LINES = 8 };
   hone_stmt_t* sums[HONE_FEW_HEIGHTS + 1];
   hone_stmt_t* block = hone_kernel_find_loop(r->kernel, lanes_outer);
   const hone_stmt_t* rows = *rows_outer ? hone_kernel_find_loop(r->kernel, rows_outer) : NULL;
@@ -158,6 +176,5 @@ void hone_schedule_asks(hone_recipe_t* r, const hone_contraction_t* c, const cha
     else
       ask_in(r, c, block, sums[i], !is_open);
   }
-  if (is_open)
-    hone_recipe_did(r, hone_sched_hasten(r->kernel, c->b->buffer->name, block->name, MOST_LINES));
+  if (is_open) hasten(r, c, block->name);
 }
