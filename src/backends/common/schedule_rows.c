@@ -107,8 +107,8 @@ static hone_stmt_t* around_lanes(hone_stmt_t* nest) {
   return rounds && rounds->is_reduction ? rounds : NULL;
 }
 
-/* Whether it may be a sum of floats with more rounds than are added up at once,
- * those of the loops around it in the same sum counted in. */
+/* Whether it may be a sum of floats with more rounds than are added up at once, as many as a run
+ * may have, those of the loops around it in the same sum counted in. */
 static bool is_long_sum(const hone_stmt_t* rounds) {
   const hone_stmt_t* store = rounds;
   int64_t count = 1;
@@ -117,8 +117,7 @@ static bool is_long_sum(const hone_stmt_t* rounds) {
       !hone_dtype_is_float(store->buffer->dtype))
     return false;
   for (; hone_stmt_is_loop(rounds) && rounds->is_reduction; rounds = rounds->parent)
-    if (!hone_dim_is_int(rounds->extent) || !hone_i64_mul(count, rounds->extent.k, &count))
-      return true;
+    if (!hone_i64_mul(count, hone_dim_max_value(rounds->extent), &count)) return true;
   return count > MOST_AT_ONCE;
 }
 
@@ -213,6 +212,14 @@ static columns_t choose_columns(const hone_recipe_t* r, hone_stmt_t* loop,
   return (columns_t){pays ? (int)lanes : 0, false};
 }
 
+/* What parts of a sum leave over, behind them: rounds of lanes. */
+static void make_rest_lanes(hone_recipe_t* r, hone_stmt_t* rest) {
+  char name[HONE_LOOP_NAME];
+  const hone_stmt_t* lanes = hone_innermost_loop(rest);
+  if (lanes != rest && hone_loop_name(name, lanes->name, ""))
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+}
+
 static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* reduction = hone_only_reduction(loop);
   if (r->choice->no_columns || !reduction) return false;
@@ -234,9 +241,11 @@ static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
     memcpy(name, part->name, strlen(part->name) + 1);
     if (!hone_sink_lanes(r, name, part)) continue;
     const hone_stmt_t* rounds = around_lanes(outer->body[i]);
+    int before = outer->n_body;
     if (rounds) add_by_parts(r, rounds);
     hone_recipe_did(r, hone_sched_hoist(r->kernel, name));
     hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
+    for (; before < outer->n_body; before++) make_rest_lanes(r, outer->body[++i]);
   }
   return true;
 }
