@@ -4,29 +4,13 @@
 
 #include "backends/common/testing/schedule_run.h"
 #include "backends/ref/testing/same_results.h"
-#include "base/str.h"
 
-/* Rows, of which only a run may know how many there are, by weights for five vectors of columns. */
-static hone_graph_t* make_product(const char* rows, int sums) {
-  int columns = 5 * test_schedule_shape.lanes;
-  hone_str_t text;
-  hone_str_init(&text, NULL);
-  hone_str_appendf(&text, "  %%0 \"x\" <0 dim %d> = input : f32[%s, %d]\n  %%1 = constant {",
-                   rows[0] != 'n', rows, sums);
-  test_schedule_numbers(&text, columns * sums, 7);
-  hone_str_appendf(&text,
-                   "} : f32[%d, %d]\n"
-                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 1] batch=0 : f32[%s, %d]\n"
-                   "  return %%2 \"y\"\n",
-                   columns, sums, rows, columns);
-  hone_graph_t* graph = hone_graph_of_text("symbol \"n\" input 1 64\n", hone_str_text(&text));
-  hone_str_free(&text);
-  return graph;
-}
-
-static char* scheduled(const char* rows, int sums, hone_cpu_shape_t shape) {
+/* Rows, 0 where only a run knows how many, by weights for five vectors of columns. */
+static char* scheduled(int rows, int sums, hone_cpu_shape_t shape) {
+  int columns = 5 * shape.lanes;
   test_schedule_shape = shape;
-  return test_schedule_run(make_product(rows, sums), make_product(rows, sums), 1);
+  return test_schedule_run(test_schedule_product(rows, sums, columns),
+                           test_schedule_product(rows, sums, columns), 1);
 }
 
 /* Weights that find no room in the second cache, and hardly a row to use them again. */
@@ -34,8 +18,8 @@ static void weights_of_few_rows_come_in_streams(void** state) {
   (void)state;
   const hone_cpu_shape_t far = {.lanes = 8, .registers = 16, .second_cache = 16 << 10},
                          near = {.lanes = 8, .registers = 16, .second_cache = 1 << 20};
-  char *open = scheduled("n", 256, far), *one = scheduled("1", 130, far),
-       *cached = scheduled("n", 256, near);
+  char *open = scheduled(0, 256, far), *one = scheduled(1, 130, far),
+       *cached = scheduled(0, 256, near);
   test_schedule_expect(
       open, 3, (const char* const[]){"in 4 unroll reduction", "for k9.i in 64", "prefetch in1"});
   test_schedule_expect(one, 1, (const char* const[]){"k.o in 2 unroll reduction"});
@@ -47,8 +31,8 @@ static void weights_of_few_rows_come_in_streams(void** state) {
 
 static void vectors_of_a_line_come_in_one(void** state) {
   (void)state;
-  char* text = scheduled(
-      "n", 256, (hone_cpu_shape_t){.lanes = 16, .registers = 32, .second_cache = 16 << 10});
+  char* text =
+      scheduled(0, 256, (hone_cpu_shape_t){.lanes = 16, .registers = 32, .second_cache = 16 << 10});
   if (strstr(text, "unroll reduction")) fail_msg("several streams of whole lines in:\n%s", text);
   test_schedule_expect(text, 1, (const char* const[]){"prefetch in1"});
   free(text);
@@ -57,8 +41,8 @@ static void vectors_of_a_line_come_in_one(void** state) {
 /* A tile of many rows takes long enough for the next block to arrive. */
 static void high_tiles_ask(void** state) {
   (void)state;
-  char* text = scheduled("8", 128,
-                         (hone_cpu_shape_t){.lanes = 8, .registers = 32, .second_cache = 16 << 10});
+  char* text =
+      scheduled(8, 128, (hone_cpu_shape_t){.lanes = 8, .registers = 32, .second_cache = 16 << 10});
   test_schedule_expect(text, 1, (const char* const[]){"prefetch in1[(i1.o_i.o + 1), 0, (16*k)]"});
   free(text);
 }
@@ -67,7 +51,7 @@ static void high_tiles_ask(void** state) {
 static void weights_are_asked_near(void** state) {
   (void)state;
   const hone_cpu_shape_t shape = {.lanes = 8, .registers = 16, .first_cache = 4 << 10};
-  char *few = scheduled("n", 10, shape), *many = scheduled("n", 60, shape);
+  char *few = scheduled(0, 10, shape), *many = scheduled(0, 60, shape);
   if (!strstr(few, "] near\n") || strstr(many, " near\n")) fail_msg("%s\n%s", few, many);
   free(few);
   free(many);

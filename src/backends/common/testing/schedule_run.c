@@ -1,6 +1,7 @@
 #include "backends/common/testing/schedule_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,16 +237,20 @@ void test_schedule_numbers(hone_str_t* text, int count, int most) {
 
 hone_graph_t* test_schedule_product(int rows, int sums, int columns) {
   enum { MOST = 6 };
+  char count[16] = "n";
+  if (rows) snprintf(count, sizeof count, "%d", rows);
   hone_str_t text;
   hone_str_init(&text, NULL);
-  hone_str_appendf(&text, "  %%0 \"x\" = input : f32[%d, %d]\n  %%1 = constant {", rows, sums);
+  hone_str_appendf(&text, "  %%0 \"x\"%s = input : f32[%s, %d]\n  %%1 = constant {",
+                   rows ? "" : " <0 dim 0>", count, sums);
   test_schedule_numbers(&text, sums * columns, MOST);
   hone_str_appendf(&text,
                    "} : f32[%d, %d]\n"
-                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[%d, %d]\n"
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[%s, %d]\n"
                    "  return %%2 \"y\"\n",
-                   sums, columns, rows, columns);
-  hone_graph_t* graph = hone_graph_of_text("", hone_str_text(&text));
+                   sums, columns, count, columns);
+  hone_graph_t* graph =
+      hone_graph_of_text(rows ? "" : "symbol \"n\" input 1 64\n", hone_str_text(&text));
   hone_str_free(&text);
   return graph;
 }

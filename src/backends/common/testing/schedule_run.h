@@ -20,7 +20,8 @@ void test_schedule_expect(const char* text, int count, const char* const* lines)
 /* Appends so many whole numbers from -most to most that differ from place to place, parted by
  * commas, as a constant's. */
 void test_schedule_numbers(hone_str_t* text, int count, int most);
-/* A graph that multiplies rows by weights: [rows, sums] by [sums, columns], of f32. */
+/* A graph that multiplies rows by weights: [rows, sums] by [sums, columns], of f32; rows 0: as many
+ * as a run has, n. */
 hone_graph_t* test_schedule_product(int rows, int sums, int columns);
 
 #endif
