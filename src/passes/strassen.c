@@ -257,35 +257,59 @@ static hone_value_t* make_data(hone_builder_t* b, const product_t* p, hone_value
   return hone_reshape(b, hone_concat(b, how->products, sums, 3), 3, shape);
 }
 
+enum { LANES = 32 /* numbers that are added up at once */ };
+
+/* Weights that a product's are made of, times the factor. */
+typedef struct part {
+  const hone_loose_f32_t* from;
+  float factor;
+} part_t;
+
 typedef struct weights {
   const product_t* product;
   float* to; /* [products, sums / parts, columns / parts] */
 } weights_t;
+
+/* out[c] = the sum of factor * part[c] over the parts, `lanes` of them, which compilers know to
+ * make vectors of when it is a number. */
+static inline void sum_lanes(const part_t* parts, int n, int64_t at, int64_t column, int64_t lanes,
+                             float* out) {
+  float sums[LANES] = {0};
+  for (int i = 0; i < n; i++) {
+    const hone_loose_f32_t* from = parts[i].from + at * column;
+    if (column == 1)
+      for (int64_t c = 0; c < lanes; c++) sums[c] += parts[i].factor * from[c];
+    else
+      for (int64_t c = 0; c < lanes; c++) sums[c] += parts[i].factor * from[c * column];
+  }
+  memcpy(out, sums, (size_t)lanes * sizeof *out);
+}
 
 /* Row k of a product's weights: of one or several parts. */
 static void sum_row(const weights_t* w, int64_t product, int64_t k) {
   const product_t* p = w->product;
   const algorithm_t* how = p->how;
   const hone_loose_f32_t* from = hone_tensor_data(p->w);
-  int64_t sums = p->sums / how->sums, columns = p->columns / how->columns;
+  int64_t sums = p->sums / how->sums, columns = p->columns / how->columns, c = 0;
   int64_t row = p->w_sum == 0 ? p->columns : 1, column = p->w_sum == 0 ? 1 : p->sums;
   float* out = w->to + (product * sums + k) * columns;
-  memset(out, 0, (size_t)columns * sizeof *out);
+  part_t parts[MOST_PARTS * MOST_PARTS];
+  int n = 0;
   for (int i = 0; i < how->sums * how->columns; i++) {
     float factor = how->of_weights[product * how->sums * how->columns + i];
     const hone_loose_f32_t* part =
         from + (i / how->columns * sums + k) * row + i % how->columns * columns * column;
-    if (factor != 0 && column == 1)
-      for (int64_t c = 0; c < columns; c++) out[c] += factor * part[c];
-    else if (factor != 0)
-      for (int64_t c = 0; c < columns; c++) out[c] += factor * part[c * column];
+    if (factor != 0) parts[n++] = (part_t){part, factor};
   }
+  for (; c + LANES <= columns; c += LANES) sum_lanes(parts, n, c, column, LANES, out + c);
+  if (c < columns) sum_lanes(parts, n, c, column, columns - c, out + c);
 }
 
+/* All products of a row, one after the other, since they are made of the same numbers. */
 static void sum_rows(void* context, int64_t begin, int64_t end) {
   const weights_t* w = context;
-  int64_t sums = w->product->sums / w->product->how->sums;
-  for (int64_t i = begin; i < end; i++) sum_row(w, i / sums, i % sums);
+  int64_t products = w->product->how->products;
+  for (int64_t i = begin; i < end; i++) sum_row(w, i % products, i / products);
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const product_t* p) {
