@@ -602,9 +602,7 @@ static bool is_quotient(hone_dims_t* dims, hone_dim_t d, hone_dim_t* out_dividen
   int64_t coefficient, added;
   if (hone_dim_term_count(d) != 1) return false;
   hone_dim_t term = hone_dim_term(d, 0, &coefficient);
-  if (coefficient != 1 || term.expr->kind != HONE_EXPR_FLOORDIV ||
-      !hone_dim_is_int(term.expr->args[1]) || term.expr->args[1].k <= 0)
-    return false;
+  if (coefficient != 1 || !hone_dim_is_by_number(term, HONE_EXPR_FLOORDIV)) return false;
   int64_t k = d.expr->kind == HONE_EXPR_LINEAR ? d.expr->constant : 0;
   *out_n = term.expr->args[1].k;
   if (!hone_i64_mul(k, *out_n, &added)) return false;
@@ -672,14 +670,11 @@ hone_dim_t hone_dim_mod(hone_dims_t* dims, hone_dim_t a, hone_dim_t b) {
   return hone_dim_is(q, 0) ? a : atom2(dims, HONE_EXPR_MOD, a, b);
 }
 
-/* The least or the largest number that the sum may be, by its range or by its bound. */
-static int64_t extreme(hone_dims_t* dims, hone_dim_t d, bool above) {
-  int64_t of_range = above ? hone_dim_max_value(d) : hone_dim_min_value(d);
-  if (hone_dim_is_int(d) || d.expr->kind != HONE_EXPR_LINEAR) return of_range;
-  hone_dim_t bound = hone_dim_bound(dims, d, above);
-  if (hone_dim_is_bad(bound)) return of_range;
-  return above ? lower(of_range, hone_dim_max_value(bound))
-               : upper(of_range, hone_dim_min_value(bound));
+/* Brings the least and the largest number that the sum may be closer, as its bounds say. */
+static void tighten(hone_dims_t* dims, hone_dim_t d, int64_t* least, int64_t* most) {
+  hone_dim_t below = hone_dim_bound(dims, d, false), above = hone_dim_bound(dims, d, true);
+  if (!hone_dim_is_bad(below)) *least = upper(*least, hone_dim_min_value(below));
+  if (!hone_dim_is_bad(above)) *most = lower(*most, hone_dim_max_value(above));
 }
 
 /* Sign of a - b where that can be told: -1, 0 (unknown) or 1;
@@ -688,7 +683,9 @@ static int compare(hone_dims_t* dims, hone_dim_t a, hone_dim_t b, bool* at_least
   hone_dim_t d = hone_dim_sub(dims, a, b);
   *at_least = *at_most = false;
   if (hone_dim_is_bad(d)) return 0;
-  int64_t least = extreme(dims, d, false), most = extreme(dims, d, true);
+  int64_t least = hone_dim_min_value(d), most = hone_dim_max_value(d);
+  bool is_decided = least > 0 || most < 0;
+  if (!is_decided && d.expr && d.expr->kind == HONE_EXPR_LINEAR) tighten(dims, d, &least, &most);
   *at_least = least >= 0;
   *at_most = most <= 0;
   return least > 0 ? 1 : most < 0 ? -1 : 0;

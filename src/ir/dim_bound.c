@@ -4,15 +4,9 @@
 #include "base/memory.h"
 #include "ir/dim_impl.h"
 
-/* Whether the term is a quotient or a remainder by a number. */
-static bool is_by_number(hone_dim_t term, hone_expr_kind_t kind) {
-  return term.expr && term.expr->kind == kind && hone_dim_is_int(term.expr->args[1]) &&
-         term.expr->args[1].k > 0;
-}
-
 /* x mod n as x - n * (x / n), so that it cancels out with such quotients. */
 static hone_dim_t open_remainder(hone_dims_t* dims, hone_dim_t term) {
-  if (!is_by_number(term, HONE_EXPR_MOD)) return term;
+  if (!hone_dim_is_by_number(term, HONE_EXPR_MOD)) return term;
   hone_dim_t x = term.expr->args[0], n = term.expr->args[1];
   return hone_dim_sub(dims, x, hone_dim_mul(dims, n, hone_dim_floordiv(dims, x, n)));
 }
@@ -60,7 +54,7 @@ static int longest_quotient(hone_dim_t d) {
   int found = -1;
   for (int i = 0; i < hone_dim_term_count(d); i++) {
     hone_dim_t term = hone_dim_term(d, i, &coefficient);
-    bool counts = is_by_number(term, HONE_EXPR_FLOORDIV) && coefficient > -INT32_MAX &&
+    bool counts = hone_dim_is_by_number(term, HONE_EXPR_FLOORDIV) && coefficient > -INT32_MAX &&
                   hone_u64_gcd((uint64_t)llabs(coefficient), (uint64_t)term.expr->args[1].k) > 1;
     if (!counts || hone_dim_size(term) <= longest || !has_company(d, i)) continue;
     longest = hone_dim_size(term);

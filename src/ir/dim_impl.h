@@ -49,4 +49,10 @@ struct hone_dims {
   hone_map_t names; /* of symbols, to these */
 };
 
+/* Whether the term is a quotient or a remainder, as `kind` says, by a number above zero. */
+static inline bool hone_dim_is_by_number(hone_dim_t term, hone_expr_kind_t kind) {
+  return term.expr && term.expr->kind == kind && hone_dim_is_int(term.expr->args[1]) &&
+         term.expr->args[1].k > 0;
+}
+
 #endif
