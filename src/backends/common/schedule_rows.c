@@ -89,17 +89,6 @@ void hone_make_lanes_inside(hone_recipe_t* r, hone_stmt_t* lanes) {
 /* Rounds that are added up at a time, and the most that need no parts. */
 enum { SUBTOTAL = 256, MOST_AT_ONCE = 4096 };
 
-/* What loops of lanes become vectors behind `loop.z` and `loop.c`. */
-static void subtotal(hone_recipe_t* r, const char* loop) {
-  static const char* const parts[] = {"z", "c"};
-  char name[160];
-  if (!hone_recipe_did(r, hone_sched_subtotal(r->kernel, loop))) return;
-  for (int i = 0; i < 2; i++) {
-    snprintf(name, sizeof name, "%s.%s", loop, parts[i]);
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
-  }
-}
-
 /* The loop of a nest that is directly around its lanes; NULL: there is none. */
 static hone_stmt_t* around_lanes(hone_stmt_t* nest) {
   hone_stmt_t* rounds = hone_only_loop(nest) ? nest : NULL;
@@ -130,12 +119,12 @@ static void add_by_parts(hone_recipe_t* r, const hone_stmt_t* rounds) {
   if (!is_long_sum(rounds) || strlen(rounds->name) >= sizeof loop) return;
   memcpy(loop, rounds->name, strlen(rounds->name) + 1);
   if (is_inner) {
-    subtotal(r, loop);
+    hone_recipe_did(r, hone_sched_subtotal(r->kernel, loop));
     return;
   }
   if (!hone_recipe_did(r, hone_sched_split(r->kernel, loop, SUBTOTAL, HONE_TAIL_PEEL))) return;
   snprintf(part, sizeof part, "%s.i", loop);
-  subtotal(r, part);
+  hone_recipe_did(r, hone_sched_subtotal(r->kernel, part));
 }
 
 /* How a loop of the output around a reduction gets lanes. */
@@ -212,14 +201,6 @@ static columns_t choose_columns(const hone_recipe_t* r, hone_stmt_t* loop,
   return (columns_t){pays ? (int)lanes : 0, false};
 }
 
-/* What parts of a sum leave over, behind them: rounds of lanes. */
-static void make_rest_lanes(hone_recipe_t* r, hone_stmt_t* rest) {
-  char name[HONE_LOOP_NAME];
-  const hone_stmt_t* lanes = hone_innermost_loop(rest);
-  if (lanes != rest && hone_loop_name(name, lanes->name, ""))
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
-}
-
 static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* reduction = hone_only_reduction(loop);
   if (r->choice->no_columns || !reduction) return false;
@@ -240,12 +221,12 @@ static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
     if (!columns.sums && hone_only_loop(part)) continue;
     memcpy(name, part->name, strlen(part->name) + 1);
     if (!hone_sink_lanes(r, name, part)) continue;
+    hone_recipe_did(r, hone_sched_hoist(r->kernel, name));
+    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
     const hone_stmt_t* rounds = around_lanes(outer->body[i]);
     int before = outer->n_body;
     if (rounds) add_by_parts(r, rounds);
-    hone_recipe_did(r, hone_sched_hoist(r->kernel, name));
-    hone_recipe_did(r, hone_sched_vectorize(r->kernel, name));
-    for (; before < outer->n_body; before++) make_rest_lanes(r, outer->body[++i]);
+    i += outer->n_body - before; /* what parts leave over has lanes, too */
   }
   return true;
 }
