@@ -3,7 +3,7 @@
 #include "backends/common/schedule_impl.h"
 #include "base/memory.h"
 
-enum { LONGEST = 64 /* numbers in a part */ };
+enum { LONGEST = 16 /* numbers in a part */ };
 
 /* Some rounds of a sum's loop, `most` at most. */
 static hone_stmt_t* cut_part(hone_recipe_t* r, const hone_stmt_t* sum, int64_t most) {
