@@ -38,6 +38,7 @@ ROOT = workloads.ROOT
 HONE = pathlib.Path(os.environ.get("HONE_BUILD_DIR", ROOT / "build" / "release")) / "hone"
 # A quantized model rounds between layers: a last bit that differs becomes a whole step.
 QUANTIZED = 0.1
+TELLING_ERROR = 1e-4  # in f32; closer ones need no words
 CHEAP = ["--runs", "1", "--warmup", "1"]
 
 
@@ -185,7 +186,7 @@ def line(row):
 
 def notes(row):
     """What there is beside the ratio: from file to answer, another device, and peers that are out."""
-    return start_note(row) + device_note(row) + [
+    return start_note(row) + answers_note(row) + device_note(row) + [
         line for name, peer in row.get("peers", {}).items() if peer["state"] != "ok"
         for line in wrapped(f"{name} {peer['state']}: {peer['why']}")]
 
@@ -202,6 +203,17 @@ def start_note(row):
     ours, theirs = (each["load_ms"] + each["first_ms"] for each in (engine, peer))
     return [f"    from engine file to first answer {ours:.4g} ms, ONNX Runtime {theirs:.4g} ms: "
             f"{ours / theirs:.2f}; compiled in {row['cold_ms'] / 1e3:.3g} s"]
+
+
+def answers_note(row):
+    """How far hone's answers in f32 are from the reference's, and from each peer's as it comes."""
+    error = row.get("hone", {}).get("error", 0)
+    if row["precision"] != "fp32" or error <= TELLING_ERROR:
+        return []
+    peers = ", ".join(f"{peer['hone_error']:.2g} from {name} as it comes"
+                      for name, peer in row["peers"].items() if "hone_error" in peer)
+    return wrapped(f"answers {error:.2g} from {row['reference']} without rewriting"
+                   + (f", {peers}" if peers else ""))
 
 
 def device_note(row):

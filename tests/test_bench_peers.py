@@ -97,6 +97,7 @@ def test_one_that_works(folder):
     got, peers = report(folder, "exact")
     peer, comparison = peers["exact"], got["comparison"]
     assert peer["state"] == "ok" and peer["version"] == "fake 1.1fp32" and peer["error"] < 1e-6
+    assert 0 <= peer["hone_error"] < 1e-6
     # Two rounds of two runs each, as the fake one tells them: 0.5 and 0.25.
     assert peer["runs"] == 4 and peer["median_ms"] == 0.375 and peer["min_ms"] == 0.25
     assert (peer["prepare_ms"], peer["load_ms"], peer["first_ms"], peer["cpus"]) == (1, 2, 3, 1)
@@ -138,6 +139,7 @@ def test_nobody_left(folder):
 def test_tolerance_is_an_option(folder):
     _, peers = report(folder, "wrong", "--tolerance", 0.05)
     assert peers["wrong"]["state"] == "ok" and peers["wrong"]["error"] == pytest.approx(0.01, rel=0.1)
+    assert peers["wrong"]["hone_error"] == pytest.approx(0.01, rel=0.1)
 
 
 def test_sequences_are_left_out(folder, program):
@@ -236,6 +238,16 @@ def test_a_row_of_results(folder, program, tmp_path, monkeypatch):
     assert (row["also"]["device"], row["also"]["state"]) == ("ref", "ok")
     start, also = models.notes(row)
     assert "from engine file to first answer" in start and "times as fast as onnxruntime" in also
+
+
+def test_answers_far_from_the_reference_have_a_note():
+    """With how far they are from each peer as it comes, as someone who moves from it sees them."""
+    row = {"precision": "fp32", "hone": {"error": 1.2e-4}, "reference": "a",
+           "peers": {"a": {"state": "ok", "hone_error": 7e-5}, "b": {"state": "cannot", "why": "no"}}}
+    assert models.notes(row)[0].strip() == ("answers 0.00012 from a without rewriting, "
+                                            "7e-05 from a as it comes")
+    assert len(models.notes({**row, "hone": {"error": 9e-5}})) == 1
+    assert len(models.notes({**row, "precision": "bf16"})) == 1
 
 
 def test_answers_that_rounding_moves_far(monkeypatch, tmp_path):

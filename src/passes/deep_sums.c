@@ -5,8 +5,9 @@
  *   contract(x, w)   becomes   contract(x, w) by_parts
  *
  * A sum of n numbers that is added up one by one is off by about sqrt(n / 2) roundings, one of
- * parts of p numbers by sqrt(p / 2 + n / p / 2): of 576 numbers by 17, in parts of 16 by five (after
- * N. Higham, "The accuracy of floating point summation", 1993). It takes a few more additions. */
+ * parts of p numbers by sqrt(p / 2 + n / p / 2): of 576 numbers by 17, in parts of 16 by five
+ * (after N. Higham, "The accuracy of floating point summation", 1993). It takes a few more
+ * additions. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -39,7 +39,8 @@ void hone_racer_add_time(hone_racer_t* racer, double ms) {
 
 static hone_status_t add_racer(hone_versus_t* versus, const char* name, hone_bench_entry_t* entry) {
   hone_racer_t* racer = &versus->racers[versus->n_racers++];
-  *racer = (hone_racer_t){.name = name, .entry = entry, .state = "ok", .error = -1};
+  *racer =
+      (hone_racer_t){.name = name, .entry = entry, .state = "ok", .error = -1, .hone_error = -1};
   racer->milliseconds =
       hone_arena_array(versus->bench->arena, HONE_MOST_ROUNDS, sizeof *racer->milliseconds);
   racer->round_ms =
@@ -73,7 +74,8 @@ static hone_status_t add_all(hone_versus_t* versus) {
   versus->n_answers = bench->entries[0].run.n_outputs;
   versus->answers =
       hone_arena_array(bench->arena, (size_t)versus->n_answers, sizeof(hone_tensor_t*));
-  if (!versus->racers || !versus->answers) return hone_oom();
+  versus->hones = hone_arena_array(bench->arena, (size_t)versus->n_answers, sizeof(hone_tensor_t*));
+  if (!versus->racers || !versus->answers || !versus->hones) return hone_oom();
   for (int i = 0; i < bench->n_entries; i++)
     HONE_TRY(add_racer(versus, "hone", &bench->entries[i]));
   return add_peers(versus);
@@ -278,7 +280,9 @@ static int remove_entry(const char* path, const struct stat* about, int kind, st
 
 void hone_versus_close(hone_versus_t* versus) {
   for (int i = 0; i < versus->n_racers; i++) hone_child_end(&versus->racers[i].child, NULL);
-  for (int i = 0; i < versus->n_answers && versus->answers; i++)
+  for (int i = 0; i < versus->n_answers && versus->hones; i++) {
     hone_tensor_release(versus->answers[i]);
+    hone_tensor_release(versus->hones[i]);
+  }
   if (versus->folder[0]) nftw(versus->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

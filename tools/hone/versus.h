@@ -23,6 +23,7 @@ typedef struct hone_racer {
   char why[HONE_REASON_SIZE];
   char version[HONE_VERSION_SIZE];
   double error; /* largest difference to the reference by its tensor's largest value; -1: none */
+  double hone_error; /* of hone's answers to this peer's, in the same way; -1: none */
   double prepare_ms, load_ms, first_ms; /* conversion and compilation; the rest; the first run */
   double cpus;                          /* busy ones while it ran, the most of any turn */
   int64_t n_runs;
@@ -41,6 +42,7 @@ typedef struct hone_versus {
   const char* reference; /* whose answers count: a peer's name, or "hone" */
   int n_answers;
   hone_tensor_t** answers; /* of the reference */
+  hone_tensor_t** hones;   /* of hone's first entry; NULL inside: none */
   int n_racers;
   hone_racer_t* racers;          /* hone's first */
   double limit_ms;               /* least time that the hardware needs; 0: not known */
@@ -80,8 +82,8 @@ void hone_racer_add_time(hone_racer_t* racer, double ms);
 HONE_MUST_USE hone_status_t hone_versus_write_inputs(const hone_versus_t* versus);
 /* Reads the answers of a peer, or runs hone's entry; those of the reference are kept. */
 HONE_MUST_USE hone_status_t hone_versus_keep_reference(hone_versus_t* versus, hone_racer_t* racer);
-/* Drops the racer if its answers are not the reference's. */
-HONE_MUST_USE hone_status_t hone_versus_check_answers(const hone_versus_t* versus,
-                                                      hone_racer_t* racer);
+/* Drops the racer if its answers are not the reference's, and finds how far hone's are from a
+ * peer's. Hone's first entry comes first. */
+HONE_MUST_USE hone_status_t hone_versus_check_answers(hone_versus_t* versus, hone_racer_t* racer);
 
 #endif

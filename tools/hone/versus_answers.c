@@ -81,19 +81,28 @@ hone_status_t hone_versus_keep_reference(hone_versus_t* versus, hone_racer_t* ra
 
 /* ---- comparing ---- */
 
-/* The error by the tensor's largest value; false, and the racer is dropped, where
- * it is too large. */
+/* Largest error by the expected tensor's largest value; infinite where types or shapes differ. */
+static double error_of(const hone_versus_t* versus, const hone_difference_t* difference) {
+  if (difference->kind == HONE_DIFFERENCE_TYPE) return INFINITY;
+  if (!(difference->max_error > 0)) return 0;
+  return versus->tolerance * difference->max_error / difference->bound;
+}
+
+static hone_difference_t find_difference(const hone_versus_t* versus, const hone_tensor_t* expected,
+                                         const hone_tensor_t* actual) {
+  return hone_difference_find(expected, actual, (hone_tolerance_t){.relative = versus->tolerance});
+}
+
+/* False, and the racer is dropped, where the error is too large. */
 static bool compare(const hone_versus_t* versus, hone_racer_t* racer, int index,
                     const hone_tensor_t* actual) {
-  hone_difference_t difference = hone_difference_find(
-      versus->answers[index], actual, (hone_tolerance_t){.relative = versus->tolerance});
+  hone_difference_t difference = find_difference(versus, versus->answers[index], actual);
   const char* name = hone_session_output_name(versus->bench->entries[0].run.session, index);
   if (difference.kind == HONE_DIFFERENCE_TYPE) {
     hone_racer_drop(racer, "wrong", "output '%s' has another type or shape", name);
     return false;
   }
-  double error = 0;
-  if (difference.max_error > 0) error = versus->tolerance * difference.max_error / difference.bound;
+  double error = error_of(versus, &difference);
   if (!(error <= racer->error)) racer->error = error;
   if (difference.kind == HONE_DIFFERENCE_NONE) return true;
   hone_racer_drop(racer, "wrong", "output '%s' differs by %.2g of its largest value, %.2g allowed",
@@ -101,7 +110,32 @@ static bool compare(const hone_versus_t* versus, hone_racer_t* racer, int index,
   return false;
 }
 
-hone_status_t hone_versus_check_answers(const hone_versus_t* versus, hone_racer_t* racer) {
+static void compare_all(const hone_versus_t* versus, hone_racer_t* racer,
+                        hone_tensor_t* const* actual) {
+  racer->error = 0;
+  for (int i = 0; i < versus->n_answers; i++)
+    if (is_compared(versus, i) && !compare(versus, racer, i, actual[i])) return;
+}
+
+/* Hone's to this peer's, as it comes: what somebody sees who goes from one to the other. */
+static void compare_hones(const hone_versus_t* versus, hone_racer_t* peer,
+                          hone_tensor_t* const* answers) {
+  for (int i = 0; i < versus->n_answers; i++) {
+    if (!is_compared(versus, i) || !versus->hones[i]) continue;
+    hone_difference_t difference = find_difference(versus, answers[i], versus->hones[i]);
+    double error = error_of(versus, &difference);
+    if (!(error <= peer->hone_error)) peer->hone_error = error;
+  }
+}
+
+static void keep_hones(hone_versus_t* versus, hone_tensor_t** answers) {
+  for (int i = 0; i < versus->n_answers; i++) {
+    versus->hones[i] = answers[i];
+    answers[i] = NULL;
+  }
+}
+
+hone_status_t hone_versus_check_answers(hone_versus_t* versus, hone_racer_t* racer) {
   int count = versus->n_answers;
   hone_tensor_t** actual =
       hone_arena_array(versus->bench->arena, (size_t)count, sizeof(hone_tensor_t*));
@@ -111,9 +145,9 @@ hone_status_t hone_versus_check_answers(const hone_versus_t* versus, hone_racer_
     hone_racer_drop(racer, racer->entry ? "crashed" : "wrong", "%s", hone_status_message(status));
     hone_status_free(status);
   } else {
-    racer->error = 0;
-    for (int i = 0; i < count; i++)
-      if (is_compared(versus, i) && !compare(versus, racer, i, actual[i])) break;
+    compare_all(versus, racer, actual);
+    if (!racer->entry) compare_hones(versus, racer, actual);
+    if (racer == versus->racers) keep_hones(versus, actual);
   }
   release(count, actual);
   return NULL;

@@ -1,9 +1,16 @@
 /* The report of `hone bench --vs` for machines: that of `hone bench`, of the entries,
  * and "peers" and "comparison". */
+#include <math.h>
+
 #include "versus.h"
 
 static void put_ms(json_t* object, const char* name, double ms) {
   json_object_set_new(object, name, json_real(ms));
+}
+
+/* None where shapes differ: JSON has no infinity. */
+static void put_error(json_t* object, const char* name, double error) {
+  if (error >= 0 && isfinite(error)) json_object_set_new(object, name, json_real(error));
 }
 
 static json_t* describe_peer(const hone_racer_t* racer) {
@@ -11,7 +18,8 @@ static json_t* describe_peer(const hone_racer_t* racer) {
   json_object_set_new(object, "name", hone_json_string(racer->name));
   json_object_set_new(object, "version", hone_json_string(racer->version));
   json_object_set_new(object, "state", json_string(racer->state));
-  if (racer->error >= 0) json_object_set_new(object, "error", json_real(racer->error));
+  put_error(object, "error", racer->error);
+  put_error(object, "hone_error", racer->hone_error);
   if (!hone_racer_is_ok(racer)) {
     json_object_set_new(object, "why", hone_json_string(racer->why));
     return object;
