@@ -525,3 +525,15 @@ __attribute__((destructor)) static void end_shared(void) {
   hone_thread_pool_destroy(pool);
   shared_pool = NULL;
 }
+
+static void touch(void* context, int64_t begin, int64_t end) {
+  volatile char* at = context;
+  for (int64_t i = begin; i < end; i++) at[i * HONE_LARGE_PAGE] = 0;
+}
+
+void hone_parallel_touch(hone_thread_pool_t* pool, void* memory, size_t bytes) {
+  size_t before = (HONE_LARGE_PAGE - (uintptr_t)memory % HONE_LARGE_PAGE) % HONE_LARGE_PAGE;
+  if (bytes <= before) return;
+  size_t pages = (bytes - before - 1) / HONE_LARGE_PAGE + 1;
+  hone_parallel_for(pool, (int64_t)pages, 1, touch, (char*)memory + before);
+}

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +101,40 @@ static void outer(void* context, int64_t begin, int64_t end) {
   tally_t* tally = context;
   for (int64_t i = begin; i < end; i++)
     hone_parallel_for(tally->pool, 10, 1, inner, &tally->nested);
+}
+
+/* One byte of each large page that begins in the memory, and none beside it. */
+static void touching_stays_within(void** state) {
+  (void)state;
+  enum { PAGE = 2 << 20, PAGES = 3 };
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 2, &pool));
+  char* block;
+  assert_int_equal(posix_memalign((void**)&block, PAGE, (size_t)PAGES * PAGE), 0);
+  static const struct {
+    size_t begin, bytes;
+    int touched;
+  } cases[] = {
+      {0, (size_t)PAGES * PAGE, 3},
+      {1, (size_t)PAGES * PAGE - 1, 2},
+      {PAGE, PAGE, 1},
+      {1, PAGE - 1, 0},
+      {1, PAGE, 1},
+      {PAGE, 0, 0},
+  };
+  for (size_t c = 0; c < TEST_COUNT(cases); c++) {
+    memset(block, 1, (size_t)PAGES * PAGE);
+    hone_parallel_touch(pool, block + cases[c].begin, cases[c].bytes);
+    int touched = 0, inside = 0;
+    for (size_t i = 0; i < (size_t)PAGES * PAGE; i++) {
+      touched += !block[i];
+      inside += !block[i] && i - cases[c].begin < cases[c].bytes;
+    }
+    assert_int_equal(touched, cases[c].touched);
+    assert_int_equal(inside, touched);
+  }
+  free(block);
+  hone_thread_pool_destroy(pool);
 }
 
 static void nested_calls_run_inline(void** state) {
@@ -394,6 +429,7 @@ int main(void) {
       cmocka_unit_test(no_pool_runs_inline),
       cmocka_unit_test(ranges_are_at_least_a_grain),
       cmocka_unit_test(threads_get_equal_shares),
+      cmocka_unit_test(touching_stays_within),
       cmocka_unit_test(nested_calls_run_inline),
       cmocka_unit_test(many_callers_share_a_pool),
       cmocka_unit_test(at_most_the_threads_asked_for_work),

@@ -257,7 +257,7 @@ static hone_value_t* make_data(hone_builder_t* b, const product_t* p, hone_value
   return hone_reshape(b, hone_concat(b, how->products, sums, 3), 3, shape);
 }
 
-enum { LANES = 32 /* numbers that are added up at once */ };
+enum { LANES = 32 /* numbers that are added up at once, so that compilers make vectors of them */ };
 
 /* Weights that a product's are made of, times the factor. */
 typedef struct part {
@@ -270,19 +270,41 @@ typedef struct weights {
   float* to; /* [products, sums / parts, columns / parts] */
 } weights_t;
 
-/* out[c] = the sum of factor * part[c] over the parts, `lanes` of them, which compilers know to
- * make vectors of when it is a number. */
-static inline void sum_lanes(const part_t* parts, int n, int64_t at, int64_t column, int64_t lanes,
-                             float* out) {
-  float sums[LANES] = {0};
-  for (int i = 0; i < n; i++) {
-    const hone_loose_f32_t* from = parts[i].from + at * column;
-    if (column == 1)
-      for (int64_t c = 0; c < lanes; c++) sums[c] += parts[i].factor * from[c];
-    else
-      for (int64_t c = 0; c < lanes; c++) sums[c] += parts[i].factor * from[c * column];
+/* out[c] = a[c] + b[c], times their factors. */
+static void add_two(part_t a, part_t b, int64_t count, float* restrict out) {
+  const hone_loose_f32_t* restrict x = a.from, * restrict y = b.from;
+  int64_t c = 0;
+  for (; c + LANES <= count; c += LANES, x += LANES, y += LANES, out += LANES)
+    for (int i = 0; i < LANES; i++) out[i] = x[i] * a.factor + y[i] * b.factor;
+  for (int64_t i = 0; i < count - c; i++) out[i] = x[i] * a.factor + y[i] * b.factor;
+}
+
+/* out[c] += a[c], times its factor. */
+static void add_one(part_t a, int64_t count, float* restrict out) {
+  const hone_loose_f32_t* restrict x = a.from;
+  int64_t c = 0;
+  for (; c + LANES <= count; c += LANES, x += LANES, out += LANES)
+    for (int i = 0; i < LANES; i++) out[i] += x[i] * a.factor;
+  for (int64_t i = 0; i < count - c; i++) out[i] += x[i] * a.factor;
+}
+
+/* out[c] = the sum of factor * part[c] over the parts, whose rows lie as they do in `out`. A part
+ * by itself has the factor 1. */
+static void sum_along(const part_t* parts, int n, int64_t count, float* out) {
+  if (n == 1)
+    memcpy(out, parts->from, (size_t)count * sizeof *out);
+  else
+    add_two(parts[0], parts[1], count, out);
+  for (int i = 2; i < n; i++) add_one(parts[i], count, out);
+}
+
+/* The same where what follows in `out` lies `column` apart. */
+static void sum_across(const part_t* parts, int n, int64_t count, int64_t column, float* out) {
+  for (int64_t c = 0; c < count; c++) {
+    float sum = 0;
+    for (int i = 0; i < n; i++) sum += parts[i].factor * parts[i].from[c * column];
+    out[c] = sum;
   }
-  memcpy(out, sums, (size_t)lanes * sizeof *out);
 }
 
 /* Row k of a product's weights: of one or several parts. */
@@ -290,7 +312,7 @@ static void sum_row(const weights_t* w, int64_t product, int64_t k) {
   const product_t* p = w->product;
   const algorithm_t* how = p->how;
   const hone_loose_f32_t* from = hone_tensor_data(p->w);
-  int64_t sums = p->sums / how->sums, columns = p->columns / how->columns, c = 0;
+  int64_t sums = p->sums / how->sums, columns = p->columns / how->columns;
   int64_t row = p->w_sum == 0 ? p->columns : 1, column = p->w_sum == 0 ? 1 : p->sums;
   float* out = w->to + (product * sums + k) * columns;
   part_t parts[MOST_PARTS * MOST_PARTS];
@@ -301,8 +323,10 @@ static void sum_row(const weights_t* w, int64_t product, int64_t k) {
         from + (i / how->columns * sums + k) * row + i % how->columns * columns * column;
     if (factor != 0) parts[n++] = (part_t){part, factor};
   }
-  for (; c + LANES <= columns; c += LANES) sum_lanes(parts, n, c, column, LANES, out + c);
-  if (c < columns) sum_lanes(parts, n, c, column, columns - c, out + c);
+  if (column == 1)
+    sum_along(parts, n, columns, out);
+  else
+    sum_across(parts, n, columns, column, out);
 }
 
 /* All products of a row, one after the other, since they are made of the same numbers. */
@@ -319,6 +343,7 @@ static hone_value_t* make_weights(hone_rewriter_t* r, const product_t* p) {
   hone_status_t status = hone_tensor_create_raw(r->graph->allocator, HONE_F32, 3, dims, &w);
   if (status) return hone_fail_status(r->b, status);
   weights_t weights = {p, hone_tensor_data(w)};
+  hone_parallel_touch(hone_thread_pool_shared(), hone_tensor_data(w), hone_tensor_bytes(w));
   hone_parallel_for(hone_thread_pool_shared(), dims[0] * dims[1], GRAIN, sum_rows, &weights);
   return hone_constant(r->b, w);
 }

@@ -566,8 +566,11 @@ static const hone_call_kernel_t* find_call(void* self, const hone_node_t* call) 
 }
 
 static hone_status_t assemble(driver_t* d) {
-  hone_routine_source_t source = {
-      .graph = d->graph, .find = find_call, .self = d, .keep_nodes = d->settings.keep_nodes};
+  hone_routine_source_t source = {.graph = d->graph,
+                                  .find = find_call,
+                                  .self = d,
+                                  .keep_nodes = d->settings.keep_nodes,
+                                  .spends = d->settings.spends_constants ? d->graph : NULL};
   HONE_TRY(hone_program_add_graph(d->program, &source));
   HONE_TRY(hone_program_finish(d->program));
   d->report->n_interpreted = hone_program_interpreted(d->program);

@@ -41,6 +41,9 @@ typedef struct hone_compile_settings {
   hone_status_t (*watch)(void* self, const hone_kernel_t* lowered, const char* digest, int entry);
   void* watch_self;
   bool keep_nodes; /* so that runs can be watched (runtime/watch.h) */
+  /* Weights that kernels read in another order are the program's only: constants of the graph,
+   * which is for its inputs and outputs then, lose theirs. */
+  bool spends_constants;
   /* Called with each piece of text of that kind when it is made; may be NULL.
    * kind is "ir", "kernels", "source", "asm", "plan", "passes" (what each did) or
    * "passes.json" (the same for machines); name tells pieces apart. */

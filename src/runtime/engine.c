@@ -99,6 +99,7 @@ static hone_status_t compile_model(hone_engine_t* engine, const hone_model_t* mo
   engine->precision = hone_precision_name(mixture ? "mixed" : options->precision);
   const hone_compile_settings_t settings = {.allocator = engine->allocator,
                                             .passes = &passes,
+                                            .spends_constants = true,
                                             .may_be_foreign = options->target != NULL,
                                             .no_tuned = options->no_tuned,
                                             .tuned_database = options->tuned_database,

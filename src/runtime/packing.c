@@ -210,6 +210,7 @@ hone_status_t hone_packing_lay_out(const hone_buffer_t* buffer, const hone_tenso
   p.to = (*out_tensor)->data;
   if (!count) return NULL;
   set_tiles(&p);
+  hone_parallel_touch(hone_thread_pool_shared(), p.to, (size_t)count * p.size);
   for (int a = 0; a < p.rank - 1; a++) tiles *= tiles_along(&p, a);
   hone_parallel_for(hone_thread_pool_shared(), tiles, GRAIN, pack_tiles, &p);
   return NULL;

@@ -33,7 +33,8 @@ static void compile_pair(fixture_t* f, hone_graph_t* graph, hone_graph_t* plain,
   const hone_open_options_t open = {
       .struct_size = sizeof open, .allocator = hone_allocator_system(), .threads = threads};
   assert_ok(f->cpu->open(0, &open, &f->device));
-  assert_ok(hone_compile(graph, f->cpu, f->device, NULL, NULL, &f->program));
+  const hone_compile_settings_t settings = {.spends_constants = true};
+  assert_ok(hone_compile(graph, f->cpu, f->device, &settings, NULL, &f->program));
   const hone_compile_options_t options = {.struct_size = sizeof options,
                                           .allocator = hone_allocator_system()};
   assert_ok(f->ref->compile(plain, &options, &f->reference));
@@ -603,33 +604,66 @@ static void sizes_at_odds_are_noticed(void** state) {
   drop(&f);
 }
 
-/* A kernel whose weight is laid out anew, and a guard that may have `ref` run the step. */
-static void guarded_kernels_keep_both_weights(void** state) {
-  (void)state;
-  enum { ROWS = 24, COLUMNS = 64, ROOM = 16 * ROWS * COLUMNS };
+enum { WEIGHT_ROWS = 24, WEIGHT_COLUMNS = 64 };
+
+/* A product of x, whose type is given, by weights that are laid out anew, and what returns it. */
+static void compile_product(fixture_t* f, const char* symbols, const char* x, const char* rows,
+                            const char* end) {
+  enum { ROOM = 16 * WEIGHT_ROWS * WEIGHT_COLUMNS };
   static char lines[ROOM];
-  int at = snprintf(lines, ROOM,
-                    "  %%0 \"x\" <1 dim 1, 0 dim 0> = input : f32[k, m]\n"
-                    "  %%1 = constant {");
-  for (int i = 0; i < ROWS * COLUMNS; i++)
+  int at = snprintf(lines, ROOM, "  %%0 \"x\" %s\n  %%1 = constant {", x);
+  for (int i = 0; i < WEIGHT_ROWS * WEIGHT_COLUMNS; i++)
     at += snprintf(lines + at, ROOM - (size_t)at, "%s%d", i ? ", " : "", i % 7);
   snprintf(lines + at, ROOM - (size_t)at,
            "} : f32[%d, %d]\n"
-           "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[k, %d] @ \"p (MatMul)\"\n"
-           "  return %%2 \"y\"\n",
-           ROWS, COLUMNS, COLUMNS);
+           "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[%s, %d] @ \"p (MatMul)\"\n"
+           "  return %%2 \"y\" %s\n",
+           WEIGHT_ROWS, WEIGHT_COLUMNS, rows, WEIGHT_COLUMNS, end);
+  compile_text(f, symbols, lines);
+}
+
+static int count_packed(const hone_program_t* program) {
+  int n = 0;
+  for (int i = 0; i < program->n_weights; i++)
+    n += hone_tensor_rank(program->weights[i].tensor) == 1;
+  return n;
+}
+
+/* A kernel whose weight is laid out anew, and a guard that may have `ref` run the step. */
+static void guarded_kernels_keep_both_weights(void** state) {
+  (void)state;
   fixture_t f;
-  compile_text(&f, symbols_km, lines);
-  int n_packed = 0;
-  for (int i = 0; i < f.program->n_weights; i++)
-    n_packed += hone_tensor_rank(f.program->weights[i].tensor) == 1;
+  compile_product(&f, symbols_km, "<1 dim 1, 0 dim 0> = input : f32[k, m]", "k", "");
   assert_int_equal(f.program->n_weights, 2);
-  assert_int_equal(n_packed, 1);
-  for (int64_t m = ROWS - 1; m <= ROWS; m++) {
+  assert_int_equal(count_packed(f.program), 1);
+  for (int64_t m = WEIGHT_ROWS - 1; m <= WEIGHT_ROWS; m++) {
     hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){9, m}, 5)};
-    assert_int_equal(run_both(&f, 1, inputs), m == ROWS ? HONE_OK : HONE_INVALID_ARGUMENT);
+    assert_int_equal(run_both(&f, 1, inputs), m == WEIGHT_ROWS ? HONE_OK : HONE_INVALID_ARGUMENT);
   }
   drop(&f);
+}
+
+static int count_constants(const hone_graph_t* graph) {
+  int n = 0;
+  for (int i = 0; i < graph->n_nodes; i++) n += graph->nodes[i]->constant != NULL;
+  return n;
+}
+
+/* Weights that are only read as laid out anew are there once, also before the graph goes; those
+ * that somebody reads as they are stay. */
+static void packed_weights_are_there_once(void** state) {
+  (void)state;
+  for (int is_returned = 0; is_returned < 2; is_returned++) {
+    fixture_t f;
+    compile_product(&f, "", "= input : f32[9, 24]", "9", is_returned ? "%1 \"w\"" : "");
+    assert_int_equal(f.program->n_weights, 1 + is_returned);
+    assert_int_equal(count_packed(f.program), 1);
+    assert_int_equal(count_constants(f.graph), is_returned);
+    assert_int_equal(f.graph->n_constants, is_returned);
+    hone_tensor_t* inputs[] = {numbers(HONE_F32, 2, (int64_t[]){9, WEIGHT_ROWS}, 5)};
+    assert_int_equal(run_both(&f, 1, inputs), HONE_OK);
+    drop(&f);
+  }
 }
 
 static void open_extents_may_be_one(void** state) {
@@ -925,6 +959,7 @@ int main(void) {
       cmocka_unit_test(views_that_kernels_alone_read_are_no_steps),
       cmocka_unit_test(sizes_at_odds_are_noticed),
       cmocka_unit_test(guarded_kernels_keep_both_weights),
+      cmocka_unit_test(packed_weights_are_there_once),
       cmocka_unit_test(open_extents_may_be_one),
       cmocka_unit_test(an_extent_of_at_most_one_repeats),
       cmocka_unit_test(the_plan_says_what_a_run_takes),

@@ -407,6 +407,47 @@ static void read_packed(const hone_kernel_t* form, const hone_step_t* step) {
   }
 }
 
+static bool is_among(int v, int count, const int* values) {
+  for (int i = 0; i < count; i++)
+    if (values[i] == v) return true;
+  return false;
+}
+
+/* Whether a step up to now, or the caller, reads a weight in the graph's order. */
+static bool is_read_plain(const hone_routine_t* routine, int v) {
+  bool is_read = is_among(v, routine->n_outputs, routine->outputs);
+  for (int s = 0; s < routine->n_steps && !is_read; s++) {
+    const hone_step_t* step = &routine->steps[s];
+    is_read =
+        is_among(v, step->n_inputs, step->inputs) || is_among(v, step->n_buffers, step->buffers);
+  }
+  return is_read;
+}
+
+/* Lets a weight go, here and in the graph, if this step is the last that reads it and all have read
+ * it packed: so there is hardly more memory than what is packed takes. */
+static void spend_weight(const builder_t* b, const hone_value_t* constant) {
+  enum { LEAST_BYTES = 1 << 12 };
+  hone_node_t* node = constant->node;
+  const hone_program_value_t* value = &b->routine->values[constant->id];
+  bool is_last = b->last_step[constant->id] == b->routine->n_steps - 1;
+  if (!is_last || value->n_binds || !node->constant) return;
+  if (hone_tensor_bytes(node->constant) < LEAST_BYTES || is_read_plain(b->routine, constant->id))
+    return;
+  hone_weight_t* weight = &b->program->weights[value->weight];
+  hone_tensor_release(weight->tensor);
+  weight->tensor = NULL;
+  hone_graph_spend_constant(b->source->spends, node);
+}
+
+static void spend_packed(const builder_t* b, const hone_node_t* node,
+                         const hone_call_kernel_t* call) {
+  if (b->graph != b->source->spends) return;
+  for (int i = 0; i < call->form->n_buffers; i++)
+    if (call->form->buffers[i]->packing)
+      spend_weight(b, operand(node, call, call->form->buffers[i]->value));
+}
+
 /* ---- chains ---- */
 
 /* A value that the graph does not have. */
@@ -482,7 +523,9 @@ static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone
   if (call && call->form) {
     HONE_TRY(make_launch(b, node, call, step));
     HONE_TRY(set_guards(b, node, step));
-    if (!step->interpreted) read_packed(call->form, step);
+    if (step->interpreted) return NULL;
+    read_packed(call->form, step);
+    spend_packed(b, node, call);
     return NULL;
   }
   return make_interpreted(b, node, call && call->reason ? call->reason : "no kernel", step);

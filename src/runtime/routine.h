@@ -24,6 +24,9 @@ typedef struct hone_routine_source {
   const hone_call_kernel_t* (*find)(void* self, const hone_node_t* call);
   void* self;
   bool keep_nodes; /* launches keep what they compute as a graph too */
+  /* The same graph, whose constants go when the last kernel that reads them has them in an order of
+   * its own; NULL: they stay. */
+  hone_graph_t* spends;
 } hone_routine_source_t;
 
 /* Fills a program, which must be empty but for its kernels, with the routines of

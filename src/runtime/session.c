@@ -97,6 +97,7 @@ static hone_status_t compile(hone_session_t* session, variant_t* variant) {
         .precision = session->precision, .exact = session->options.exact, .details = has_notes};
     hone_compile_settings_t settings = {.allocator = session->allocator,
                                         .passes = &passes,
+                                        .spends_constants = true,
                                         .no_tuned = session->options.no_tuned,
                                         .tuned_database = session->options.tuned_database};
     if (has_notes) {
