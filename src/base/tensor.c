@@ -1,6 +1,7 @@
 /* Tensors, sequences and maps: one counted header each, see tensor_impl.h. */
 #include "hone/tensor.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -94,6 +95,39 @@ hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator, hone_dty
                      out_tensor);
 }
 
+hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator, hone_dtype_t dtype,
+                                      int rank, const int64_t* dims,
+                                      void (*fill)(void* owner, void* data),
+                                      void (*free_owner)(void* owner), void* owner,
+                                      hone_tensor_t** out_tensor) {
+  hone_status_t status = hone_tensor_create_raw(allocator, dtype, rank, dims, out_tensor);
+  if (status) {
+    free_owner(owner);
+    return status;
+  }
+  hone_tensor_t* tensor = *out_tensor;
+  tensor->data = NULL;
+  tensor->fill = fill;
+  tensor->free_data = free_owner;
+  tensor->owner = owner;
+  atomic_init(&tensor->is_late, true);
+  return NULL;
+}
+
+/* Of all tensors: few are late, and each only once. */
+static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;
+
+static void fill_late(hone_tensor_t* tensor) {
+  pthread_mutex_lock(&filling);
+  if (atomic_load(&tensor->is_late)) {
+    tensor->fill(tensor->owner, tensor_payload(tensor));
+    tensor->free_data(tensor->owner);
+    tensor->data = tensor_payload(tensor);
+    atomic_store(&tensor->is_late, false);
+  }
+  pthread_mutex_unlock(&filling);
+}
+
 hone_status_t hone_tensor_wrap(const hone_allocator_t* allocator, hone_dtype_t dtype, int rank,
                                const int64_t* dims, void* data, void (*free_data)(void* owner),
                                void* owner, hone_tensor_t** out_tensor) {
@@ -164,7 +198,7 @@ static void string_clear(const hone_tensor_t* tensor, hone_string_t* string) {
 }
 
 static void tensor_free_data(hone_tensor_t* tensor) {
-  if (tensor->wrapped) {
+  if (tensor->wrapped || atomic_load(&tensor->is_late)) {
     if (tensor->free_data) tensor->free_data(tensor->owner);
   } else if (tensor->dtype == HONE_STRING && tensor->kind == HONE_KIND_TENSOR) {
     hone_string_t* strings = tensor->data;
@@ -192,7 +226,12 @@ int hone_tensor_rank(const hone_tensor_t* tensor) { return tensor->rank; }
 const int64_t* hone_tensor_dims(const hone_tensor_t* tensor) { return tensor->dims; }
 int64_t hone_tensor_count(const hone_tensor_t* tensor) { return tensor->count; }
 size_t hone_tensor_bytes(const hone_tensor_t* tensor) { return tensor->bytes; }
-void* hone_tensor_data(const hone_tensor_t* tensor) { return tensor->data; }
+
+void* hone_tensor_data(const hone_tensor_t* tensor) {
+  if (atomic_load_explicit(&tensor->is_late, memory_order_acquire))
+    fill_late((hone_tensor_t*)(uintptr_t)tensor);
+  return tensor->data;
+}
 
 hone_tensor_t* hone_sequence_item(const hone_tensor_t* sequence, int64_t index) {
   bool inside = sequence->items && index >= 0 && index < sequence->count;

@@ -18,11 +18,14 @@ struct hone_tensor {
   int64_t dims[HONE_MAX_RANK];
   int64_t count;         /* elements, or items */
   size_t bytes;          /* of data */
-  void* data;            /* TENSOR: the elements; may point one past the end when count is 0 */
+  void* data;            /* TENSOR: the elements; may point one past the end when count is 0. NULL
+                            while it is late: then hone_tensor_data makes them */
   hone_tensor_t** items; /* SEQUENCE and MAP: each retained */
   bool wrapped;          /* data is the caller's, strings in it too */
   void (*free_data)(void* owner);
   void* owner;
+  void (*fill)(void* owner, void* data);
+  atomic_bool is_late;      /* not filled yet */
   hone_tensor_t* next_dead; /* links what a release has still to free */
 };
 
@@ -37,5 +40,16 @@ typedef int16_t hone_loose_i16_t __attribute__((aligned(1)));
 HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator,
                                                    hone_dtype_t dtype, int rank,
                                                    const int64_t* dims, hone_tensor_t** out_tensor);
+
+/* The same, but the elements are made when somebody first asks for them, and never where nobody
+ * does: `fill` writes all of them, in whichever thread asks, and `free_owner` is called once it has
+ * or the tensor is gone, which is also when this fails. `fill` may not ask for the elements of
+ * another such tensor. */
+HONE_MUST_USE hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator,
+                                                    hone_dtype_t dtype, int rank,
+                                                    const int64_t* dims,
+                                                    void (*fill)(void* owner, void* data),
+                                                    void (*free_owner)(void* owner), void* owner,
+                                                    hone_tensor_t** out_tensor);
 
 #endif

@@ -228,6 +228,57 @@ static void counting_is_atomic(void** state) {
   assert_int_equal(calls, 1);
 }
 
+typedef struct maker {
+  int fills, frees;
+} maker_t;
+
+static void fill_seven(void* owner, void* data) {
+  ((maker_t*)owner)->fills++;
+  memset(data, 7, 4);
+}
+
+static void count_free(void* owner) { ((maker_t*)owner)->frees++; }
+
+static hone_status_t make_late(maker_t* maker, int64_t count, hone_tensor_t** out) {
+  return hone_tensor_create_late(NULL, HONE_U8, 1, &count, fill_seven, count_free, maker, out);
+}
+
+static void* ask(void* tensor) { return hone_tensor_data(tensor); }
+
+static void late_elements_are_made_when_somebody_asks(void** state) {
+  (void)state;
+  enum { THREADS = 4 };
+  maker_t maker = {0};
+  pthread_t threads[THREADS];
+  hone_tensor_t* tensor;
+  assert_ok(make_late(&maker, 4, &tensor));
+  assert_int_equal(hone_tensor_bytes(tensor), 4);
+  assert_int_equal(maker.fills, 0);
+  for (int i = 0; i < THREADS; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, ask, tensor), 0);
+  for (int i = 0; i < THREADS; i++) {
+    void* data;
+    pthread_join(threads[i], &data);
+    assert_memory_equal(data, "\7\7\7\7", 4);
+  }
+  assert_int_equal(maker.fills, 1);
+  assert_int_equal(maker.frees, 1);
+  hone_tensor_release(tensor);
+  assert_int_equal(maker.frees, 1);
+}
+
+static void late_elements_that_nobody_asks_for_are_never_made(void** state) {
+  (void)state;
+  maker_t maker = {0};
+  hone_tensor_t* tensor;
+  assert_ok(make_late(&maker, 4, &tensor));
+  hone_tensor_release(tensor);
+  assert_int_equal(maker.fills, 0);
+  assert_int_equal(maker.frees, 1);
+  assert_code(make_late(&maker, -1, &tensor), HONE_OUT_OF_RANGE);
+  assert_int_equal(maker.frees, 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_tensor_is_zeros_of_its_shape),
@@ -242,6 +293,8 @@ int main(void) {
       cmocka_unit_test(only_own_strings_are_set),
       cmocka_unit_test(survives_running_out_of_memory),
       cmocka_unit_test(counting_is_atomic),
+      cmocka_unit_test(late_elements_are_made_when_somebody_asks),
+      cmocka_unit_test(late_elements_that_nobody_asks_for_are_never_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -311,32 +311,6 @@ void hone_graph_drop_constants(hone_graph_t* root) {
   hone_free(root->allocator, used, size);
 }
 
-static bool has_constant(const hone_graph_t* graph, const hone_tensor_t* constant) {
-  bool has = false;
-  for (int n = 0; n < graph->n_nodes && !has; n++) {
-    const hone_node_t* node = graph->nodes[n];
-    has = node->constant == constant;
-    for (int r = 0; r < node->n_regions && !has; r++)
-      has = has_constant(node->regions[r], constant);
-  }
-  return has;
-}
-
-/* Nodes that are copies have one reference together. */
-void hone_graph_spend_constant(hone_graph_t* root, hone_node_t* constant) {
-  hone_tensor_t* spent = constant->constant;
-  constant->constant = NULL;
-  if (!spent || has_constant(root, spent)) return;
-  int kept = 0;
-  for (int i = 0; i < root->n_constants; i++) {
-    if (root->constants[i] == spent)
-      hone_tensor_release(spent);
-    else
-      root->constants[kept++] = root->constants[i];
-  }
-  root->n_constants = kept;
-}
-
 int64_t hone_graph_node_count(const hone_graph_t* graph) {
   int64_t count = 0;
   for (int n = 0; n < graph->n_nodes; n++) {

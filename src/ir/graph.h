@@ -174,9 +174,6 @@ HONE_MUST_USE hone_status_t hone_value_bind(hone_graph_t* graph, hone_value_t* v
 void hone_graph_drop_dead(hone_graph_t* graph);
 /* Releases the constants of a root that no node has any more. */
 void hone_graph_drop_constants(hone_graph_t* root);
-/* Releases the numbers of a constant, whose node has none from then on: of a graph that has become
- * something else and is only asked for its inputs and outputs. */
-void hone_graph_spend_constant(hone_graph_t* root, hone_node_t* constant);
 
 /* Total of nodes, those of regions included; a call counts as what is in it. */
 int64_t hone_graph_node_count(const hone_graph_t* graph);

@@ -54,7 +54,7 @@ static bool same_type(const hone_value_t* a, const hone_value_t* b, int skipped)
 static bool is_true(const hone_value_t* value) {
   const hone_node_t* node = value->node;
   return node->prim == HONE_PRIM_CONSTANT && node->constant->dtype == HONE_BOOL &&
-         node->constant->count == 1 && *(const uint8_t*)node->constant->data;
+         node->constant->count == 1 && *(const uint8_t*)hone_tensor_data(node->constant);
 }
 
 static bool goes_on(const hone_node_t* loop) {

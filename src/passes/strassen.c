@@ -23,6 +23,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
 #include "passes/common/either.h"
@@ -31,7 +32,7 @@
 #include "passes/common/rewrite.h"
 #include "passes/common/shared_sums.h"
 
-enum { HALVES = 2 /* of each block of rows */, MOST_PARTS = 6, MOST_PRODUCTS = 15 };
+enum { HALVES = 2 /* of each block of rows */, MOST_PARTS = 6, MOST_PRODUCTS = 15, MOST_TERMS = 9 };
 
 /* How the multiplications are done: parts along each axis, and the factors of the parts, row by
  * row, in each product, or of the products in each part of the result. */
@@ -265,8 +266,21 @@ typedef struct part {
   float factor;
 } part_t;
 
+/* The parts of a product's weights, by the first row of each. */
+typedef struct term_list {
+  int n;
+  part_t parts[MOST_TERMS];
+} term_list_t;
+
+/* What the products' weights are made of when they are wanted, which is when a kernel has them
+ * packed: they are in the cache then, and there is not all of them at once. */
 typedef struct weights {
-  const product_t* product;
+  const hone_allocator_t* allocator;
+  const algorithm_t* how;
+  hone_tensor_t* w;      /* retained */
+  int64_t sums, columns; /* of it */
+  bool is_across;        /* it is [columns, sums] */
+  term_list_t terms[MOST_PRODUCTS];
   float* to; /* [products, sums / parts, columns / parts] */
 } weights_t;
 
@@ -308,44 +322,74 @@ static void sum_across(const part_t* parts, int n, int64_t count, int64_t column
 }
 
 /* Row k of a product's weights: of one or several parts. */
-static void sum_row(const weights_t* w, int64_t product, int64_t k) {
-  const product_t* p = w->product;
-  const algorithm_t* how = p->how;
-  const hone_loose_f32_t* from = hone_tensor_data(p->w);
-  int64_t sums = p->sums / how->sums, columns = p->columns / how->columns;
-  int64_t row = p->w_sum == 0 ? p->columns : 1, column = p->w_sum == 0 ? 1 : p->sums;
-  float* out = w->to + (product * sums + k) * columns;
-  part_t parts[MOST_PARTS * MOST_PARTS];
-  int n = 0;
-  for (int i = 0; i < how->sums * how->columns; i++) {
-    float factor = how->of_weights[product * how->sums * how->columns + i];
-    const hone_loose_f32_t* part =
-        from + (i / how->columns * sums + k) * row + i % how->columns * columns * column;
-    if (factor != 0) parts[n++] = (part_t){part, factor};
-  }
-  if (column == 1)
-    sum_along(parts, n, columns, out);
+static void sum_row(const weights_t* w, const term_list_t* terms, int64_t k, float* out) {
+  int64_t columns = w->columns / w->how->columns;
+  part_t parts[MOST_TERMS];
+  for (int i = 0; i < terms->n; i++)
+    parts[i] = (part_t){terms->parts[i].from + k * (w->is_across ? 1 : w->columns),
+                        terms->parts[i].factor};
+  if (w->is_across)
+    sum_across(parts, terms->n, columns, w->sums, out);
   else
-    sum_across(parts, n, columns, column, out);
+    sum_along(parts, terms->n, columns, out);
+}
+
+static void list_terms(weights_t* w) {
+  const algorithm_t* how = w->how;
+  const hone_loose_f32_t* from = hone_tensor_data(w->w);
+  int64_t sums = w->sums / how->sums, columns = w->columns / how->columns;
+  int64_t row = w->is_across ? 1 : w->columns, column = w->is_across ? w->sums : 1;
+  for (int p = 0; p < how->products; p++)
+    for (int i = 0; i < how->sums * how->columns; i++) {
+      term_list_t* terms = &w->terms[p];
+      float factor = how->of_weights[p * how->sums * how->columns + i];
+      const hone_loose_f32_t* part =
+          from + i / how->columns * sums * row + i % how->columns * columns * column;
+      if (factor != 0) terms->parts[terms->n++] = (part_t){part, factor};
+    }
 }
 
 /* All products of a row, one after the other, since they are made of the same numbers. */
 static void sum_rows(void* context, int64_t begin, int64_t end) {
   const weights_t* w = context;
-  int64_t products = w->product->how->products;
-  for (int64_t i = begin; i < end; i++) sum_row(w, i % products, i / products);
+  int64_t sums = w->sums / w->how->sums, columns = w->columns / w->how->columns;
+  for (int64_t k = begin; k < end; k++)
+    for (int64_t p = 0; p < w->how->products; p++)
+      sum_row(w, &w->terms[p], k, w->to + (p * sums + k) * columns);
+}
+
+static void fill_weights(void* owner, void* data) {
+  weights_t* w = owner;
+  hone_thread_pool_t* pool = hone_thread_pool_shared();
+  int64_t sums = w->sums / w->how->sums, columns = w->columns / w->how->columns;
+  w->to = data;
+  hone_parallel_touch(pool, data, (size_t)(w->how->products * sums * columns) * sizeof *w->to);
+  hone_parallel_for(pool, sums, 1, sum_rows, w);
+}
+
+static void free_weights(void* owner) {
+  weights_t* w = owner;
+  hone_tensor_release(w->w);
+  hone_free(w->allocator, w, sizeof *w);
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const product_t* p) {
   const int64_t dims[] = {p->how->products, p->sums / p->how->sums, p->columns / p->how->columns};
-  enum { GRAIN = 16 };
-  hone_tensor_t* w;
-  hone_status_t status = hone_tensor_create_raw(r->graph->allocator, HONE_F32, 3, dims, &w);
-  if (status) return hone_fail_status(r->b, status);
-  weights_t weights = {p, hone_tensor_data(w)};
-  hone_parallel_touch(hone_thread_pool_shared(), hone_tensor_data(w), hone_tensor_bytes(w));
-  hone_parallel_for(hone_thread_pool_shared(), dims[0] * dims[1], GRAIN, sum_rows, &weights);
-  return hone_constant(r->b, w);
+  const hone_allocator_t* allocator = r->graph->allocator;
+  weights_t* w = hone_alloc(allocator, sizeof *w);
+  if (!w) return hone_fail_status(r->b, hone_oom());
+  *w = (weights_t){.allocator = allocator,
+                   .how = p->how,
+                   .w = (hone_tensor_t*)(uintptr_t)p->w,
+                   .sums = p->sums,
+                   .columns = p->columns,
+                   .is_across = p->w_sum != 0};
+  hone_tensor_retain(w->w);
+  list_terms(w);
+  hone_tensor_t* made;
+  hone_status_t status =
+      hone_tensor_create_late(allocator, HONE_F32, 3, dims, fill_weights, free_weights, w, &made);
+  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, made);
 }
 
 /* The parts of one half of the rows, side by side. */

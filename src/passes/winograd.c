@@ -235,7 +235,7 @@ static strides_t strides_of(const conv_t* c) {
 }
 
 static inline float weight_at(const conv_t* c, int64_t index) {
-  const void* data = c->w->data;
+  const void* data = hone_tensor_data(c->w);
   switch (c->w->dtype) {
     case HONE_F32:
       return ((const hone_loose_f32_t*)data)[index];

@@ -72,7 +72,7 @@ static void each_weight(const hone_program_t* program,
   for (int i = 0; i < program->n_weights; i++) {
     const hone_tensor_t* tensor = program->weights[i].tensor;
     if (tensor->dtype == HONE_STRING) continue;
-    put(self, tensor->data, tensor->bytes);
+    put(self, hone_tensor_data(tensor), tensor->bytes);
     put(self, zeros, (size_t)(round_up(tensor->bytes) - tensor->bytes));
   }
 }

@@ -66,7 +66,7 @@ static hone_status_t copy_tensor(const call_t* call, hone_tensor_t** tensor) {
   const hone_tensor_t* from = *tensor;
   HONE_TRY(hone_tensor_create_raw(call->context->program->allocator, from->dtype, from->rank,
                                   from->dims, &copy));
-  memcpy(copy->data, from->data, from->bytes);
+  memcpy(copy->data, hone_tensor_data(from), from->bytes);
   hone_tensor_release(*tensor);
   *tensor = copy;
   return NULL;

@@ -191,7 +191,7 @@ static bool prepare(packer_t* p, const hone_buffer_t* buffer, const hone_tensor_
     fits = packing->dims[d] == weight->dims[d] && hone_i64_mul(count, weight->dims[d], &count);
   }
   p->packing = packing;
-  p->from = weight->data;
+  p->from = hone_tensor_data(weight);
   p->size = hone_dtype_size(weight->dtype);
   return fits && set_axes(p, buffer, strides);
 }

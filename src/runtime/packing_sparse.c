@@ -179,7 +179,7 @@ hone_status_t hone_packing_apply_sparse(const hone_buffer_t* buffer, const hone_
     return hone_status_make(HONE_INTERNAL, "the packing of '%s' does not fit its weight",
                             buffer->name);
   table_t table = {.allocator = allocator ? allocator : hone_allocator_system(),
-                   .numbers = from->data,
+                   .numbers = hone_tensor_data(from),
                    .sums = sums,
                    .columns = packing->dims[packing->columns],
                    .sum_step = strides[packing->sums],

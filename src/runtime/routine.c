@@ -18,6 +18,7 @@ typedef struct builder {
   int* last_step;      /* by the graph's value: the last to read it */
   hone_dim_t* symbols; /* the program's, by id */
   int n_symbols;
+  size_t* spent; /* bytes of constants that no node has any more, and the graph still has */
 } builder_t;
 
 static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* graph,
@@ -427,17 +428,21 @@ static bool is_read_plain(const hone_routine_t* routine, int v) {
 /* Lets a weight go, here and in the graph, if this step is the last that reads it and all have read
  * it packed: so there is hardly more memory than what is packed takes. */
 static void spend_weight(const builder_t* b, const hone_value_t* constant) {
-  enum { LEAST_BYTES = 1 << 12 };
+  enum { LEAST_BYTES = 1 << 12, ENOUGH_BYTES = 32 << 20 /* for a walk through the graph */ };
   hone_node_t* node = constant->node;
   const hone_program_value_t* value = &b->routine->values[constant->id];
   bool is_last = b->last_step[constant->id] == b->routine->n_steps - 1;
-  if (!is_last || value->n_binds || !node->constant) return;
-  if (hone_tensor_bytes(node->constant) < LEAST_BYTES || is_read_plain(b->routine, constant->id))
-    return;
+  size_t bytes = node->constant ? hone_tensor_bytes(node->constant) : 0;
+  if (!is_last || value->n_binds || bytes < LEAST_BYTES) return;
+  if (is_read_plain(b->routine, constant->id)) return;
   hone_weight_t* weight = &b->program->weights[value->weight];
   hone_tensor_release(weight->tensor);
   weight->tensor = NULL;
-  hone_graph_spend_constant(b->source->spends, node);
+  node->constant = NULL;
+  *b->spent += bytes;
+  if (*b->spent < ENOUGH_BYTES) return;
+  *b->spent = 0;
+  hone_graph_drop_constants(b->source->spends);
 }
 
 static void spend_packed(const builder_t* b, const hone_node_t* node,
@@ -619,10 +624,15 @@ static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* g
 }
 
 hone_status_t hone_program_add_graph(hone_program_t* program, const hone_routine_source_t* source) {
-  builder_t b = {.program = program, .source = source};
+  size_t spent = 0;
+  builder_t b = {.program = program, .source = source, .spent = &spent};
   HONE_TRY(copy_symbols(&b));
   HONE_TRY(copy_definitions(&b));
   hone_routine_t* whole;
   HONE_TRY(build_routine(&b, source->graph, &whole));
-  return hone_program_drop_weights(program);
+  HONE_TRY(hone_program_drop_weights(program));
+  if (spent) hone_graph_drop_constants(source->spends);
+  /* Those that are late need their model, which may go before a run. */
+  for (int i = 0; i < program->n_weights; i++) hone_tensor_data(program->weights[i].tensor);
+  return NULL;
 }

@@ -160,8 +160,8 @@ static bool can_wrap(const hone_program_t* program) {
  * reference; it stays empty where the device cannot. */
 static hone_status_t wrap_elements(const hone_program_t* program, hone_tensor_t* tensor,
                                    hone_block_t* block) {
-  hone_status_t status =
-      program->backend->wrap(program->device, tensor->data, tensor->bytes, &block->memory);
+  hone_status_t status = program->backend->wrap(program->device, hone_tensor_data(tensor),
+                                                tensor->bytes, &block->memory);
   if (!status) {
     hone_tensor_retain(tensor);
     block->tensor = tensor;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/tensor_impl.h"
 
 static uint64_t mix_bytes(uint64_t hash, const void* data, size_t size) {
   const char* bytes = data;
@@ -39,7 +40,9 @@ bool hone_tensor_is_plain(const hone_tensor_t* tensor) {
 }
 
 uint64_t hone_node_hash_constant(uint64_t hash, const hone_tensor_t* tensor) {
-  if (!hone_tensor_is_plain(tensor)) return hone_hash_pointer(hash, tensor);
+  /* Those that are made when somebody asks for them are not made for this. */
+  if (!hone_tensor_is_plain(tensor) || atomic_load(&tensor->is_late))
+    return hone_hash_pointer(hash, tensor);
   hash = hone_hash_mix(hash, hone_tensor_dtype(tensor));
   for (int i = 0; i < hone_tensor_rank(tensor); i++)
     hash = hone_hash_mix(hash, (uint64_t)hone_tensor_dims(tensor)[i]);
