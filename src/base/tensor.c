@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/tensor_impl.h"
+#include "base/thread_pool.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -120,6 +121,7 @@ static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;
 static void fill_late(hone_tensor_t* tensor) {
   pthread_mutex_lock(&filling);
   if (atomic_load(&tensor->is_late)) {
+    hone_parallel_touch(hone_thread_pool_shared(), tensor_payload(tensor), tensor->bytes);
     tensor->fill(tensor->owner, tensor_payload(tensor));
     tensor->free_data(tensor->owner);
     tensor->data = tensor_payload(tensor);

@@ -360,11 +360,8 @@ static void sum_rows(void* context, int64_t begin, int64_t end) {
 
 static void fill_weights(void* owner, void* data) {
   weights_t* w = owner;
-  hone_thread_pool_t* pool = hone_thread_pool_shared();
-  int64_t sums = w->sums / w->how->sums, columns = w->columns / w->how->columns;
   w->to = data;
-  hone_parallel_touch(pool, data, (size_t)(w->how->products * sums * columns) * sizeof *w->to);
-  hone_parallel_for(pool, sums, 1, sum_rows, w);
+  hone_parallel_for(hone_thread_pool_shared(), w->sums / w->how->sums, 1, sum_rows, w);
 }
 
 static void free_weights(void* owner) {

@@ -48,6 +48,7 @@
 #include <string.h>
 
 #include "base/float_convert.h"
+#include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
 #include "passes/common/match.h"
@@ -71,6 +72,7 @@ typedef struct conv {
   const hone_node_t *contract, *window;
   hone_value_t* x;                 /* before the window */
   const hone_tensor_t* w;          /* weights */
+  const void* numbers;             /* of w */
   int rank;                        /* of x */
   int group;                       /* axis of x; -1: there is none */
   int channel;                     /* the same */
@@ -196,6 +198,7 @@ static bool recognise(const hone_node_t* node, conv_t* c) {
   c->window = hone_match_prim(node->inputs[0], HONE_PRIM_WINDOW);
   c->w = hone_match_constant(node->inputs[1]);
   if (!c->w || !find_slides(c)) return false;
+  c->numbers = hone_tensor_data(c->w);
   int summed = node->n_batch + 1 + c->window->n_axes; /* groups, channels, elements of a window */
   c->x = c->window->inputs[0];
   c->rank = c->x->type.rank;
@@ -235,17 +238,16 @@ static strides_t strides_of(const conv_t* c) {
 }
 
 static inline float weight_at(const conv_t* c, int64_t index) {
-  const void* data = hone_tensor_data(c->w);
   switch (c->w->dtype) {
     case HONE_F32:
-      return ((const hone_loose_f32_t*)data)[index];
+      return ((const hone_loose_f32_t*)c->numbers)[index];
     case HONE_I8:
-      return ((const int8_t*)data)[index];
+      return ((const int8_t*)c->numbers)[index];
     case HONE_U8:
-      return ((const uint8_t*)data)[index];
+      return ((const uint8_t*)c->numbers)[index];
     default:
       return (float)hone_to_double(c->w->dtype,
-                                   (const char*)data + index * (int64_t)sizeof(uint16_t));
+                                   (const char*)c->numbers + index * (int64_t)sizeof(uint16_t));
   }
 }
 
@@ -364,6 +366,26 @@ static void transform_weights(const conv_t* c, const block_t* block, void* to) {
   hone_parallel_for(hone_thread_pool_shared(), n, GRAIN, transform_blocks, &t);
 }
 
+/* What U is made of when it is wanted, which is when a kernel has it packed: it is in the cache
+ * then, and there are not all of them at once. */
+typedef struct source {
+  const hone_allocator_t* allocator;
+  conv_t conv;
+  block_t block;
+  hone_tensor_t* w; /* retained */
+} source_t;
+
+static void fill_weights(void* owner, void* data) {
+  const source_t* source = owner;
+  transform_weights(&source->conv, &source->block, data);
+}
+
+static void free_source(void* owner) {
+  source_t* source = owner;
+  hone_tensor_release(source->w);
+  hone_free(source->allocator, source, sizeof *source);
+}
+
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const block_t* block) {
   int64_t dims[5] = {block_places(c, block)};
   int n = 1;
@@ -371,12 +393,15 @@ static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const blo
   if (c->stays.taps) dims[n++] = c->stays.taps;
   dims[n++] = block->parts * c->channels;
   dims[n++] = c->filters;
+  const hone_allocator_t* allocator = r->graph->allocator;
+  source_t* source = hone_alloc(allocator, sizeof *source);
+  if (!source) return hone_fail_status(r->b, hone_oom());
+  *source = (source_t){allocator, *c, *block, (hone_tensor_t*)(uintptr_t)c->w};
+  hone_tensor_retain(source->w);
   hone_tensor_t* u;
-  hone_status_t status =
-      hone_tensor_create_raw(r->graph->allocator, dtype_of_tiles(c), n, dims, &u);
-  if (status) return hone_fail_status(r->b, status);
-  transform_weights(c, block, hone_tensor_data(u));
-  return hone_constant(r->b, u);
+  hone_status_t status = hone_tensor_create_late(allocator, dtype_of_tiles(c), n, dims,
+                                                 fill_weights, free_source, source, &u);
+  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, u);
 }
 
 /* The largest result of integers there can be from filter `f` of all, of inputs of magnitude 1. */
