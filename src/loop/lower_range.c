@@ -20,7 +20,8 @@ static void scan(const hone_tensor_t* table, int64_t start, int64_t step, int64_
   *least = *most = 0;
   for (int64_t i = start; i < table->count; i += step) {
     int64_t number;
-    hone_load_i64(table->dtype, (const char*)hone_tensor_data(table) + (size_t)i * size, 0, 1, &number);
+    hone_load_i64(table->dtype, (const char*)hone_tensor_data(table) + (size_t)i * size, 0, 1,
+                  &number);
     if (number < *least) *least = number;
     if (number > *most) *most = number;
   }
