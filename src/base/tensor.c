@@ -1,7 +1,6 @@
 /* Tensors, sequences and maps: one counted header each, see tensor_impl.h. */
 #include "hone/tensor.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -111,23 +110,22 @@ hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator, hone_dt
   tensor->fill = fill;
   tensor->free_data = free_owner;
   tensor->owner = owner;
-  atomic_init(&tensor->is_late, true);
+  atomic_init(&tensor->lateness, HONE_LATE);
   return NULL;
 }
 
-/* Of all tensors: few are late, and each only once. */
-static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;
-
 static void fill_late(hone_tensor_t* tensor) {
-  pthread_mutex_lock(&filling);
-  if (atomic_load(&tensor->is_late)) {
-    hone_parallel_touch(hone_thread_pool_shared(), tensor_payload(tensor), tensor->bytes);
-    tensor->fill(tensor->owner, tensor_payload(tensor));
-    tensor->free_data(tensor->owner);
-    tensor->data = tensor_payload(tensor);
-    atomic_store(&tensor->is_late, false);
+  int state = HONE_LATE, looks = 0;
+  if (!atomic_compare_exchange_strong(&tensor->lateness, &state, HONE_BEING_FILLED)) {
+    while (atomic_load(&tensor->lateness) != HONE_THERE) hone_thread_relax(&looks);
+    return;
   }
-  pthread_mutex_unlock(&filling);
+  void* data = tensor_payload(tensor);
+  hone_parallel_touch(hone_thread_pool_shared(), data, tensor->bytes);
+  tensor->fill(tensor->owner, data);
+  tensor->free_data(tensor->owner);
+  tensor->data = data;
+  atomic_store(&tensor->lateness, HONE_THERE);
 }
 
 hone_status_t hone_tensor_wrap(const hone_allocator_t* allocator, hone_dtype_t dtype, int rank,
@@ -200,7 +198,7 @@ static void string_clear(const hone_tensor_t* tensor, hone_string_t* string) {
 }
 
 static void tensor_free_data(hone_tensor_t* tensor) {
-  if (tensor->wrapped || atomic_load(&tensor->is_late)) {
+  if (tensor->wrapped || atomic_load(&tensor->lateness)) {
     if (tensor->free_data) tensor->free_data(tensor->owner);
   } else if (tensor->dtype == HONE_STRING && tensor->kind == HONE_KIND_TENSOR) {
     hone_string_t* strings = tensor->data;
@@ -230,7 +228,7 @@ int64_t hone_tensor_count(const hone_tensor_t* tensor) { return tensor->count; }
 size_t hone_tensor_bytes(const hone_tensor_t* tensor) { return tensor->bytes; }
 
 void* hone_tensor_data(const hone_tensor_t* tensor) {
-  if (atomic_load_explicit(&tensor->is_late, memory_order_acquire))
+  if (atomic_load_explicit(&tensor->lateness, memory_order_acquire))
     fill_late((hone_tensor_t*)(uintptr_t)tensor);
   return tensor->data;
 }

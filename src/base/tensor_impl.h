@@ -8,6 +8,9 @@
 
 #include "hone/tensor.h"
 
+/* Whether the elements are there. */
+typedef enum hone_lateness { HONE_THERE, HONE_LATE, HONE_BEING_FILLED } hone_lateness_t;
+
 struct hone_tensor {
   const hone_allocator_t* allocator;
   atomic_size_t references;
@@ -25,7 +28,7 @@ struct hone_tensor {
   void (*free_data)(void* owner);
   void* owner;
   void (*fill)(void* owner, void* data);
-  atomic_bool is_late;      /* not filled yet */
+  atomic_int lateness;      /* hone_lateness_t */
   hone_tensor_t* next_dead; /* links what a release has still to free */
 };
 
@@ -42,9 +45,8 @@ HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* alloc
                                                    const int64_t* dims, hone_tensor_t** out_tensor);
 
 /* The same, but the elements are made when somebody first asks for them, and never where nobody
- * does: `fill` writes all of them, in whichever thread asks, and `free_owner` is called once it has
- * or the tensor is gone, which is also when this fails. `fill` may not ask for the elements of
- * another such tensor. */
+ * does: `fill` writes all of them, in whichever thread asks (others wait), and `free_owner` is
+ * called once it has or the tensor is gone, which is also when this fails. */
 HONE_MUST_USE hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator,
                                                     hone_dtype_t dtype, int rank,
                                                     const int64_t* dims,
