@@ -63,11 +63,11 @@ static void plan_window(const hone_routine_t* routine, int index, int* base,
   value->last = routine->window_last;
 }
 
-/* Bytes to spare for sizes that do not share them: a hundredth of the weights. */
+/* Bytes to spare for sizes that do not share them: a fiftieth of the weights. */
 static size_t find_spare(const hone_program_t* program) {
   const hone_device_properties_t* device = &program->properties;
   if (!device->is_immediate || device->compute_units < 2) return 0;
-  return (size_t)(hone_program_weight_bytes(program) / 100);
+  return (size_t)(hone_program_weight_bytes(program) / 50);
 }
 
 hone_status_t hone_routine_plan(const hone_program_t* program, const hone_routine_t* routine,
