@@ -100,13 +100,19 @@ hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator, hone_dt
                                       void (*fill)(void* owner, void* data),
                                       void (*free_owner)(void* owner), void* owner,
                                       hone_tensor_t** out_tensor) {
-  hone_status_t status = hone_tensor_create_raw(allocator, dtype, rank, dims, out_tensor);
+  hone_status_t status = tensor_make(allocator, dtype, rank, dims, WRAPPED, out_tensor);
+  hone_tensor_t* tensor = *out_tensor;
+  if (!status) {
+    /* By itself, so that nothing of it is touched until it is filled. */
+    tensor->late_data = hone_realloc(tensor->allocator, NULL, 0, tensor->bytes);
+    if (!tensor->late_data) status = hone_oom();
+  }
   if (status) {
     free_owner(owner);
+    hone_tensor_release(tensor);
+    *out_tensor = NULL;
     return status;
   }
-  hone_tensor_t* tensor = *out_tensor;
-  tensor->data = NULL;
   tensor->fill = fill;
   tensor->free_data = free_owner;
   tensor->owner = owner;
@@ -120,11 +126,11 @@ static void fill_late(hone_tensor_t* tensor) {
     while (atomic_load(&tensor->lateness) != HONE_THERE) hone_thread_relax(&looks);
     return;
   }
-  void* data = tensor_payload(tensor);
-  hone_parallel_touch(hone_thread_pool_shared(), data, tensor->bytes);
-  tensor->fill(tensor->owner, data);
+  hone_parallel_touch(hone_thread_pool_shared(), tensor->late_data, tensor->bytes);
+  tensor->fill(tensor->owner, tensor->late_data);
   tensor->free_data(tensor->owner);
-  tensor->data = data;
+  tensor->free_data = NULL;
+  tensor->data = tensor->late_data;
   atomic_store(&tensor->lateness, HONE_THERE);
 }
 
@@ -198,8 +204,9 @@ static void string_clear(const hone_tensor_t* tensor, hone_string_t* string) {
 }
 
 static void tensor_free_data(hone_tensor_t* tensor) {
-  if (tensor->wrapped || atomic_load(&tensor->lateness)) {
+  if (tensor->wrapped) {
     if (tensor->free_data) tensor->free_data(tensor->owner);
+    hone_free(tensor->allocator, tensor->late_data, tensor->bytes);
   } else if (tensor->dtype == HONE_STRING && tensor->kind == HONE_KIND_TENSOR) {
     hone_string_t* strings = tensor->data;
     for (int64_t i = 0; i < tensor->count; i++) string_clear(tensor, &strings[i]);

@@ -28,6 +28,7 @@ struct hone_tensor {
   void (*free_data)(void* owner);
   void* owner;
   void (*fill)(void* owner, void* data);
+  void* late_data;          /* the tensor's own, where late elements go */
   atomic_int lateness;      /* hone_lateness_t */
   hone_tensor_t* next_dead; /* links what a release has still to free */
 };
@@ -44,9 +45,9 @@ HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* alloc
                                                    hone_dtype_t dtype, int rank,
                                                    const int64_t* dims, hone_tensor_t** out_tensor);
 
-/* The same, but the elements are made when somebody first asks for them, and never where nobody
- * does: `fill` writes all of them, in whichever thread asks (others wait), and `free_owner` is
- * called once it has or the tensor is gone, which is also when this fails. */
+/* As hone_tensor_create, but the elements are made when somebody first asks for them, and never
+ * where nobody does: `fill` writes all of them, in whichever thread asks (others wait), and
+ * `free_owner` is called once it has or the tensor is gone, which is also when this fails. */
 HONE_MUST_USE hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator,
                                                     hone_dtype_t dtype, int rank,
                                                     const int64_t* dims,

@@ -275,7 +275,7 @@ static void late_elements_that_nobody_asks_for_are_never_made(void** state) {
   hone_tensor_release(tensor);
   assert_int_equal(maker.fills, 0);
   assert_int_equal(maker.frees, 1);
-  assert_code(make_late(&maker, -1, &tensor), HONE_OUT_OF_RANGE);
+  assert_code(make_late(&maker, -1, &tensor), HONE_INVALID_ARGUMENT);
   assert_int_equal(maker.frees, 2);
 }
 
