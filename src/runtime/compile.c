@@ -570,7 +570,7 @@ static hone_status_t assemble(driver_t* d) {
                                   .find = find_call,
                                   .self = d,
                                   .keep_nodes = d->settings.keep_nodes,
-                                  .spends = d->settings.spends_constants ? d->graph : NULL};
+                                  .spends_constants = d->settings.spends_constants};
   HONE_TRY(hone_program_add_graph(d->program, &source));
   HONE_TRY(hone_program_finish(d->program));
   d->report->n_interpreted = hone_program_interpreted(d->program);

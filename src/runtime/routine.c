@@ -16,6 +16,7 @@ typedef struct builder {
   const hone_graph_t* graph; /* the root or a region */
   hone_routine_t* routine;
   int* last_step;      /* by the graph's value: the last to read it */
+  bool* is_read_plain; /* likewise: as it is, and not packed, by a step up to now or the caller */
   hone_dim_t* symbols; /* the program's, by id */
   int n_symbols;
   size_t* spent; /* bytes of constants that no node has any more, and the graph still has */
@@ -408,21 +409,10 @@ static void read_packed(const hone_kernel_t* form, const hone_step_t* step) {
   }
 }
 
-static bool is_among(int v, int count, const int* values) {
+/* Notes what is read in the graph's order; the routine has more values than the graph. */
+static void note_plain(const builder_t* b, int count, const int* values) {
   for (int i = 0; i < count; i++)
-    if (values[i] == v) return true;
-  return false;
-}
-
-/* Whether a step up to now, or the caller, reads a weight in the graph's order. */
-static bool is_read_plain(const hone_routine_t* routine, int v) {
-  bool is_read = is_among(v, routine->n_outputs, routine->outputs);
-  for (int s = 0; s < routine->n_steps && !is_read; s++) {
-    const hone_step_t* step = &routine->steps[s];
-    is_read =
-        is_among(v, step->n_inputs, step->inputs) || is_among(v, step->n_buffers, step->buffers);
-  }
-  return is_read;
+    if (values[i] >= 0 && values[i] < b->graph->n_values) b->is_read_plain[values[i]] = true;
 }
 
 /* Lets a weight go, here and in the graph, if this step is the last that reads it and all have read
@@ -433,8 +423,8 @@ static void spend_weight(const builder_t* b, const hone_value_t* constant) {
   const hone_program_value_t* value = &b->routine->values[constant->id];
   bool is_last = b->last_step[constant->id] == b->routine->n_steps - 1;
   size_t bytes = node->constant ? hone_tensor_bytes(node->constant) : 0;
-  if (!is_last || value->n_binds || bytes < LEAST_BYTES) return;
-  if (is_read_plain(b->routine, constant->id)) return;
+  if (!is_last || value->n_binds || b->is_read_plain[constant->id]) return;
+  if (bytes < LEAST_BYTES) return;
   hone_weight_t* weight = &b->program->weights[value->weight];
   hone_tensor_release(weight->tensor);
   weight->tensor = NULL;
@@ -442,12 +432,12 @@ static void spend_weight(const builder_t* b, const hone_value_t* constant) {
   *b->spent += bytes;
   if (*b->spent < ENOUGH_BYTES) return;
   *b->spent = 0;
-  hone_graph_drop_constants(b->source->spends);
+  hone_graph_drop_constants(b->source->graph);
 }
 
-static void spend_packed(const builder_t* b, const hone_node_t* node,
-                         const hone_call_kernel_t* call) {
-  if (b->graph != b->source->spends) return;
+static void spend_packed(const builder_t* b, const hone_node_t* node) {
+  const hone_call_kernel_t* call = b->source->find(b->source->self, node);
+  if (!b->source->spends_constants || b->graph != b->source->graph || !call || !call->form) return;
   for (int i = 0; i < call->form->n_buffers; i++)
     if (call->form->buffers[i]->packing)
       spend_weight(b, operand(node, call, call->form->buffers[i]->value));
@@ -528,9 +518,7 @@ static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone
   if (call && call->form) {
     HONE_TRY(make_launch(b, node, call, step));
     HONE_TRY(set_guards(b, node, step));
-    if (step->interpreted) return NULL;
-    read_packed(call->form, step);
-    spend_packed(b, node, call);
+    if (!step->interpreted) read_packed(call->form, step);
     return NULL;
   }
   return make_interpreted(b, node, call && call->reason ? call->reason : "no kernel", step);
@@ -538,6 +526,15 @@ static hone_status_t make_call(const builder_t* b, const hone_node_t* node, hone
 
 static const char* why_interpreted(const hone_node_t* node) {
   return node->prim == HONE_PRIM_HOST ? "an operator of the host" : "not part of a kernel";
+}
+
+static hone_status_t make_step(const builder_t* b, const hone_node_t* node, hone_step_t* step) {
+  if (node->prim == HONE_PRIM_CALL) return make_call(b, node, step);
+  if (node->prim == HONE_PRIM_IF || node->prim == HONE_PRIM_LOOP)
+    return make_control(b, node, step);
+  if (node->prim == HONE_PRIM_DIMS) return make_dims(b, node, step);
+  if (!can_be_view(node)) return make_interpreted(b, node, why_interpreted(node), step);
+  return make_view(b, node, step);
 }
 
 static hone_status_t add_step(const builder_t* b, const hone_node_t* node) {
@@ -551,12 +548,11 @@ static hone_status_t add_step(const builder_t* b, const hone_node_t* node) {
   step->outputs = copy_ids(b, node->n_outputs, node->outputs);
   HONE_TRY(hone_node_origins(node, arena, &step->nodes));
   if (!step->origin || !step->inputs || !step->outputs) return hone_oom();
-  if (node->prim == HONE_PRIM_CALL) return make_call(b, node, step);
-  if (node->prim == HONE_PRIM_IF || node->prim == HONE_PRIM_LOOP)
-    return make_control(b, node, step);
-  if (node->prim == HONE_PRIM_DIMS) return make_dims(b, node, step);
-  if (!can_be_view(node)) return make_interpreted(b, node, why_interpreted(node), step);
-  return make_view(b, node, step);
+  HONE_TRY(make_step(b, node, step));
+  note_plain(b, step->n_inputs, step->inputs);
+  note_plain(b, step->n_buffers, step->buffers);
+  if (node->prim == HONE_PRIM_CALL) spend_packed(b, node);
+  return NULL;
 }
 
 static hone_status_t add_node(const builder_t* b, const hone_node_t* node) {
@@ -587,7 +583,9 @@ static int count_packed(const builder_t* b, const hone_graph_t* graph) {
 
 static hone_status_t find_last_steps(builder_t* b, const hone_graph_t* graph) {
   b->last_step = hone_arena_array(b->program->arena, (size_t)graph->n_values, sizeof(int));
-  if (!b->last_step) return hone_oom();
+  b->is_read_plain =
+      hone_arena_array(b->program->arena, (size_t)graph->n_values, sizeof *b->is_read_plain);
+  if (!b->last_step || !b->is_read_plain) return hone_oom();
   int step = 0;
   for (int i = 0; i < graph->n_nodes; i++) {
     const hone_node_t* node = graph->nodes[i];
@@ -619,6 +617,7 @@ static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* g
     return hone_oom();
   for (int i = 0; i < graph->n_values; i++) HONE_TRY(add_value(&b, graph->values[i]));
   HONE_TRY(find_last_steps(&b, graph));
+  note_plain(&b, routine->n_outputs, routine->outputs);
   for (int i = 0; i < graph->n_nodes; i++) HONE_TRY(add_node(&b, graph->nodes[i]));
   return hone_routine_merge_views(b.program, routine);
 }
@@ -631,7 +630,7 @@ hone_status_t hone_program_add_graph(hone_program_t* program, const hone_routine
   hone_routine_t* whole;
   HONE_TRY(build_routine(&b, source->graph, &whole));
   HONE_TRY(hone_program_drop_weights(program));
-  if (spent) hone_graph_drop_constants(source->spends);
+  if (spent) hone_graph_drop_constants(source->graph);
   /* Those that are late need their model, which may go before a run. */
   for (int i = 0; i < program->n_weights; i++) hone_tensor_data(program->weights[i].tensor);
   return NULL;

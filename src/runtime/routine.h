@@ -19,14 +19,14 @@ typedef struct hone_call_kernel {
 } hone_call_kernel_t;
 
 typedef struct hone_routine_source {
-  const hone_graph_t* graph; /* a root; must outlive the program */
+  hone_graph_t* graph; /* a root; must outlive the program */
   /* What became of a node of primitive call or loop; NULL: nothing. */
   const hone_call_kernel_t* (*find)(void* self, const hone_node_t* call);
   void* self;
   bool keep_nodes; /* launches keep what they compute as a graph too */
-  /* The same graph, whose constants go when the last kernel that reads them has them in an order of
-   * its own; NULL: they stay. */
-  hone_graph_t* spends;
+  /* The graph's constants go when the last kernel that reads them has them in an order of its own.
+   */
+  bool spends_constants;
 } hone_routine_source_t;
 
 /* Fills a program, which must be empty but for its kernels, with the routines of

@@ -260,7 +260,7 @@ static hone_status_t make_parameter(const hone_rig_t* b, int index) {
   if (p->buffer->is_sparse) make_sparse(p->host, (uint64_t)index + 1);
   if (p->buffer->slight) make_slight(p->host);
   if (p->buffer->fits_nibbles) make_nibbles(p->host);
-  return s->backend->copy_in(s->stream, p->memory, 0, hone_tensor_data(p->host), p->bytes);
+  return s->backend->copy_in(s->stream, p->memory, 0, p->host->data, p->bytes);
 }
 
 static const parameter_t* error_word(const hone_rig_t* b) {
