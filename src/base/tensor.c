@@ -95,29 +95,46 @@ hone_status_t hone_tensor_create_raw(const hone_allocator_t* allocator, hone_dty
                      out_tensor);
 }
 
-hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator, hone_dtype_t dtype,
-                                      int rank, const int64_t* dims,
-                                      void (*fill)(void* owner, void* data),
-                                      void (*free_owner)(void* owner), void* owner,
-                                      hone_tensor_t** out_tensor) {
-  hone_status_t status = tensor_make(allocator, dtype, rank, dims, WRAPPED, out_tensor);
-  hone_tensor_t* tensor = *out_tensor;
-  if (!status) {
-    /* By itself, so that nothing of it is touched until it is filled. */
-    tensor->late_data = hone_realloc(tensor->allocator, NULL, 0, tensor->bytes);
-    if (!tensor->late_data) status = hone_oom();
-  }
-  if (status) {
-    free_owner(owner);
-    hone_tensor_release(tensor);
-    *out_tensor = NULL;
-    return status;
-  }
-  tensor->fill = fill;
-  tensor->free_data = free_owner;
-  tensor->owner = owner;
+typedef struct hone_late {
+  void (*fill)(void* context, void* data);
+  hone_tensor_t* from;
+  size_t size; /* of all of this */
+  void* context;
+} late_t;
+
+static void drop_late(hone_tensor_t* tensor) {
+  late_t* late = tensor->late;
+  tensor->late = NULL;
+  if (!late) return;
+  hone_tensor_release(late->from);
+  hone_free(tensor->allocator, late, late->size);
+}
+
+/* The elements lie by themselves, so that nothing of them is touched until they are filled. */
+static hone_status_t set_late(hone_tensor_t* tensor, void (*fill)(void* context, void* data),
+                              const void* context, size_t context_size, const hone_tensor_t* from) {
+  tensor->late_data = hone_realloc(tensor->allocator, NULL, 0, tensor->bytes);
+  size_t size = sizeof *tensor->late + context_size;
+  if (tensor->late_data) tensor->late = hone_alloc(tensor->allocator, size);
+  if (!tensor->late) return hone_oom();
+  *tensor->late = (late_t){fill, (hone_tensor_t*)(uintptr_t)from, size, tensor->late + 1};
+  memcpy(tensor->late->context, context, context_size);
+  hone_tensor_retain(tensor->late->from);
   atomic_init(&tensor->lateness, HONE_LATE);
   return NULL;
+}
+
+hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator, hone_dtype_t dtype,
+                                      int rank, const int64_t* dims,
+                                      void (*fill)(void* context, void* data), const void* context,
+                                      size_t context_size, const hone_tensor_t* from,
+                                      hone_tensor_t** out_tensor) {
+  HONE_TRY(tensor_make(allocator, dtype, rank, dims, WRAPPED, out_tensor));
+  hone_status_t status = set_late(*out_tensor, fill, context, context_size, from);
+  if (!status) return NULL;
+  hone_tensor_release(*out_tensor);
+  *out_tensor = NULL;
+  return status;
 }
 
 static void fill_late(hone_tensor_t* tensor) {
@@ -127,9 +144,8 @@ static void fill_late(hone_tensor_t* tensor) {
     return;
   }
   hone_parallel_touch(hone_thread_pool_shared(), tensor->late_data, tensor->bytes);
-  tensor->fill(tensor->owner, tensor->late_data);
-  tensor->free_data(tensor->owner);
-  tensor->free_data = NULL;
+  tensor->late->fill(tensor->late->context, tensor->late_data);
+  drop_late(tensor);
   tensor->data = tensor->late_data;
   atomic_store(&tensor->lateness, HONE_THERE);
 }
@@ -206,6 +222,7 @@ static void string_clear(const hone_tensor_t* tensor, hone_string_t* string) {
 static void tensor_free_data(hone_tensor_t* tensor) {
   if (tensor->wrapped) {
     if (tensor->free_data) tensor->free_data(tensor->owner);
+    drop_late(tensor);
     hone_free(tensor->allocator, tensor->late_data, tensor->bytes);
   } else if (tensor->dtype == HONE_STRING && tensor->kind == HONE_KIND_TENSOR) {
     hone_string_t* strings = tensor->data;

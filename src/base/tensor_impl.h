@@ -1,6 +1,6 @@
 /* The fields of a tensor, for the parts of hone that work on them directly.
  * Header, elements and items come from one allocation, unless the elements
- * were wrapped. Invariant: bytes == count * hone_dtype_size(dtype). */
+ * were wrapped or are late. Invariant: bytes == count * hone_dtype_size(dtype). */
 #ifndef HONE_BASE_TENSOR_IMPL_H
 #define HONE_BASE_TENSOR_IMPL_H
 
@@ -27,7 +27,7 @@ struct hone_tensor {
   bool wrapped;          /* data is the caller's, strings in it too */
   void (*free_data)(void* owner);
   void* owner;
-  void (*fill)(void* owner, void* data);
+  struct hone_late* late;   /* what late elements are made of; NULL: nothing any more */
   void* late_data;          /* the tensor's own, where late elements go */
   atomic_int lateness;      /* hone_lateness_t */
   hone_tensor_t* next_dead; /* links what a release has still to free */
@@ -46,13 +46,12 @@ HONE_MUST_USE hone_status_t hone_tensor_create_raw(const hone_allocator_t* alloc
                                                    const int64_t* dims, hone_tensor_t** out_tensor);
 
 /* As hone_tensor_create, but the elements are made when somebody first asks for them, and never
- * where nobody does: `fill` writes all of them, in whichever thread asks (others wait), and
- * `free_owner` is called once it has or the tensor is gone, which is also when this fails. */
-HONE_MUST_USE hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator,
-                                                    hone_dtype_t dtype, int rank,
-                                                    const int64_t* dims,
-                                                    void (*fill)(void* owner, void* data),
-                                                    void (*free_owner)(void* owner), void* owner,
-                                                    hone_tensor_t** out_tensor);
+ * where nobody does: `fill` writes all of them, in whichever thread asks (others wait). It gets a
+ * copy of `context`, of that many bytes; `from`, whose elements it may read, is retained till then.
+ */
+HONE_MUST_USE hone_status_t hone_tensor_create_late(
+    const hone_allocator_t* allocator, hone_dtype_t dtype, int rank, const int64_t* dims,
+    void (*fill)(void* context, void* data), const void* context, size_t context_size,
+    const hone_tensor_t* from, hone_tensor_t** out_tensor);
 
 #endif

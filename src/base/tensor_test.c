@@ -232,15 +232,22 @@ typedef struct maker {
   int fills, frees;
 } maker_t;
 
-static void fill_seven(void* owner, void* data) {
-  ((maker_t*)owner)->fills++;
+static void fill_seven(void* context, void* data) {
+  (*(maker_t**)context)->fills++;
   memset(data, 7, 4);
 }
 
 static void count_free(void* owner) { ((maker_t*)owner)->frees++; }
 
+/* Made of a tensor that only it holds. */
 static hone_status_t make_late(maker_t* maker, int64_t count, hone_tensor_t** out) {
-  return hone_tensor_create_late(NULL, HONE_U8, 1, &count, fill_seven, count_free, maker, out);
+  static char byte;
+  hone_tensor_t* from;
+  assert_ok(hone_tensor_wrap(NULL, HONE_U8, 0, NULL, &byte, count_free, maker, &from));
+  hone_status_t status = hone_tensor_create_late(NULL, HONE_U8, 1, &count, fill_seven, &maker,
+                                                 sizeof maker, from, out);
+  hone_tensor_release(from);
+  return status;
 }
 
 static void* ask(void* tensor) { return hone_tensor_data(tensor); }
@@ -254,6 +261,7 @@ static void late_elements_are_made_when_somebody_asks(void** state) {
   assert_ok(make_late(&maker, 4, &tensor));
   assert_int_equal(hone_tensor_bytes(tensor), 4);
   assert_int_equal(maker.fills, 0);
+  assert_int_equal(maker.frees, 0);
   for (int i = 0; i < THREADS; i++)
     assert_int_equal(pthread_create(&threads[i], NULL, ask, tensor), 0);
   for (int i = 0; i < THREADS; i++) {

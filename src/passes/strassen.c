@@ -23,7 +23,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
 #include "passes/common/either.h"
@@ -275,11 +274,9 @@ typedef struct term_list {
 /* What the products' weights are made of when they are wanted, which is when a kernel has them
  * packed: they are in the cache then, and there is not all of them at once. */
 typedef struct weights {
-  const hone_allocator_t* allocator;
   const algorithm_t* how;
-  hone_tensor_t* w;      /* retained */
-  int64_t sums, columns; /* of it */
-  bool is_across;        /* it is [columns, sums] */
+  int64_t sums, columns; /* of the weights that they are made of */
+  bool is_across;        /* those are [columns, sums] */
   term_list_t terms[MOST_PRODUCTS];
   float* to; /* [products, sums / parts, columns / parts] */
 } weights_t;
@@ -334,9 +331,8 @@ static void sum_row(const weights_t* w, const term_list_t* terms, int64_t k, flo
     sum_along(parts, terms->n, columns, out);
 }
 
-static void list_terms(weights_t* w) {
+static void list_terms(weights_t* w, const hone_loose_f32_t* from) {
   const algorithm_t* how = w->how;
-  const hone_loose_f32_t* from = hone_tensor_data(w->w);
   int64_t sums = w->sums / how->sums, columns = w->columns / how->columns;
   int64_t row = w->is_across ? 1 : w->columns, column = w->is_across ? w->sums : 1;
   for (int p = 0; p < how->products; p++)
@@ -358,34 +354,19 @@ static void sum_rows(void* context, int64_t begin, int64_t end) {
       sum_row(w, &w->terms[p], k, w->to + (p * sums + k) * columns);
 }
 
-static void fill_weights(void* owner, void* data) {
-  weights_t* w = owner;
+static void fill_weights(void* context, void* data) {
+  weights_t* w = context;
   w->to = data;
   hone_parallel_for(hone_thread_pool_shared(), w->sums / w->how->sums, 1, sum_rows, w);
 }
 
-static void free_weights(void* owner) {
-  weights_t* w = owner;
-  hone_tensor_release(w->w);
-  hone_free(w->allocator, w, sizeof *w);
-}
-
 static hone_value_t* make_weights(hone_rewriter_t* r, const product_t* p) {
   const int64_t dims[] = {p->how->products, p->sums / p->how->sums, p->columns / p->how->columns};
-  const hone_allocator_t* allocator = r->graph->allocator;
-  weights_t* w = hone_alloc(allocator, sizeof *w);
-  if (!w) return hone_fail_status(r->b, hone_oom());
-  *w = (weights_t){.allocator = allocator,
-                   .how = p->how,
-                   .w = (hone_tensor_t*)(uintptr_t)p->w,
-                   .sums = p->sums,
-                   .columns = p->columns,
-                   .is_across = p->w_sum != 0};
-  hone_tensor_retain(w->w);
-  list_terms(w);
+  weights_t w = {.how = p->how, .sums = p->sums, .columns = p->columns, .is_across = p->w_sum != 0};
+  list_terms(&w, hone_tensor_data(p->w));
   hone_tensor_t* made;
-  hone_status_t status =
-      hone_tensor_create_late(allocator, HONE_F32, 3, dims, fill_weights, free_weights, w, &made);
+  hone_status_t status = hone_tensor_create_late(r->graph->allocator, HONE_F32, 3, dims,
+                                                 fill_weights, &w, sizeof w, p->w, &made);
   return status ? hone_fail_status(r->b, status) : hone_constant(r->b, made);
 }
 

@@ -48,7 +48,6 @@
 #include <string.h>
 
 #include "base/float_convert.h"
-#include "base/memory.h"
 #include "base/tensor_impl.h"
 #include "base/thread_pool.h"
 #include "passes/common/match.h"
@@ -369,21 +368,13 @@ static void transform_weights(const conv_t* c, const block_t* block, void* to) {
 /* What U is made of when it is wanted, which is when a kernel has it packed: it is in the cache
  * then, and there are not all of them at once. */
 typedef struct source {
-  const hone_allocator_t* allocator;
   conv_t conv;
   block_t block;
-  hone_tensor_t* w; /* retained */
 } source_t;
 
-static void fill_weights(void* owner, void* data) {
-  const source_t* source = owner;
+static void fill_weights(void* context, void* data) {
+  const source_t* source = context;
   transform_weights(&source->conv, &source->block, data);
-}
-
-static void free_source(void* owner) {
-  source_t* source = owner;
-  hone_tensor_release(source->w);
-  hone_free(source->allocator, source, sizeof *source);
 }
 
 static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const block_t* block) {
@@ -393,14 +384,10 @@ static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const blo
   if (c->stays.taps) dims[n++] = c->stays.taps;
   dims[n++] = block->parts * c->channels;
   dims[n++] = c->filters;
-  const hone_allocator_t* allocator = r->graph->allocator;
-  source_t* source = hone_alloc(allocator, sizeof *source);
-  if (!source) return hone_fail_status(r->b, hone_oom());
-  *source = (source_t){allocator, *c, *block, (hone_tensor_t*)(uintptr_t)c->w};
-  hone_tensor_retain(source->w);
+  const source_t source = {*c, *block};
   hone_tensor_t* u;
-  hone_status_t status = hone_tensor_create_late(allocator, dtype_of_tiles(c), n, dims,
-                                                 fill_weights, free_source, source, &u);
+  hone_status_t status = hone_tensor_create_late(r->graph->allocator, dtype_of_tiles(c), n, dims,
+                                                 fill_weights, &source, sizeof source, c->w, &u);
   return status ? hone_fail_status(r->b, status) : hone_constant(r->b, u);
 }
 
