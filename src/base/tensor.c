@@ -137,6 +137,14 @@ hone_status_t hone_tensor_create_late(const hone_allocator_t* allocator, hone_dt
   return status;
 }
 
+bool hone_tensor_is_late(const hone_tensor_t* tensor) {
+  return atomic_load_explicit(&tensor->lateness, memory_order_acquire) != HONE_THERE;
+}
+
+void hone_tensor_fill(const hone_tensor_t* tensor, void* data) {
+  tensor->late->fill(tensor->late->context, data);
+}
+
 static void fill_late(hone_tensor_t* tensor) {
   int state = HONE_LATE, looks = 0;
   if (!atomic_compare_exchange_strong(&tensor->lateness, &state, HONE_BEING_FILLED)) {
@@ -144,7 +152,7 @@ static void fill_late(hone_tensor_t* tensor) {
     return;
   }
   hone_parallel_touch(hone_thread_pool_shared(), tensor->late_data, tensor->bytes);
-  tensor->late->fill(tensor->late->context, tensor->late_data);
+  hone_tensor_fill(tensor, tensor->late_data);
   drop_late(tensor);
   tensor->data = tensor->late_data;
   atomic_store(&tensor->lateness, HONE_THERE);
@@ -252,8 +260,7 @@ int64_t hone_tensor_count(const hone_tensor_t* tensor) { return tensor->count; }
 size_t hone_tensor_bytes(const hone_tensor_t* tensor) { return tensor->bytes; }
 
 void* hone_tensor_data(const hone_tensor_t* tensor) {
-  if (atomic_load_explicit(&tensor->lateness, memory_order_acquire))
-    fill_late((hone_tensor_t*)(uintptr_t)tensor);
+  if (hone_tensor_is_late(tensor)) fill_late((hone_tensor_t*)(uintptr_t)tensor);
   return tensor->data;
 }
 

@@ -54,4 +54,11 @@ HONE_MUST_USE hone_status_t hone_tensor_create_late(
     void (*fill)(void* context, void* data), const void* context, size_t context_size,
     const hone_tensor_t* from, hone_tensor_t** out_tensor);
 
+/* Whether the elements are still to be made. */
+bool hone_tensor_is_late(const hone_tensor_t* tensor);
+
+/* The elements of a late tensor in the caller's memory, of as many bytes as the tensor's; it stays
+ * late. Nobody else may ask for them meanwhile. */
+void hone_tensor_fill(const hone_tensor_t* tensor, void* data);
+
 #endif

@@ -275,6 +275,24 @@ static void late_elements_are_made_when_somebody_asks(void** state) {
   assert_int_equal(maker.frees, 1);
 }
 
+static void late_elements_can_be_made_elsewhere(void** state) {
+  (void)state;
+  maker_t maker = {0};
+  hone_tensor_t* tensor;
+  assert_ok(make_late(&maker, 4, &tensor));
+  for (int i = 1; i <= 2; i++) {
+    char elements[5] = {0};
+    hone_tensor_fill(tensor, elements);
+    assert_memory_equal(elements, "\7\7\7\7", 5);
+    assert_true(hone_tensor_is_late(tensor));
+    assert_int_equal(maker.fills, i);
+  }
+  assert_memory_equal(hone_tensor_data(tensor), "\7\7\7\7", 4);
+  assert_false(hone_tensor_is_late(tensor));
+  hone_tensor_release(tensor);
+  assert_int_equal(maker.frees, 1);
+}
+
 static void late_elements_that_nobody_asks_for_are_never_made(void** state) {
   (void)state;
   maker_t maker = {0};
@@ -302,6 +320,7 @@ int main(void) {
       cmocka_unit_test(survives_running_out_of_memory),
       cmocka_unit_test(counting_is_atomic),
       cmocka_unit_test(late_elements_are_made_when_somebody_asks),
+      cmocka_unit_test(late_elements_can_be_made_elsewhere),
       cmocka_unit_test(late_elements_that_nobody_asks_for_are_never_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

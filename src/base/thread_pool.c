@@ -526,6 +526,8 @@ __attribute__((destructor)) static void end_shared(void) {
   shared_pool = NULL;
 }
 
+enum { SMALL_PAGE = 4096, READ_GRAIN = 64 /* such pages */ };
+
 static void touch(void* context, int64_t begin, int64_t end) {
   volatile char* at = context;
   for (int64_t i = begin; i < end; i++) at[i * HONE_LARGE_PAGE] = 0;
@@ -536,4 +538,15 @@ void hone_parallel_touch(hone_thread_pool_t* pool, void* memory, size_t bytes) {
   if (bytes <= before) return;
   size_t pages = (bytes - before - 1) / HONE_LARGE_PAGE + 1;
   hone_parallel_for(pool, (int64_t)pages, 1, touch, (char*)memory + before);
+}
+
+/* A byte of each page is enough. */
+static void read_one(void* context, int64_t begin, int64_t end) {
+  const volatile char* at = context;
+  for (int64_t i = begin; i < end; i++) (void)at[i * SMALL_PAGE];
+}
+
+void hone_parallel_read_ahead(hone_thread_pool_t* pool, const void* memory, size_t bytes) {
+  hone_parallel_for(pool, (int64_t)(bytes / SMALL_PAGE), READ_GRAIN, read_one,
+                    (void*)(uintptr_t)memory);
 }

@@ -54,12 +54,15 @@ typedef void (*hone_parallel_fn_t)(void* context, int64_t begin, int64_t end);
  * inline. What fn wrote can be seen by the caller. Thread-safe. */
 void hone_parallel_for(hone_thread_pool_t* pool, int64_t n, int64_t grain, hone_parallel_fn_t fn,
                        void* context);
+/* The same on at most `threads` threads, the caller among them; 0: all. */
+void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int64_t grain,
+                          hone_parallel_fn_t fn, void* context);
 /* Has memory that nobody has written to yet come from the system, each large page on one thread:
  * threads that are the first to write to the same page at once both have it cleared. What is in it
  * is lost. */
 void hone_parallel_touch(hone_thread_pool_t* pool, void* memory, size_t bytes);
-/* The same on at most `threads` threads, the caller among them; 0: all. */
-void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int64_t grain,
-                          hone_parallel_fn_t fn, void* context);
+/* Has memory that lies in a file come from there, on all threads and not on the first to read it.
+ */
+void hone_parallel_read_ahead(hone_thread_pool_t* pool, const void* memory, size_t bytes);
 
 #endif

@@ -1,10 +1,12 @@
 #include "base/thread_pool.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,37 @@ static void touching_stays_within(void** state) {
   }
   free(block);
   hone_thread_pool_destroy(pool);
+}
+
+/* Whether the process has a page in its tables, after Linux' pagemap. */
+static bool is_mapped(int pagemap, const char* at, size_t page) {
+  uint64_t entry = 0;
+  off_t where = (off_t)((uintptr_t)at / page * sizeof entry);
+  assert_int_equal(pread(pagemap, &entry, sizeof entry, where), sizeof entry);
+  return entry >> 63;
+}
+
+static void what_is_read_ahead_is_mapped(void** state) {
+  (void)state;
+  enum { PAGES = 300, BEGIN = 7, END = 290 };
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  int pagemap = open("/proc/self/pagemap", O_RDONLY);
+  if (pagemap < 0) {
+    print_message("skipped: this system has no /proc/self/pagemap\n");
+    skip();
+  }
+  char* block = mmap(NULL, PAGES * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(block != MAP_FAILED);
+  hone_thread_pool_t* pool;
+  assert_ok(hone_thread_pool_create(NULL, 2, &pool));
+  hone_parallel_read_ahead(pool, block, 0);
+  assert_false(is_mapped(pagemap, block, page));
+  hone_parallel_read_ahead(pool, block + BEGIN * page, (END - BEGIN) * page);
+  for (int i = 0; i < PAGES; i++)
+    assert_int_equal(is_mapped(pagemap, block + i * page, page), i >= BEGIN && i < END);
+  hone_thread_pool_destroy(pool);
+  munmap(block, PAGES * page);
+  close(pagemap);
 }
 
 static void nested_calls_run_inline(void** state) {
@@ -430,6 +463,7 @@ int main(void) {
       cmocka_unit_test(ranges_are_at_least_a_grain),
       cmocka_unit_test(threads_get_equal_shares),
       cmocka_unit_test(touching_stays_within),
+      cmocka_unit_test(what_is_read_ahead_is_mapped),
       cmocka_unit_test(nested_calls_run_inline),
       cmocka_unit_test(many_callers_share_a_pool),
       cmocka_unit_test(at_most_the_threads_asked_for_work),

@@ -20,13 +20,18 @@
 /* The bits of |x|, in whose order numbers are: of 2^exponent. */
 #define BITS_OF_POWER(exponent) ((127 + (exponent)) << 23)
 
-enum { NEXT_TO_NOTHING = -100, USUAL = -60, GRAIN = 1 << 16 /* elements */ };
+enum {
+  NEXT_TO_NOTHING = -100,
+  USUAL = -60,
+  GRAIN = 1 << 16 /* elements */,
+  LANES = 16 /* looked at at once: compilers make vectors of them */
+};
 
 /* ---- numbers ---- */
 
 typedef struct look {
   const hone_loose_i32_t* numbers;
-  atomic_int largest, found; /* found: some are next to nothing, but not zero */
+  atomic_int has_usual, has_little; /* little: next to nothing, but not zero */
 } look_t;
 
 static inline int32_t magnitude(int32_t bits) { return bits & 0x7fffffff; }
@@ -35,25 +40,32 @@ static inline bool is_next_to_nothing(int32_t size) {
   return (size > 0) & (size < BITS_OF_POWER(NEXT_TO_NOTHING));
 }
 
+static inline void look_at_one(int32_t bits, int32_t* usual, int32_t* little) {
+  int32_t size = magnitude(bits);
+  *usual |= size >= BITS_OF_POWER(USUAL);
+  *little |= is_next_to_nothing(size);
+}
+
 static void look_at(void* context, int64_t begin, int64_t end) {
   look_t* look = context;
-  int32_t largest = 0, found = 0;
-  for (int64_t i = begin; i < end; i++) {
-    int32_t size = magnitude(look->numbers[i]);
-    largest = size > largest ? size : largest;
-    found |= is_next_to_nothing(size);
+  const hone_loose_i32_t *numbers = look->numbers + begin, *stop = look->numbers + end;
+  int32_t usual[LANES] = {0}, little[LANES] = {0};
+  for (; stop - numbers >= LANES; numbers += LANES)
+    for (int i = 0; i < LANES; i++) look_at_one(numbers[i], &usual[i], &little[i]);
+  for (; numbers < stop; numbers++) look_at_one(*numbers, &usual[0], &little[0]);
+  for (int i = 1; i < LANES; i++) {
+    usual[0] |= usual[i];
+    little[0] |= little[i];
   }
-  if (found) atomic_store(&look->found, 1);
-  int before = atomic_load(&look->largest);
-  while (largest > before && !atomic_compare_exchange_weak(&look->largest, &before, largest)) {
-  }
+  if (usual[0]) atomic_store(&look->has_usual, 1);
+  if (little[0]) atomic_store(&look->has_little, 1);
 }
 
 /* Whether some of the numbers are to be zero. */
 static bool has_any(const hone_tensor_t* tensor) {
   look_t look = {.numbers = hone_tensor_data(tensor)};
   hone_parallel_for(hone_thread_pool_shared(), hone_tensor_count(tensor), GRAIN, look_at, &look);
-  return atomic_load(&look.found) && atomic_load(&look.largest) >= BITS_OF_POWER(USUAL);
+  return atomic_load(&look.has_little) && atomic_load(&look.has_usual);
 }
 
 static hone_value_t* without(hone_rewriter_t* r, const hone_tensor_t* tensor) {

@@ -5,6 +5,8 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/tensor_impl.h"
+#include "base/thread_pool.h"
 #include "base/trace.h"
 #include "import/graph_text.h"
 #include "ir/outline.h"
@@ -209,8 +211,26 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->word_price = word_price(&properties);
 }
 
+static void read_ahead(const hone_value_t* value) {
+  const hone_tensor_t* constant = value && value->node ? value->node->constant : NULL;
+  if (!constant || hone_tensor_is_late(constant)) return;
+  hone_parallel_read_ahead(hone_thread_pool_shared(), hone_tensor_data(constant),
+                           hone_tensor_bytes(constant));
+}
+
+/* Weights mostly lie in a file that is mapped; passes read them on one thread here and there. Of
+ * tables only a few rows are read. */
+static void read_weights_ahead(const driver_t* d) {
+  for (int i = 0; i < d->graph->n_nodes; i++) {
+    const hone_node_t* node = d->graph->nodes[i];
+    if (node->prim == HONE_PRIM_GATHER) continue;
+    for (int k = 0; k < node->n_inputs; k++) read_ahead(node->inputs[k]);
+  }
+}
+
 static hone_status_t run_passes(driver_t* d) {
   hone_pass_options_t options = {0};
+  read_weights_ahead(d);
   if (d->settings.passes) options = *d->settings.passes;
   if (!options.target) options.target = d->backend;
   describe_device(d, &options);

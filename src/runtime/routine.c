@@ -4,11 +4,20 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tensor_impl.h"
+#include "base/thread_pool.h"
 #include "runtime/guard.h"
 #include "runtime/in_place.h"
 #include "runtime/merge_views.h"
 #include "runtime/origins.h"
 #include "runtime/packing.h"
+
+/* Where late weights are made to be packed, one after the other: their own memory is not touched.
+ */
+typedef struct scratch {
+  void* data;
+  size_t size;
+} scratch_t;
 
 typedef struct builder {
   hone_program_t* program;
@@ -20,6 +29,7 @@ typedef struct builder {
   hone_dim_t* symbols; /* the program's, by id */
   int n_symbols;
   size_t* spent; /* bytes of constants that no node has any more, and the graph still has */
+  scratch_t* scratch;
 } builder_t;
 
 static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* graph,
@@ -173,13 +183,40 @@ static hone_status_t set_sizes(const builder_t* b, const hone_call_kernel_t* cal
   return status;
 }
 
+static hone_status_t widen_scratch(const builder_t* b, size_t size) {
+  scratch_t* scratch = b->scratch;
+  if (size <= scratch->size) return NULL;
+  hone_free(b->program->allocator, scratch->data, scratch->size);
+  *scratch = (scratch_t){hone_realloc(b->program->allocator, NULL, 0, size), size};
+  if (!scratch->data) return hone_oom();
+  hone_parallel_touch(hone_thread_pool_shared(), scratch->data, size);
+  return NULL;
+}
+
+/* The weight packed, in the program's room. */
+static hone_status_t pack(const builder_t* b, const hone_buffer_t* buffer,
+                          const hone_tensor_t* constant, hone_tensor_t** out_packed) {
+  hone_program_t* program = b->program;
+  if (!program->room) HONE_TRY(hone_room_create(program->allocator, &program->room));
+  const hone_allocator_t* room = hone_room_allocator(program->room);
+  if (!hone_tensor_is_late(constant)) return hone_packing_apply(buffer, constant, room, out_packed);
+  HONE_TRY(widen_scratch(b, hone_tensor_bytes(constant)));
+  hone_tensor_fill(constant, b->scratch->data);
+  hone_tensor_t* filled;
+  HONE_TRY(hone_tensor_wrap(program->allocator, hone_tensor_dtype(constant),
+                            hone_tensor_rank(constant), hone_tensor_dims(constant),
+                            b->scratch->data, NULL, NULL, &filled));
+  hone_status_t status = hone_packing_apply(buffer, filled, room, out_packed);
+  hone_tensor_release(filled);
+  return status;
+}
+
 /* A weight in the order that the kernel reads it in, as a value of its own. */
 static hone_status_t add_packed(const builder_t* b, const hone_buffer_t* buffer,
                                 const hone_tensor_t* constant, int* out_value) {
   hone_program_t* program = b->program;
   hone_tensor_t* packed;
-  if (!program->room) HONE_TRY(hone_room_create(program->allocator, &program->room));
-  HONE_TRY(hone_packing_apply(buffer, constant, hone_room_allocator(program->room), &packed));
+  HONE_TRY(pack(b, buffer, constant, &packed));
   int weight = hone_program_add_weight(program, packed);
   hone_dim_t* dims = hone_arena_alloc(program->arena, sizeof *dims);
   if (dims) *dims = hone_dim_int(hone_tensor_count(packed));
@@ -622,14 +659,21 @@ static hone_status_t build_routine(const builder_t* outer, const hone_graph_t* g
   return hone_routine_merge_views(b.program, routine);
 }
 
+static hone_status_t build_whole(builder_t* b) {
+  hone_routine_t* whole;
+  HONE_TRY(copy_symbols(b));
+  HONE_TRY(copy_definitions(b));
+  HONE_TRY(build_routine(b, b->source->graph, &whole));
+  return hone_program_drop_weights(b->program);
+}
+
 hone_status_t hone_program_add_graph(hone_program_t* program, const hone_routine_source_t* source) {
   size_t spent = 0;
-  builder_t b = {.program = program, .source = source, .spent = &spent};
-  HONE_TRY(copy_symbols(&b));
-  HONE_TRY(copy_definitions(&b));
-  hone_routine_t* whole;
-  HONE_TRY(build_routine(&b, source->graph, &whole));
-  HONE_TRY(hone_program_drop_weights(program));
+  scratch_t scratch = {0};
+  builder_t b = {.program = program, .source = source, .spent = &spent, .scratch = &scratch};
+  hone_status_t status = build_whole(&b);
+  hone_free(program->allocator, scratch.data, scratch.size);
+  HONE_TRY(status);
   if (spent) hone_graph_drop_constants(source->graph);
   /* Those that are late need their model, which may go before a run. */
   for (int i = 0; i < program->n_weights; i++) hone_tensor_data(program->weights[i].tensor);

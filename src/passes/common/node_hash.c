@@ -41,7 +41,7 @@ bool hone_tensor_is_plain(const hone_tensor_t* tensor) {
 
 uint64_t hone_node_hash_constant(uint64_t hash, const hone_tensor_t* tensor) {
   /* Those that are made when somebody asks for them are not made for this. */
-  if (!hone_tensor_is_plain(tensor) || atomic_load(&tensor->lateness))
+  if (!hone_tensor_is_plain(tensor) || hone_tensor_is_late(tensor))
     return hone_hash_pointer(hash, tensor);
   hash = hone_hash_mix(hash, hone_tensor_dtype(tensor));
   for (int i = 0; i < hone_tensor_rank(tensor); i++)
