@@ -162,6 +162,7 @@ typedef struct hone_launch {
   /* NULL: none wanted. Else gets an event of the launch, the caller's to destroy; it is left alone
    * where there is nothing to run. */
   hone_event_t** out_event;
+  int64_t nanoseconds; /* that one thread is expected to take at least; 0: not known */
 } hone_launch_t;
 
 /* Of launches that take turns: round r of the reader, which comes later, may run once the writer's

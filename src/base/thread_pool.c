@@ -27,7 +27,12 @@ enum {
   LOOKS = 16,            /* between two looks at the clock: a pause takes 10 to 50 ns */
   CHUNKS_PER_THREAD = 4, /* leaves something to share when threads are not equally fast */
   MOST_SHARES = 64,
-  LINE = 64 /* bytes that two threads should not both write */
+  FAR_NS = 330,     /* until a worker that spins sees what it was handed, where cores are far:
+                       400 to 1000; else 100 to 280 */
+  SAMPLES = 8,      /* of that, which must all be far */
+  SAMPLE_EVERY = 8, /* jobs */
+  TRY_EVERY = 64,   /* small jobs, where cores are far: they may be near again */
+  LINE = 64         /* bytes that two threads should not both write */
 };
 
 /* Items of the job from `next` to before `end`, of which a chunk at a time is taken. */
@@ -45,6 +50,7 @@ typedef struct job {
   bool is_short;       /* all threads were at work when it was listed; the caller's */
   atomic_int joined;   /* workers in it, and those that it was handed to */
   atomic_int accepted; /* by workers that it was handed to */
+  int64_t handed;      /* by the clock; 0: nobody wants to know */
   int n_shares;
   share_t shares[MOST_SHARES];
 } job_t;
@@ -67,10 +73,13 @@ struct hone_thread_pool {
   pthread_cond_t wake, done;
   job_t* jobs; /* that may be joined */
   int sleepers;
-  int caller_cpu;     /* where the last caller was */
-  bool stop;          /* workers must end */
-  atomic_int active;  /* threads at work: callers and workers */
-  atomic_int callers; /* of those */
+  int caller_cpu; /* where the last caller was */
+  atomic_uint jobs_handed;
+  atomic_uint small_jobs; /* that came while cores were far */
+  atomic_int far_samples; /* one after the other; SAMPLES: cores are far from each other */
+  bool stop;              /* workers must end */
+  atomic_int active;      /* threads at work: callers and workers */
+  atomic_int callers;     /* of those */
   atomic_llong kept; /* by the clock: until then the place of a caller that left is kept; 0: none */
   atomic_int waiting; /* callers that may sleep until `done` */
   /* Changed under the mutex, read without it too. */
@@ -228,6 +237,16 @@ static void sleep_until(hone_thread_pool_t* pool, unsigned seen) {
   leave_cpu(cpu);
 }
 
+/* How long it took to hand over a job: as long as a line goes from one core to another, which on
+ * some machines is five times as long as on others, or as at other times. */
+static void note_way(hone_thread_pool_t* pool, const job_t* job) {
+  if (!job->handed) return;
+  int before = atomic_load_explicit(&pool->far_samples, memory_order_relaxed);
+  bool is_far = hone_clock_ns() - job->handed > FAR_NS;
+  int now = !is_far ? 0 : before < SAMPLES ? before + 1 : SAMPLES;
+  if (now != before) atomic_store_explicit(&pool->far_samples, now, memory_order_relaxed);
+}
+
 /* Spins until the worker is handed a job; NULL: there may be something in the list, or it is time
  * to sleep. */
 static job_t* await_job(hone_thread_pool_t* pool, seat_t* seat, unsigned seen) {
@@ -238,6 +257,7 @@ static job_t* await_job(hone_thread_pool_t* pool, seat_t* seat, unsigned seen) {
   }
   job_t* job = atomic_exchange(&seat->job, NULL);
   if (job == &no_job) return NULL;
+  note_way(pool, job);
   atomic_fetch_add(&job->accepted, 1);
   return job;
 }
@@ -344,6 +364,20 @@ int hone_thread_pool_size(const hone_thread_pool_t* pool) { return pool ? pool->
 /* ---- callers ---- */
 
 static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+bool hone_thread_pool_is_far(hone_thread_pool_t* pool) {
+  if (!pool || atomic_load_explicit(&pool->far_samples, memory_order_relaxed) < SAMPLES)
+    return false;
+  unsigned count = atomic_fetch_add_explicit(&pool->small_jobs, 1, memory_order_relaxed);
+  return count % TRY_EVERY != 0;
+}
+
+/* Whether the way of this job is to be timed: always while cores are far. */
+static bool wants_sample(hone_thread_pool_t* pool) {
+  unsigned count = atomic_fetch_add_explicit(&pool->jobs_handed, 1, memory_order_relaxed);
+  return count % SAMPLE_EVERY == 0 ||
+         atomic_load_explicit(&pool->far_samples, memory_order_relaxed) == SAMPLES;
+}
 
 /* Hands the job to workers that spin, at most `wanted`; gives how many. */
 static int hand_out(hone_thread_pool_t* pool, job_t* job, int wanted) {
@@ -454,6 +488,7 @@ void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int6
   job.fn = fn;
   job.context = context;
   job.is_short = false;
+  job.handed = wants_sample(pool) ? hone_clock_ns() : 0;
   atomic_init(&job.joined, 0);
   atomic_init(&job.accepted, 0);
   share_out(&job, n, grain, threads);

@@ -57,6 +57,10 @@ void hone_parallel_for(hone_thread_pool_t* pool, int64_t n, int64_t grain, hone_
 /* The same on at most `threads` threads, the caller among them; 0: all. */
 void hone_parallel_for_on(hone_thread_pool_t* pool, int threads, int64_t n, int64_t grain,
                           hone_parallel_fn_t fn, void* context);
+/* Whether cores seem so far from each other that small work is better done by one: a line takes
+ * several times as long from one to the other as within a cluster. Seen as jobs are handed over;
+ * false now and then all the same, so that they may be seen to be near again. Thread-safe. */
+bool hone_thread_pool_is_far(hone_thread_pool_t* pool);
 /* Has memory that nobody has written to yet come from the system, each large page on one thread:
  * threads that are the first to write to the same page at once both have it cleared. What is in it
  * is lost. */

@@ -170,6 +170,26 @@ static void what_is_read_ahead_is_mapped(void** state) {
   close(pagemap);
 }
 
+static void take_long_enough(void* context, int64_t begin, int64_t end) {
+  for (volatile int i = 0; i < 200; i++) {
+  }
+}
+
+/* Which cores are far is up to the machine, but then, too, some work is shared out. */
+static void far_cores_are_tried_again(void** state) {
+  (void)state;
+  enum { JOBS = 2000, TRIES = 64 };
+  hone_thread_pool_t* pool;
+  assert_false(hone_thread_pool_is_far(NULL));
+  assert_ok(hone_thread_pool_create(NULL, 2, &pool));
+  assert_false(hone_thread_pool_is_far(pool));
+  for (int i = 0; i < JOBS; i++) hone_parallel_for(pool, 2, 1, take_long_enough, NULL);
+  int far = 0;
+  for (int i = 0; i < TRIES; i++) far += hone_thread_pool_is_far(pool);
+  assert_true(far == 0 || far == TRIES - 1);
+  hone_thread_pool_destroy(pool);
+}
+
 static void nested_calls_run_inline(void** state) {
   (void)state;
   tally_t tally = {0};
@@ -464,6 +484,7 @@ int main(void) {
       cmocka_unit_test(threads_get_equal_shares),
       cmocka_unit_test(touching_stays_within),
       cmocka_unit_test(what_is_read_ahead_is_mapped),
+      cmocka_unit_test(far_cores_are_tried_again),
       cmocka_unit_test(nested_calls_run_inline),
       cmocka_unit_test(many_callers_share_a_pool),
       cmocka_unit_test(at_most_the_threads_asked_for_work),

@@ -2,6 +2,7 @@
  * place where they are declared. */
 #include "base/memory.h"
 #include "codegen/c_text.h"
+#include "codegen/expand_impl.h"
 
 /* Whether rounds look up, and none where another one stores. */
 static bool may_take_turns(const hone_stmt_t* loop) {
@@ -29,7 +30,7 @@ static bool expand_loop(hone_kernel_t* kernel, hone_stmt_t* loop) {
         return false;
     }
   }
-  return true;
+  return !takes_turns || hone_expand_exits(kernel, loop, parent, first);
 }
 
 /* Inside out, so that what is copied is straight already. */

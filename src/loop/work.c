@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "loop/access.h"
+#include "loop/walk.h"
 
 typedef struct counter {
   hone_kernel_t* kernel;
@@ -12,6 +13,8 @@ typedef struct counter {
   int stamp;
   int64_t arithmetic, transcendental; /* of the statement at hand, for one round */
   hone_dim_t *read, *written;         /* elements, by buffer id */
+  const hone_stmt_t* walk_of;         /* the loop whose walk was looked for last */
+  hone_walk_t walk;
 } counter_t;
 
 /* ---- rounds ---- */
@@ -51,6 +54,16 @@ static hone_dim_t bounded(const counter_t* c, hone_dim_t d) {
 
 static hone_dim_t sum(const counter_t* c, hone_dim_t total, hone_dim_t part) {
   return hone_dim_add(c->dims, total, bounded(c, part));
+}
+
+/* Whether a usual round has left its walk before that statement. */
+static bool is_left_out(counter_t* c, const hone_stmt_t* stmt) {
+  if (stmt->kind != HONE_STMT_LET || !stmt->parent) return false;
+  if (c->walk_of != stmt->parent && !hone_walk_find(c->kernel, stmt->parent, &c->walk))
+    return false; /* and the kernel says that memory is out */
+  c->walk_of = stmt->parent;
+  int last = hone_walk_place(&c->walk, hone_walk_usual_steps(&c->walk));
+  return c->walk.n_steps && hone_stmt_position(stmt) > last;
 }
 
 /* ---- arithmetic ---- */
@@ -135,6 +148,7 @@ static hone_dim_t elements(const counter_t* c, const hone_access_t* access) {
 static void count_access(counter_t* c, const hone_access_t* access) {
   const hone_buffer_t* buffer = access->buffer;
   if (buffer->role != HONE_ROLE_INPUT && buffer->role != HONE_ROLE_OUTPUT) return;
+  if (is_left_out(c, access->stmt)) return;
   hone_dim_t count = elements(c, access);
   bool reads = !access->is_store || access->combine != HONE_COMBINE_SET;
   if (reads) c->read[buffer->id] = sum(c, c->read[buffer->id], count);
@@ -205,7 +219,7 @@ static int64_t count_terms(counter_t* c, const hone_term_t* term) {
 
 static bool count_single(void* self, hone_stmt_t* stmt) {
   counter_t* c = self;
-  if (!stmt->value || is_in_vector(stmt)) return true;
+  if (!stmt->value || is_in_vector(stmt) || is_left_out(c, stmt)) return true;
   c->stamp++;
   int64_t count = (stmt->kind == HONE_STMT_STORE) + count_terms(c, stmt->value);
   c->work.single = sum(c, c->work.single, all_rounds(c, stmt, count));

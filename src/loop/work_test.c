@@ -151,6 +151,29 @@ static void singles_are_what_no_vector_does(void** state) {
   }
 }
 
+/* Of ten steps down a tree a usual round takes eight, each of a load and a cast. */
+static void walks_end_early(void** state) {
+  (void)state;
+  enum { ROUNDS = 4, STEPS = 10, USUAL = 8, BYTES = 4 };
+  char text[2048];
+  int n = snprintf(text, sizeof text,
+                   "kernel k {\n  input at: i32[4] = 0\n  input next: i32[900] = 1\n"
+                   "  output out: i32[4] = 0\n  for r in 4 {\n    let x0 in 0..899 = "
+                   "cast.i64(at[r])\n");
+  for (int i = 0; i < STEPS; i++)
+    n += snprintf(text + n, sizeof text - (size_t)n,
+                  "    let x%d in 0..899 = cast.i64(next[x%d])\n", i + 1, i);
+  snprintf(text + n, sizeof text - (size_t)n, "    out[r] = at[r]\n  }\n}\n");
+  hone_kernel_t* kernel;
+  hone_work_t work;
+  assert_ok(hone_kernel_parse(NULL, text, strlen(text), &kernel));
+  assert_ok(hone_kernel_work(kernel, &work));
+  assert_ok(hone_kernel_count_singles(kernel, &work));
+  assert_int_equal(work.read.k, ROUNDS * (1 + USUAL) * BYTES);
+  assert_int_equal(work.single.k, ROUNDS * (2 * (1 + USUAL) + 2));
+  hone_kernel_destroy(kernel);
+}
+
 static hone_status_t count(const hone_allocator_t* allocator, void* context) {
   const char* text = context;
   hone_kernel_t* kernel;
@@ -180,6 +203,7 @@ int main(void) {
       cmocka_unit_test(huge_counts_are_not_known),
       cmocka_unit_test(singles_are_what_no_vector_does),
       cmocka_unit_test(counting_leaves_kernels_alone),
+      cmocka_unit_test(walks_end_early),
       cmocka_unit_test(memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Instances: found by their key, made by evaluating and planning. */
 #include "runtime/instance.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -102,7 +103,8 @@ void hone_step_evaluate(const hone_program_t* program, const hone_step_t* step,
   for (int i = 0; i < 3; i++) *out_numbers++ = hone_dim_eval(step->groups[i], symbols);
   for (int i = 0; i < 3; i++) *out_numbers++ = hone_dim_eval(step->locals[i], symbols);
   const hone_work_amount_t work = hone_work_eval(&step->work, symbols);
-  *out_numbers = hone_cost_grain(&program->properties, &work, groups);
+  *out_numbers++ = hone_cost_grain(&program->properties, &work, groups);
+  *out_numbers = (int64_t)fmin(1e9 * hone_cost_least_seconds(&program->properties, &work), 1e15);
 }
 
 static hone_status_t allocate(const hone_program_t* program, const hone_routine_t* routine,

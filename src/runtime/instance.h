@@ -14,8 +14,8 @@ struct hone_instance {
   bool is_apart;    /* each step runs by itself: values have no windows */
   int64_t* key;     /* values of the routine's key symbols */
   size_t* offsets;  /* by value: in the arena block; SIZE_MAX for others */
-  /* Of launches: sizes, groups, locals, grain. Of values: bytes (-1: their size cannot be), and
-   * extents. */
+  /* Of launches: sizes, groups, locals, grain, nanoseconds. Of values: bytes (-1: their size cannot
+   * be), and extents. */
   int64_t* numbers;
   size_t arena_bytes; /* of the block */
 };
@@ -44,7 +44,8 @@ HONE_MUST_USE hone_status_t hone_program_value_bytes(const hone_program_value_t*
 HONE_MUST_USE hone_status_t hone_routine_plan(const hone_program_t* program,
                                               const hone_routine_t* routine, const int64_t* symbols,
                                               bool is_apart, hone_plan_t* out_plan, int* out_which);
-/* Evaluates sizes, groups, locals and grain of a launch: n_sizes + HONE_LAUNCH_NUMBERS. */
+/* Evaluates sizes, groups, locals, grain and nanoseconds of a launch: n_sizes +
+ * HONE_LAUNCH_NUMBERS. */
 void hone_step_evaluate(const hone_program_t* program, const hone_step_t* step,
                         const int64_t* symbols, int64_t* out_numbers);
 

@@ -131,7 +131,7 @@ typedef struct hone_step {
 
 typedef struct hone_instance hone_instance_t; /* runtime/instance.h */
 
-enum { HONE_MAX_INSTANCES = 8, HONE_LAUNCH_NUMBERS = 7 /* beside the sizes */ };
+enum { HONE_MAX_INSTANCES = 8, HONE_LAUNCH_NUMBERS = 8 /* beside the sizes */ };
 
 struct hone_routine {
   int index; /* in the program's list */

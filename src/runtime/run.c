@@ -108,6 +108,7 @@ static void make_call(const hone_context_t* context, const hone_step_t* step,
                          .n_sizes = step->n_sizes,
                          .sizes = numbers,
                          .grain = numbers[step->n_sizes + 6],
+                         .nanoseconds = numbers[step->n_sizes + 7],
                          .out_event = context->launched};
   for (int i = 0; i < 3; i++) {
     out->groups[i] = numbers[step->n_sizes + i];

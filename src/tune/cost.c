@@ -45,14 +45,19 @@ double hone_cost_share(const hone_device_properties_t* properties, double second
 
 /* A vector a cycle, be it of results or of bytes: good kernels reach a multiple of that, poor
  * ones less. Of what is done one element at a time eight parts of an expression a cycle, which is
- * the most: less is hardly worth a thread that has to fetch its data from another's cache. Where
- * work is not known (0), it is taken to be a lot. */
-int64_t hone_cost_grain(const hone_device_properties_t* properties, const hone_work_amount_t* work,
-                        const int64_t groups[3]) {
+ * the most: less is hardly worth a thread that has to fetch its data from another's cache. */
+double hone_cost_least_seconds(const hone_device_properties_t* properties,
+                               const hone_work_amount_t* work) {
   enum { SINGLES_A_CYCLE = 8 };
   double in_lanes =
       fmax(hone_work_operations(work), work->read + work->written) / hone_cost_lanes(properties);
-  double seconds = fmax(in_lanes, work->single / SINGLES_A_CYCLE) / hone_cost_clock(properties);
+  return fmax(in_lanes, work->single / SINGLES_A_CYCLE) / hone_cost_clock(properties);
+}
+
+/* Where work is not known (0), it is taken to be a lot. */
+int64_t hone_cost_grain(const hone_device_properties_t* properties, const hone_work_amount_t* work,
+                        const int64_t groups[3]) {
+  double seconds = hone_cost_least_seconds(properties, work);
   double rounds = (double)groups[0] * (double)groups[1] * (double)groups[2];
   if (!(seconds > 0) || !(rounds > 1)) return 1;
   double grain = ceil(rounds * fmin(wake_seconds / seconds, 1));

@@ -43,6 +43,9 @@ double hone_cost_traffic(const hone_device_properties_t* properties, double byte
 /* What becomes of the seconds of one core when `rounds` equal rounds are shared
  * out among all of them (0: they are not), with the price of the launch. */
 double hone_cost_share(const hone_device_properties_t* properties, double seconds, double rounds);
+/* What one core takes at least, but for the launch; 0: the work is not known. */
+double hone_cost_least_seconds(const hone_device_properties_t* properties,
+                               const hone_work_amount_t* work);
 /* Groups that take a thread about as long as waking it: no thread should get fewer. All of them
  * where the launch is not worth sharing out. */
 int64_t hone_cost_grain(const hone_device_properties_t* properties, const hone_work_amount_t* work,

@@ -433,11 +433,41 @@ static bool has_loops(const hone_stmt_t* loop) {
   return false;
 }
 
+static bool note_lookup(void* self, hone_stmt_t* stmt) {
+  *(bool*)self |= stmt->kind == HONE_STMT_LET;
+  return true;
+}
+
+/* Whether the nest goes through tables, as trees do: each thread then has tables of its own,
+ * which stay in its cache for all rows. */
+static bool looks_up(hone_stmt_t* nest) { return finds(nest, note_lookup); }
+
+typedef struct apartness {
+  hone_kernel_t* kernel;
+  const hone_stmt_t* loop;
+} apartness_t;
+
+static bool stores_by_round(void* self, hone_stmt_t* stmt) {
+  apartness_t* a = self;
+  int64_t factor;
+  return stmt->kind != HONE_STMT_STORE ||
+         hone_dim_factor(hone_buffer_offset(a->kernel, stmt->buffer, stmt->index), a->loop->var,
+                         &factor);
+}
+
+/* Whether a few rounds that are certain are to be shared out where it looks up: if what they store
+ * moves with the round. That of windows which overlap does not. */
+static bool has_rounds_that_look(hone_kernel_t* kernel, hone_stmt_t* loop) {
+  apartness_t apartness = {kernel, loop};
+  return loop->extent.k > 1 && hone_stmt_walk(loop, stores_by_round, &apartness);
+}
+
 /* Which of them is likely to have enough rounds for all threads; -1: none. A loop of
  * unknown extent may well have one round only (batches), but hardly the second such: a
  * few rounds that are certain are better. The innermost one is a last resort, as its
- * rounds lie side by side. */
-static int find_rounds(int n, hone_stmt_t* const* loops) {
+ * rounds lie side by side. Where all rounds look up, few that are certain do: other nests of the
+ * kernel look up more, in rounds of the same length then. */
+static int find_rounds(hone_kernel_t* kernel, int n, hone_stmt_t* const* loops, bool looks) {
   int unknown = 0, first = -1, some = -1;
   for (int i = 0; i < n; i++) {
     bool is_known = hone_dim_is_int(loops[i]->extent), is_inside = i > 1 && !has_loops(loops[i]);
@@ -445,7 +475,8 @@ static int find_rounds(int n, hone_stmt_t* const* loops) {
     unknown += !is_known;
     bool is_enough = hone_dim_min_value(loops[i]->extent) >= ENOUGH_ROUNDS;
     if (!is_inside && (is_enough || (!is_known && unknown == 2))) return i;
-    bool is_some = is_known && loops[i]->extent.k >= SOME_ROUNDS && has_loops(loops[i]);
+    bool is_some = is_known && (looks ? has_rounds_that_look(kernel, loops[i])
+                                      : loops[i]->extent.k >= SOME_ROUNDS && has_loops(loops[i]));
     if (is_some && some < 0) some = i;
   }
   return first >= 0 && some >= 0 ? some : first;
@@ -457,15 +488,6 @@ static bool is_around_known(hone_stmt_t* const* loops, int last) {
   for (int i = 1; i <= last; i++) is_known &= hone_dim_is_int(loops[i]->extent);
   return is_known;
 }
-
-static bool note_lookup(void* self, hone_stmt_t* stmt) {
-  *(bool*)self |= stmt->kind == HONE_STMT_LET;
-  return true;
-}
-
-/* Whether the nest goes through tables, as trees do: each thread then has tables of its own,
- * which stay in its cache for all rows. */
-static bool looks_up(hone_stmt_t* nest) { return finds(nest, note_lookup); }
 
 /* Whether one thread would have a round more than others, and that shows. */
 static bool is_uneven(const hone_recipe_t* r, hone_dim_t rounds) {
@@ -480,11 +502,11 @@ static bool is_uneven(const hone_recipe_t* r, hone_dim_t rounds) {
 static int choose_parallel(hone_recipe_t* r, int position) {
   hone_stmt_t *loops[MAX_CHOICE], **body = r->kernel->root->body;
   const char* order[MAX_CHOICE];
-  int n = list_rounds(body[position], loops), best = find_rounds(n, loops);
+  bool looks = looks_up(body[position]);
+  int n = list_rounds(body[position], loops), best = find_rounds(r->kernel, n, loops, looks);
   bool is_enough = best == 0 && hone_dim_min_value(loops[0]->extent) >= ENOUGH_ROUNDS;
   if (n < 2 || (is_enough && !is_uneven(r, loops[0]->extent))) return 1;
   if (hone_dim_is_int(loops[0]->extent) && hone_dim_is_int(loops[1]->extent)) return 2;
-  bool looks = looks_up(body[position]);
   if (best < 1) return has_loops(loops[1]) && is_around_known(loops, 1) && !looks ? 2 : 1;
   if (is_around_known(loops, best) && !looks) return best + 1;
   order[0] = loops[best]->name;

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/thread_pool.h"
 
-enum { FEW_BUFFERS = 32 }; /* that need no memory of their own */
+enum { FEW_BUFFERS = 32 /* that need no memory of their own */, FAR_LEAST_NS = 24000 };
 
 typedef struct call {
   cpu_entry_fn entry;
@@ -26,12 +26,21 @@ void hone_cpu_addresses(const hone_launch_t* launch, void** out) {
   }
 }
 
+/* The threads that share a launch: those for which it is long enough. Some fifty lines go from one
+ * core to another, one after the other, for what a small launch reads and writes: where cores are
+ * far from each other that takes longer than the grain says. */
+static hone_thread_pool_t* choose_pool(const hone_launch_t* launch, int64_t rounds) {
+  if (rounds <= 1 || rounds <= launch->grain) return NULL;
+  hone_thread_pool_t* pool = hone_thread_pool_shared();
+  bool is_small = launch->nanoseconds > 0 && launch->nanoseconds < FAR_LEAST_NS;
+  return is_small && hone_thread_pool_is_far(pool) ? NULL : pool;
+}
+
 static hone_status_t run(const hone_device_t* device, const hone_launch_t* launch, void** buffers) {
   hone_cpu_addresses(launch, buffers);
   call_t call = {launch->module->entries[launch->entry], buffers, launch->sizes};
   int64_t rounds = launch->groups[0] * launch->groups[1] * launch->groups[2];
-  hone_thread_pool_t* pool =
-      rounds > 1 && rounds > launch->grain ? hone_thread_pool_shared() : NULL;
+  hone_thread_pool_t* pool = choose_pool(launch, rounds);
   if (!device->guard) {
     hone_parallel_for_on(pool, device->threads, rounds, launch->grain, run_rounds, &call);
     return NULL;

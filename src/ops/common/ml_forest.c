@@ -6,6 +6,10 @@
 
 #include "base/memory.h"
 
+/* Steps between looks for trees that have ended, the most that are written out, and the trees of
+ * which the CPU's schedules take whole groups. */
+enum { STEPS = 2, MOST_STEPS = 32, GROUP = 14 };
+
 bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int64_t n_targets,
                       int64_t n_scores) {
   hone_arena_t* arena = l->b->graph->arena;
@@ -15,7 +19,7 @@ bool hone_forest_init(hone_forest_t* f, hone_lower_t* l, int64_t n_entries, int6
                  (long long)n_targets);
     return false;
   }
-  size_t n = (size_t)n_entries, scores = (size_t)n_scores;
+  size_t n = (size_t)n_entries + 1 /* a blank */, scores = (size_t)n_scores;
   f->n_entries = (int)n_entries;
   f->n_targets = (int)n_targets;
   f->feature = hone_arena_array(arena, n, sizeof *f->feature);
@@ -114,8 +118,9 @@ static int find_depth(hone_forest_t* f) {
   hone_lower_t* l = f->l;
   size_t n = (size_t)f->n_entries;
   hone_arena_t* arena = l->b->graph->arena;
-  f->depth = hone_arena_array(arena, (size_t)f->n_trees, sizeof *f->depth);
-  int64_t* roots = hone_arena_array(arena, (size_t)f->n_trees, sizeof *roots);
+  size_t trees = (size_t)f->n_trees + GROUP; /* with blanks */
+  f->depth = hone_arena_array(arena, trees, sizeof *f->depth);
+  int64_t* roots = hone_arena_array(arena, trees, sizeof *roots);
   int64_t* first = hone_arena_array(arena, n, sizeof *first);
   visit_t v = {.stack = hone_arena_array(arena, n, sizeof *v.stack),
                .depth = hone_arena_array(arena, n, sizeof *v.depth)};
@@ -184,7 +189,7 @@ static int64_t survey_tree(const hone_forest_t* f, survey_t* s, int tree) {
 
 static void find_tree_targets(hone_forest_t* f) {
   hone_arena_t* arena = f->l->b->graph->arena;
-  size_t n = (size_t)f->n_entries, trees = (size_t)f->n_trees;
+  size_t n = (size_t)f->n_entries, trees = (size_t)f->n_trees + GROUP; /* with blanks */
   survey_t s = {.target = entry_targets(f),
                 .stack = hone_arena_array(arena, n, sizeof *s.stack),
                 .seen_by = hone_arena_array(arena, n, sizeof *s.seen_by),
@@ -199,6 +204,25 @@ static void find_tree_targets(hone_forest_t* f) {
     if (targets[t] == NO_TARGET) return;
   }
   f->tree_target = targets;
+}
+
+/* ---- blanks ---- */
+
+/* Trees of one leaf that says nothing fill up the last group: others would have to overlap, and
+ * threads can share no groups that do. Only where each tree has one target, so that nobody asks
+ * what the leaf says of others. */
+static void add_blanks(hone_forest_t* f) {
+  int blank = f->n_entries, rest = f->n_trees % GROUP;
+  if (!f->by_key || !f->tree_target || f->n_trees < GROUP || !rest) return;
+  f->n_blanks = GROUP - rest;
+  f->n_entries++;
+  f->mode[blank] = HONE_BRANCH_LEAF;
+  f->yes[blank] = f->no[blank] = blank;
+  for (int i = 0; i < f->n_blanks; i++, f->n_trees++) {
+    f->roots[f->n_trees] = blank;
+    f->depth[f->n_trees] = 0;
+    f->tree_target[f->n_trees] = f->tree_target[0];
+  }
 }
 
 /* ---- constants ---- */
@@ -339,10 +363,6 @@ static hone_value_t* passes(const hone_forest_t* f, hone_builder_t* b, const tab
   return hone_or(b, result, hone_and(b, hone_is_nan(b, value), missing));
 }
 
-/* Steps between looks for trees that have ended, the most that are written out, and the trees of
- * which the CPU's schedules take whole groups. */
-enum { STEPS = 2, MOST_STEPS = 32, GROUP = 14 };
-
 /* Where the rows stand after STEPS steps from `at`. */
 static hone_value_t* go(const hone_forest_t* f, hone_builder_t* b, const tables_t* t,
                         hone_value_t* at, hone_value_t* x) {
@@ -390,7 +410,9 @@ hone_value_t* hone_forest_walk(hone_forest_t* f, hone_value_t* x) {
   if (depth < 0 || !hone_is_known(b, x)) return NULL;
   find_tree_targets(f);
   f->by_key = depth > 0 && hone_forest_can_use_keys(f, hone_dim(x, 1));
-  if (!hone_builder_ok(b) || !hone_forest_pair(f)) return NULL;
+  if (!hone_builder_ok(b)) return NULL;
+  add_blanks(f);
+  if (!hone_forest_pair(f)) return NULL;
   if (f->by_key) x = hone_forest_keys(f, x);
   hone_dim_t shape[2] = {hone_dim(x, 0), hone_d(f->n_trees)};
   hone_value_t* at = hone_expand(b, hone_list_i64(b, f->n_trees, f->roots), 2, shape);
@@ -511,7 +533,8 @@ hone_value_t* hone_forest_total(hone_forest_t* f, hone_value_t* leaves, hone_agg
   static const int64_t trees[1] = {1};
   if (!hone_is_known(b, leaves)) return NULL;
   if (how == HONE_AGGREGATE_SUM) return sum_scores(f, leaves);
-  if (how == HONE_AGGREGATE_AVERAGE) return hone_div_number(b, sum_scores(f, leaves), f->n_trees);
+  if (how == HONE_AGGREGATE_AVERAGE)
+    return hone_div_number(b, sum_scores(f, leaves), f->n_trees - f->n_blanks);
   bool least = how == HONE_AGGREGATE_MIN;
   hone_value_t* none = hone_scalar(b, f->dtype, least ? (double)INFINITY : -(double)INFINITY);
   hone_value_t* weights = hone_select(b, score_table(f), weight_table(f), none);

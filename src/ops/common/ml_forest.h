@@ -44,8 +44,8 @@ typedef struct hone_forest {
   int64_t* no;
   int64_t* next; /* made by it: the first entry that this one leads to; the second is behind it */
   bool by_key;   /* the walk compares keys (ml_forest_keys.c) */
-  bool* missing_is_yes; /* NaN passes the test */
-  int n_trees;
+  bool* missing_is_yes;  /* NaN passes the test */
+  int n_trees, n_blanks; /* blanks: the last of them, which say nothing; made by the walk */
   int64_t* roots;
   int32_t* depth; /* of each tree, the deepest first: so the walk orders them */
   int n_targets;
