@@ -15,10 +15,10 @@
  *   element, and no buffer counts for more than it has. Scratch buffers and
  *   error words are 0.
  *
- * Conditions count as if they always held. The rounds of a loop whose extent
- * depends on loops around it count as the mean of the first and the last round
- * outside, which is exact for a triangle. Extents that hang on what a kernel
- * reads count as their upper bound. */
+ * Conditions count as if they always held, but of a walk (walk.h) the steps that a usual round
+ * takes. The rounds of a loop whose extent depends on loops around it count as the mean of the
+ * first and the last round outside, which is exact for a triangle. Extents that hang on what a
+ * kernel reads count as their upper bound. */
 #ifndef HONE_LOOP_WORK_H
 #define HONE_LOOP_WORK_H
 
