@@ -74,7 +74,7 @@ struct hone_thread_pool {
   job_t* jobs; /* that may be joined */
   int sleepers;
   int caller_cpu; /* where the last caller was */
-  atomic_uint jobs_handed;
+  atomic_uint jobs_shared;
   atomic_uint small_jobs; /* that came while cores were far */
   atomic_int far_samples; /* one after the other; SAMPLES: cores are far from each other */
   bool stop;              /* workers must end */
@@ -365,18 +365,20 @@ int hone_thread_pool_size(const hone_thread_pool_t* pool) { return pool ? pool->
 
 static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
+static bool seems_far(const hone_thread_pool_t* pool) {
+  return atomic_load_explicit(&pool->far_samples, memory_order_relaxed) == SAMPLES;
+}
+
 bool hone_thread_pool_is_far(hone_thread_pool_t* pool) {
-  if (!pool || atomic_load_explicit(&pool->far_samples, memory_order_relaxed) < SAMPLES)
-    return false;
+  if (!pool || !seems_far(pool)) return false;
   unsigned count = atomic_fetch_add_explicit(&pool->small_jobs, 1, memory_order_relaxed);
   return count % TRY_EVERY != 0;
 }
 
 /* Whether the way of this job is to be timed: always while cores are far. */
 static bool wants_sample(hone_thread_pool_t* pool) {
-  unsigned count = atomic_fetch_add_explicit(&pool->jobs_handed, 1, memory_order_relaxed);
-  return count % SAMPLE_EVERY == 0 ||
-         atomic_load_explicit(&pool->far_samples, memory_order_relaxed) == SAMPLES;
+  unsigned count = atomic_fetch_add_explicit(&pool->jobs_shared, 1, memory_order_relaxed);
+  return count % SAMPLE_EVERY == 0 || seems_far(pool);
 }
 
 /* Hands the job to workers that spin, at most `wanted`; gives how many. */

@@ -6,7 +6,10 @@
 #include "base/memory.h"
 #include "base/thread_pool.h"
 
-enum { FEW_BUFFERS = 32 /* that need no memory of their own */, FAR_LEAST_NS = 24000 };
+enum {
+  FEW_BUFFERS = 32,    /* that need no memory of their own */
+  FAR_LEAST_NS = 24000 /* of a launch that is shared by cores that are far from each other */
+};
 
 typedef struct call {
   cpu_entry_fn entry;
