@@ -155,7 +155,8 @@ class Info(C.Structure):
     """hone_session_info_t"""
 
     _fields_ = [("device", C.c_char_p), ("target", C.c_char_p), ("precision", C.c_char_p),
-                ("n_kernels", C.c_int), ("n_interpreted", C.c_int), ("weight_bytes", C.c_uint64)]
+                ("n_kernels", C.c_int), ("n_interpreted", C.c_int), ("weight_bytes", C.c_uint64),
+                ("from_cache", C.c_bool)]
 
 
 class Session:

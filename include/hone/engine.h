@@ -47,6 +47,7 @@ typedef struct hone_engine_options {
   bool guard;
   bool dump_asm; /* "asm" too: the machine code, for which the compiler runs once more */
   bool exact;    /* nothing that loses precision for speed: convolutions as they are written */
+  bool no_engine_cache; /* compile, whatever the engine cache holds, and keep nothing there */
 } hone_engine_options_t;
 
 /* What an engine is. Texts live as long as the engine. */
@@ -54,7 +55,7 @@ typedef struct hone_engine_info {
   const char* device;    /* its backend: "cpu" */
   const char* target;    /* what its kernels were built for */
   const char* version;   /* of hone, that compiled it */
-  uint64_t model_digest; /* xxHash64 of the model's file; 0: it had none */
+  uint64_t model_digest; /* of the model's file and the data beside it; 0: it had no file */
   uint64_t weight_bytes;
   uint64_t kernel_bytes;
   int n_kernels;
@@ -62,10 +63,12 @@ typedef struct hone_engine_info {
   bool runs_here;        /* false: built for another kind of machine */
   const char* precision; /* "fp32", "bf16", "mixed" … */
   bool guard;            /* its kernels are watched; slow */
+  bool from_cache;       /* compiled before, and found in the engine cache */
 } hone_engine_info_t;
 
-/* Compiles a model, which must outlive the engine. `options` may be NULL.
- * Errors: as hone_session_create; UNSUPPORTED for devices that take whole graphs
+/* Compiles a model, which must outlive the engine, if it was not before (hone_session_create).
+ * `options` may be NULL. Errors: as hone_session_create; UNSUPPORTED for devices that take whole
+ * graphs
  * ("ref"); UNAVAILABLE without a compiler. */
 HONE_API HONE_MUST_USE hone_status_t hone_engine_compile(const hone_model_t* model,
                                                          const hone_engine_options_t* options,

@@ -33,6 +33,7 @@ typedef struct hone_session_options {
   /* Kernels that access memory outside of their buffers are found and named; slow. */
   bool guard;
   bool exact; /* nothing that loses precision for speed: convolutions as they are written */
+  bool no_engine_cache; /* compile, whatever the engine cache holds, and keep nothing there */
 } hone_session_options_t;
 
 /* What a session is made of. Texts live as long as the session. */
@@ -43,10 +44,12 @@ typedef struct hone_session_info {
   int n_kernels;         /* distinct ones */
   int n_interpreted;     /* steps that run on the reference interpreter */
   uint64_t weight_bytes;
+  bool from_cache; /* compiled before, and found in the engine cache */
 } hone_session_info_t;
 
-/* Lowers the model and compiles it for the device. A gap is an error that names
- * the node. The model must outlive the session. `options` may be NULL. Errors:
+/* Lowers the model and compiles it for the device, if it was not before: compiled models whose
+ * files are large are kept in the engine cache (docs/runtime.md), and mapped from there. A gap is
+ * an error that names the node. The model must outlive the session. `options` may be NULL. Errors:
  * UNSUPPORTED, INVALID_MODEL, UNAVAILABLE, NOT_FOUND, OUT_OF_MEMORY. */
 HONE_API HONE_MUST_USE hone_status_t hone_session_create(const hone_model_t* model,
                                                          const hone_session_options_t* options,

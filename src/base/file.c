@@ -40,8 +40,9 @@ static void* reserve_aligned(size_t size) {
   return base + before;
 }
 
-static hone_status_t map_fd(int fd, const char* path, hone_file_map_t* out_map) {
+hone_status_t hone_file_map_fd(int fd, const char* path, hone_file_map_t* out_map) {
   struct stat info;
+  *out_map = (hone_file_map_t){NULL, 0};
   if (fstat(fd, &info)) return hone_file_error(errno, path, "inspect");
   if (!S_ISREG(info.st_mode))
     return hone_status_make(HONE_IO, "%s: not a regular file (a folder or a device)", path);
@@ -67,7 +68,7 @@ hone_status_t hone_file_map_open(const char* path, hone_file_map_t* out_map) {
   /* NONBLOCK: opening a pipe must not wait for its other end. */
   int fd = open_retrying(path, O_RDONLY | O_NONBLOCK);
   if (fd < 0) return hone_file_error(errno, path, "open");
-  hone_status_t status = map_fd(fd, path, out_map);
+  hone_status_t status = hone_file_map_fd(fd, path, out_map);
   close(fd);
   return status;
 }

@@ -4,6 +4,7 @@
 #define HONE_BASE_FILE_H
 
 #include "base/arena.h"
+#include "base/pieces.h"
 
 /* A regular file, mapped read-only. `data` is page-aligned, never NULL (an
  * empty file has size 0). The file must not shrink while it is mapped. */
@@ -14,6 +15,8 @@ typedef struct hone_file_map {
 
 /* Errors: NOT_FOUND, IO (not readable, not a regular file). */
 HONE_MUST_USE hone_status_t hone_file_map_open(const char* path, hone_file_map_t* out_map);
+/* The same of a file that is open, and may be closed then; `path` is for messages. */
+HONE_MUST_USE hone_status_t hone_file_map_fd(int fd, const char* path, hone_file_map_t* out_map);
 void hone_file_map_close(hone_file_map_t* map); /* a zeroed or closed one is allowed */
 
 /* Reads a whole file, pipes too, into `allocator`. A 0 follows the data; free
@@ -30,6 +33,9 @@ HONE_MUST_USE hone_status_t hone_file_writer_create(const hone_allocator_t* allo
                                                     const char* path,
                                                     hone_file_writer_t** out_writer);
 void hone_file_writer_write(hone_file_writer_t* writer, const void* data, size_t size);
+/* All pieces, in the order given; of what is large nothing is copied. */
+void hone_file_writer_write_pieces(hone_file_writer_t* writer, int count,
+                                   const hone_piece_t* pieces);
 /* Bytes written so far. */
 uint64_t hone_file_writer_offset(const hone_file_writer_t* writer);
 /* Writes through to the disk and renames; frees the writer in any case. On

@@ -144,6 +144,14 @@ void hone_file_writer_write(hone_file_writer_t* writer, const void* data, size_t
   }
 }
 
+void hone_file_writer_write_pieces(hone_file_writer_t* writer, int count,
+                                   const hone_piece_t* pieces) {
+  writer_flush(writer);
+  int error = writer->status ? 0 : hone_pieces_write(writer->fd, count, pieces);
+  if (error) writer_fail(writer, error, "write");
+  for (int i = 0; i < count; i++) writer->offset += pieces[i].size;
+}
+
 uint64_t hone_file_writer_offset(const hone_file_writer_t* writer) { return writer->offset; }
 
 static void writer_close(hone_file_writer_t* writer) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -40,6 +41,7 @@ static const char magic[8] = {'h', 'o', 'n', 'e', 'k', 'c', '0', '1'};
 struct hone_cache {
   const hone_allocator_t* allocator;
   hone_arena_t* arena;
+  const char* name; /* for messages */
   const char* folder;
   uint64_t limit;
   atomic_bool complained; /* about a folder that cannot be used */
@@ -50,30 +52,56 @@ struct hone_cache {
 
 /* ---- where ---- */
 
-static const char* usual_folder(hone_arena_t* arena) {
-  const char* path = getenv("HONE_CACHE");
-  if (path && *path) return hone_arena_strdup(arena, path);
-  path = getenv("XDG_CACHE_HOME");
-  if (path && *path == '/') return hone_path_join(arena, path, "hone/kernels");
-  path = getenv("HOME");
-  return hone_path_join(arena, path && *path ? path : "/tmp", ".cache/hone/kernels");
+typedef struct kind {
+  const char *name, *usual;
+  uint64_t limit;
+} kind_t;
+
+static const kind_t kinds[] = {
+    [HONE_CACHE_KERNELS] = {"kernel cache", "hone/kernels", HONE_CACHE_LIMIT},
+    [HONE_CACHE_ENGINES] = {"engine cache", "hone/engines", HONE_ENGINE_CACHE_LIMIT},
+};
+
+/* What a variable says; NULL: nothing. */
+static const char* said(const char* variable) {
+  const char* value = getenv(variable);
+  return value && *value ? value : NULL;
 }
 
-hone_status_t hone_cache_open(const hone_allocator_t* allocator, const char* folder, uint64_t limit,
-                              hone_cache_t** out_cache) {
+bool hone_cache_is_on(hone_cache_kind_t kind) {
+  const char* value = said("HONE_ENGINE_CACHE");
+  return kind != HONE_CACHE_ENGINES || !value || strcmp(value, "off") != 0;
+}
+
+static const char* usual_folder(hone_cache_kind_t kind, hone_arena_t* arena) {
+  const char* path = kind == HONE_CACHE_ENGINES ? said("HONE_ENGINE_CACHE") : NULL;
+  if (path && hone_cache_is_on(kind)) return hone_arena_strdup(arena, path);
+  path = said("HONE_CACHE");
+  if (path && kind == HONE_CACHE_ENGINES) return hone_path_join(arena, path, "engines");
+  if (path) return hone_arena_strdup(arena, path);
+  path = said("XDG_CACHE_HOME");
+  if (path && *path == '/') return hone_path_join(arena, path, kinds[kind].usual);
+  path = said("HOME");
+  const char* home = hone_path_join(arena, path ? path : "/tmp", ".cache");
+  return home ? hone_path_join(arena, home, kinds[kind].usual) : NULL;
+}
+
+hone_status_t hone_cache_open(const hone_allocator_t* allocator, hone_cache_kind_t kind,
+                              const char* folder, uint64_t limit, hone_cache_t** out_cache) {
   *out_cache = NULL;
   hone_arena_t* arena;
   HONE_TRY(hone_arena_create(allocator, &arena));
   hone_cache_t* cache = hone_arena_alloc(arena, sizeof *cache);
-  const char* path = folder ? hone_arena_strdup(arena, folder) : usual_folder(arena);
+  const char* path = folder ? hone_arena_strdup(arena, folder) : usual_folder(kind, arena);
   if (!cache || !path) {
     hone_arena_destroy(arena);
     return hone_oom();
   }
   cache->allocator = allocator;
   cache->arena = arena;
+  cache->name = kinds[kind].name;
   cache->folder = path;
-  cache->limit = limit ? limit : HONE_CACHE_LIMIT;
+  cache->limit = limit ? limit : kinds[kind].limit;
   pthread_mutex_init(&cache->lock, NULL);
   *out_cache = cache;
   return NULL;
@@ -89,7 +117,7 @@ const char* hone_cache_folder(const hone_cache_t* cache) { return cache->folder;
 
 static void complain(hone_cache_t* cache, const char* what, const char* why) {
   if (atomic_exchange(&cache->complained, true)) return;
-  hone_log_write(HONE_LOG_WARNING, "kernel cache %s: %s: %s; going on without it", cache->folder,
+  hone_log_write(HONE_LOG_WARNING, "%s %s: %s: %s; going on without it", cache->name, cache->folder,
                  what, why);
 }
 
@@ -177,17 +205,6 @@ static bool read_all(int fd, void* data, size_t size) {
   return true;
 }
 
-static bool write_all(int fd, const void* data, size_t size) {
-  for (const char* at = data; size;) {
-    ssize_t done = write(fd, at, size);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    at += done;
-    size -= (size_t)done;
-  }
-  return true;
-}
-
 typedef enum entry_state { ENTRY_FOUND, ENTRY_DAMAGED, ENTRY_NO_MEMORY } entry_state_t;
 
 static entry_state_t read_entry(int fd, hone_cache_key_t key, const hone_allocator_t* allocator,
@@ -210,6 +227,18 @@ static entry_state_t read_entry(int fd, hone_cache_key_t key, const hone_allocat
   return ENTRY_FOUND;
 }
 
+static int open_entry(int folder, const char* name) {
+  return openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+static void remove_damaged(hone_cache_t* cache, int folder, const char* name) {
+  hone_log_write(HONE_LOG_WARNING, "%s %s: %s is damaged: removed", cache->name, cache->folder,
+                 name);
+  unlinkat(folder, name, 0);
+}
+
+static void mark_used(int fd) { futimens(fd, NULL); }
+
 bool hone_cache_get(hone_cache_t* cache, hone_cache_key_t key, const hone_allocator_t* allocator,
                     char** out_data, size_t* out_size) {
   char name[FILE_NAME_SIZE];
@@ -219,24 +248,46 @@ bool hone_cache_get(hone_cache_t* cache, hone_cache_key_t key, const hone_alloca
   if (folder < 0) return false;
   entry_name(key, name);
   bool found = false;
-  int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  int fd = open_entry(folder, name);
   if (fd >= 0) {
     entry_state_t state = read_entry(fd, key, allocator, out_data, out_size);
     found = state == ENTRY_FOUND;
-    if (found) futimens(fd, NULL); /* the time of its last use */
+    if (found) mark_used(fd);
     close(fd);
-    if (state == ENTRY_DAMAGED) {
-      hone_log_write(HONE_LOG_WARNING, "kernel cache %s: %s is damaged: removed", cache->folder,
-                     name);
-      unlinkat(folder, name, 0);
-    }
+    if (state == ENTRY_DAMAGED) remove_damaged(cache, folder, name);
   }
   close(folder);
   return found;
 }
 
+bool hone_cache_map(hone_cache_t* cache, hone_cache_key_t key, hone_file_map_t* out_map) {
+  char name[FILE_NAME_SIZE];
+  *out_map = (hone_file_map_t){NULL, 0};
+  int folder = open_folder(cache);
+  if (folder < 0) return false;
+  entry_name(key, name);
+  int fd = open_entry(folder, name);
+  close(folder);
+  if (fd < 0) return false;
+  hone_status_t status = hone_file_map_fd(fd, name, out_map);
+  if (!status) mark_used(fd);
+  close(fd);
+  bool found = !status;
+  hone_status_free(status);
+  return found;
+}
+
+void hone_cache_drop(hone_cache_t* cache, hone_cache_key_t key) {
+  char name[FILE_NAME_SIZE];
+  int folder = open_folder(cache);
+  if (folder < 0) return;
+  entry_name(key, name);
+  remove_damaged(cache, folder, name);
+  close(folder);
+}
+
 /* Writes the file aside and gives it its name. */
-static bool write_entry(int folder, hone_cache_key_t key, const void* data, size_t size) {
+static bool write_entry(int folder, hone_cache_key_t key, int count, const hone_piece_t* pieces) {
   static atomic_uint serial;
   char name[FILE_NAME_SIZE], aside[2 * FILE_NAME_SIZE];
   entry_name(key, name);
@@ -244,20 +295,12 @@ static bool write_entry(int folder, hone_cache_key_t key, const void* data, size
            atomic_fetch_add(&serial, 1));
   int fd = openat(folder, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return false;
-  entry_header_t header = make_header(key, data, size);
-  bool done = write_all(fd, &header, sizeof header) && write_all(fd, data, size);
-  int error = errno;
-  if (close(fd) && done) {
-    error = errno;
-    done = false;
-  }
-  if (done && renameat(folder, aside, folder, name)) {
-    error = errno;
-    done = false;
-  }
-  if (!done) unlinkat(folder, aside, 0);
+  int error = hone_pieces_write(fd, count, pieces);
+  if (close(fd) && !error) error = errno;
+  if (!error && renameat(folder, aside, folder, name)) error = errno;
+  if (error) unlinkat(folder, aside, 0);
   errno = error;
-  return done;
+  return !error;
 }
 
 /* ---- the size limit ---- */
@@ -349,19 +392,40 @@ static void evict(hone_cache_t* cache, int folder) {
   listing_free(&listing);
 }
 
-void hone_cache_put(hone_cache_t* cache, hone_cache_key_t key, const void* data, size_t size) {
-  int folder = make_folder(cache);
-  if (folder < 0) return;
-  if (!write_entry(folder, key, data, size)) {
+static void put(hone_cache_t* cache, int folder, hone_cache_key_t key, int count,
+                const hone_piece_t* pieces) {
+  if (!write_entry(folder, key, count, pieces)) {
     complain(cache, "cannot be written", strerror(errno));
-    close(folder);
     return;
   }
   pthread_mutex_lock(&cache->lock);
-  cache->bytes += size + sizeof(entry_header_t);
+  for (int i = 0; i < count; i++) cache->bytes += pieces[i].size;
   if (!cache->measured || cache->bytes > cache->limit) evict(cache, folder);
   cache->measured = true;
   pthread_mutex_unlock(&cache->lock);
+}
+
+void hone_cache_put(hone_cache_t* cache, hone_cache_key_t key, const void* data, size_t size) {
+  int folder = make_folder(cache);
+  if (folder < 0) return;
+  const entry_header_t header = make_header(key, data, size);
+  const hone_piece_t pieces[] = {{&header, sizeof header}, {data, size}};
+  put(cache, folder, key, 2, pieces);
+  close(folder);
+}
+
+static bool has_space(int folder, uint64_t size) {
+  struct statvfs disk;
+  return fstatvfs(folder, &disk) || size <= (uint64_t)disk.f_bavail * disk.f_frsize / 10;
+}
+
+void hone_cache_put_pieces(hone_cache_t* cache, hone_cache_key_t key, int count,
+                           const hone_piece_t* pieces) {
+  uint64_t size = 0;
+  for (int i = 0; i < count; i++) size += pieces[i].size;
+  int folder = size <= cache->limit / 2 ? make_folder(cache) : -1;
+  if (folder < 0) return;
+  if (has_space(folder, size)) put(cache, folder, key, count, pieces);
   close(folder);
 }
 

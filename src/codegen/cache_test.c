@@ -22,7 +22,7 @@ static hone_cache_t* cache;
 static int set_up(void** state) {
   (void)state;
   test_folder_make(&folder);
-  assert_ok(hone_cache_open(NULL, test_folder_file(&folder, "a/b"), 0, &cache));
+  assert_ok(hone_cache_open(NULL, HONE_CACHE_KERNELS, test_folder_file(&folder, "a/b"), 0, &cache));
   return 0;
 }
 
@@ -210,7 +210,8 @@ static void the_oldest_make_room(void** state) {
   memset(text, 'x', 1000);
   text[1000] = 0;
   hone_cache_close(cache);
-  assert_ok(hone_cache_open(NULL, test_folder_file(&folder, "small"), 4500, &cache));
+  assert_ok(
+      hone_cache_open(NULL, HONE_CACHE_KERNELS, test_folder_file(&folder, "small"), 4500, &cache));
   for (int i = 0; i < 4; i++) put_text(names[i], text);
   for (int i = 0; i < 4; i++) set_age(names[i], 400 - 100 * i);
   assert_true(has_text("a", text)); /* now the youngest */
@@ -219,6 +220,76 @@ static void the_oldest_make_room(void** state) {
   assert_true(has_text("a", text));
   assert_true(has_text("e", text));
   assert_true(info_of().bytes <= 4500);
+}
+
+static void put_cut(const char* key, const char* first, const char* second) {
+  const hone_piece_t pieces[] = {{first, strlen(first)}, {second, strlen(second)}};
+  hone_cache_put_pieces(cache, key_of(key), 2, pieces);
+}
+
+static void pieces_are_mapped_whole(void** state) {
+  (void)state;
+  hone_file_map_t map;
+  assert_false(hone_cache_map(cache, key_of("k"), &map));
+  put_cut("k", "one", " and two");
+  assert_true(hone_cache_map(cache, key_of("k"), &map));
+  assert_int_equal(map.size, 11);
+  assert_memory_equal(map.data, "one and two", 11);
+  hone_cache_drop(cache, key_of("k"));
+  assert_memory_equal(map.data, "one and two", 11); /* stays for who has it */
+  hone_file_map_close(&map);
+  assert_false(hone_cache_map(cache, key_of("k"), &map));
+  hone_cache_drop(cache, key_of("k"));
+  assert_int_equal(info_of().entries, 0);
+}
+
+static void what_would_fill_the_cache_is_not_kept(void** state) {
+  (void)state;
+  char text[2252];
+  hone_file_map_t map;
+  memset(text, 'x', sizeof text);
+  text[2251] = 0;
+  hone_cache_close(cache);
+  assert_ok(
+      hone_cache_open(NULL, HONE_CACHE_ENGINES, test_folder_file(&folder, "small"), 4500, &cache));
+  put_cut("large", text, "");
+  assert_int_equal(info_of().entries, 0);
+  text[2250] = 0;
+  for (int i = 0; i < 4; i++) put_cut((const char*[]){"a", "b", "c", "d"}[i], text, "");
+  assert_true(info_of().bytes <= 4500);
+  assert_true(hone_cache_map(cache, key_of("d"), &map));
+  hone_file_map_close(&map);
+}
+
+static void expect_folder(hone_cache_kind_t kind, const char* folder_path) {
+  hone_cache_t* usual;
+  assert_ok(hone_cache_open(NULL, kind, NULL, 0, &usual));
+  assert_string_equal(hone_cache_folder(usual), folder_path);
+  hone_cache_close(usual);
+}
+
+static void variables_say_where(void** state) {
+  static const char* const names[] = {"HONE_CACHE", "HONE_ENGINE_CACHE", "XDG_CACHE_HOME", "HOME"};
+  (void)state;
+  for (int i = 0; i < 4; i++) unsetenv(names[i]);
+  setenv("HOME", "/who", 1);
+  expect_folder(HONE_CACHE_KERNELS, "/who/.cache/hone/kernels");
+  expect_folder(HONE_CACHE_ENGINES, "/who/.cache/hone/engines");
+  setenv("XDG_CACHE_HOME", "/c", 1);
+  expect_folder(HONE_CACHE_ENGINES, "/c/hone/engines");
+  setenv("HONE_CACHE", "/k", 1);
+  expect_folder(HONE_CACHE_KERNELS, "/k");
+  expect_folder(HONE_CACHE_ENGINES, "/k/engines");
+  assert_true(hone_cache_is_on(HONE_CACHE_ENGINES));
+  setenv("HONE_ENGINE_CACHE", "/e", 1);
+  expect_folder(HONE_CACHE_ENGINES, "/e");
+  expect_folder(HONE_CACHE_KERNELS, "/k");
+  assert_true(hone_cache_is_on(HONE_CACHE_ENGINES));
+  setenv("HONE_ENGINE_CACHE", "off", 1);
+  assert_false(hone_cache_is_on(HONE_CACHE_ENGINES));
+  assert_true(hone_cache_is_on(HONE_CACHE_KERNELS));
+  unsetenv("HONE_ENGINE_CACHE");
+  unsetenv("HONE_CACHE");
 }
 
 static void what_dead_writers_left_goes(void** state) {
@@ -231,7 +302,7 @@ static void what_dead_writers_left_goes(void** state) {
   struct timespec old[2] = {{time(NULL) - 100000, 0}, {time(NULL) - 100000, 0}};
   assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
   hone_cache_t* again;
-  assert_ok(hone_cache_open(NULL, hone_cache_folder(cache), 0, &again));
+  assert_ok(hone_cache_open(NULL, HONE_CACHE_KERNELS, hone_cache_folder(cache), 0, &again));
   hone_cache_put(again, key_of("other"), "x", 1);
   hone_cache_close(again);
   assert_int_equal(info_of().strays, 0);
@@ -261,7 +332,8 @@ static void a_folder_that_cannot_be_is_said_once(void** state) {
   hone_log_level_t before = hone_log_level();
   test_folder_write(&folder, "file", "no folder");
   hone_cache_close(cache);
-  assert_ok(hone_cache_open(NULL, test_folder_file(&folder, "file/below"), 0, &cache));
+  assert_ok(hone_cache_open(NULL, HONE_CACHE_KERNELS, test_folder_file(&folder, "file/below"), 0,
+                            &cache));
   hone_log_set_sink(count_message, &messages);
   hone_log_set_level(HONE_LOG_WARNING);
   for (int i = 0; i < 3; i++) {
@@ -308,7 +380,7 @@ static hone_status_t use(const hone_allocator_t* allocator, void* context) {
   char* data;
   size_t size;
   hone_cache_info_t info;
-  HONE_TRY(hone_cache_open(allocator, context, 0, &mine));
+  HONE_TRY(hone_cache_open(allocator, HONE_CACHE_KERNELS, context, 0, &mine));
   hone_cache_put(mine, key_of("k"), "text", 4);
   bool found = hone_cache_get(mine, key_of("k"), allocator, &data, &size);
   if (found) hone_free(allocator, data, size);
@@ -337,6 +409,9 @@ int main(void) {
       TEST(a_killed_writer_leaves_no_half_entry),
       TEST(processes_share_a_folder),
       TEST(the_oldest_make_room),
+      TEST(pieces_are_mapped_whole),
+      TEST(what_would_fill_the_cache_is_not_kept),
+      TEST(variables_say_where),
       TEST(what_dead_writers_left_goes),
       TEST(clearing_leaves_other_files),
       TEST(a_folder_that_cannot_be_is_said_once),

@@ -149,7 +149,8 @@ static void what_is_known_is_not_compiled_again(void** state) {
   hone_cache_t* cache;
   bool linked;
   hone_unit_t other[] = {two[0], {"three", NULL, ANSWER("three")}};
-  assert_ok(hone_cache_open(NULL, test_folder_file(&folder, "cache"), 0, &cache));
+  assert_ok(
+      hone_cache_open(NULL, HONE_CACHE_KERNELS, test_folder_file(&folder, "cache"), 0, &cache));
   assert_int_equal(compiled_with(cache, two, &linked), 2);
   assert_true(linked);
   assert_int_equal(compiled_with(cache, two, &linked), 0);

@@ -60,6 +60,8 @@ struct hone_host {
  * n_outputs results. False when it still has to wait; errors are noted in b. */
 bool hone_lower_again(hone_builder_t* b, const hone_node_t* node, hone_value_t** outputs);
 
+/* How many nodes of the graph are deferred, regions included. */
+int hone_lower_deferred_count(const hone_graph_t* graph);
 /* Lowers a deferred node into a fresh graph without inputs whose outputs are
  * the node's (those the model wants); `inputs` are the run-time inputs (NULL:
  * left out), captures behind the node's own. The graph keeps references. */

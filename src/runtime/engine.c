@@ -2,16 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/memory.h"
-#include "base/thread_pool.h"
 #include "hone/version.h"
 #include "ir/model.h"
 #include "ops/lower.h"
 #include "runtime/device.h"
-#include "runtime/engine_impl.h"
-#include "runtime/engine_program.h"
+#include "runtime/engine_cache.h"
+#include "runtime/model_digest.h"
 #include "runtime/precision.h"
 
 /* ---- devices ---- */
@@ -42,7 +40,7 @@ void hone_engine_destroy(hone_engine_t* engine) {
   hone_program_destroy(engine->program);
   hone_graph_destroy(engine->graph);
   if (engine->device) engine->backend->close(engine->device);
-  hone_file_map_close(&engine->file);
+  hone_shared_file_release(engine->file);
   hone_free(engine->allocator, engine, sizeof *engine);
 }
 
@@ -56,49 +54,22 @@ static hone_status_t give(hone_engine_t* engine, hone_status_t status, hone_engi
 
 /* ---- compiling ---- */
 
-/* The digest of a model's file: large files take as long as compiling does, beside which a thread
- * of its own makes it. So weights are mapped, too, when they come to be packed. */
-typedef struct digesting {
-  const hone_model_t* model;
-  uint64_t digest;
-  pthread_t thread;
-  bool has_thread;
-} digesting_t;
-
-static void* digest_file(void* self) {
-  digesting_t* d = self;
-  d->digest = XXH64(d->model->file, d->model->file_size, 0);
-  return NULL;
+/* What passes are to do, but for the precision. */
+static hone_pass_options_t pass_options(const hone_engine_options_t* options,
+                                        const hone_mixture_t* mixture) {
+  return (hone_pass_options_t){.n_off = options->n_passes_off,
+                               .off = options->passes_off,
+                               .exact = options->exact,
+                               .mixture = mixture};
 }
 
-static void begin_digest(digesting_t* d, const hone_model_t* model, int threads) {
-  *d = (digesting_t){.model = model};
-  if (!model->file) return;
-  d->has_thread = threads != 1 && hone_thread_start(&d->thread, digest_file, d);
-  if (!d->has_thread) digest_file(d);
-}
-
-static uint64_t end_digest(const digesting_t* d) {
-  if (d->has_thread) pthread_join(d->thread, NULL);
-  return d->digest;
-}
-
-/* `mixture` NULL: the precision of the options, else `dtype` for what it chooses. */
-static hone_status_t compile_model(hone_engine_t* engine, const hone_model_t* model,
-                                   const hone_engine_options_t* options, hone_dtype_t dtype,
-                                   const hone_mixture_t* mixture) {
-  snprintf(engine->version, sizeof engine->version, "%s", hone_version());
+static hone_status_t compile_new(hone_engine_t* engine, const hone_model_t* model,
+                                 const hone_engine_options_t* options,
+                                 const hone_pass_options_t* passes) {
   const hone_lower_options_t lowering = {.n_dims = options->n_dims, .dims = options->dims};
   HONE_TRY(hone_lower_model(model, &lowering, engine->allocator, &engine->graph));
-  hone_pass_options_t passes = {.n_off = options->n_passes_off,
-                                .off = options->passes_off,
-                                .exact = options->exact,
-                                .precision = dtype,
-                                .mixture = mixture};
-  if (!mixture) HONE_TRY(hone_precision_parse(options->precision, model, &passes.precision));
-  engine->precision = hone_precision_name(mixture ? "mixed" : options->precision);
   const hone_compile_settings_t settings = {.allocator = engine->allocator,
-                                            .passes = &passes,
+                                            .passes = passes,
                                             .spends_constants = true,
                                             .may_be_foreign = options->target != NULL,
                                             .no_tuned = options->no_tuned,
@@ -106,23 +77,58 @@ static hone_status_t compile_model(hone_engine_t* engine, const hone_model_t* mo
                                             .dump = options->dump,
                                             .dump_self = options->dump_self,
                                             .dump_asm = options->dump_asm};
-  HONE_TRY(hone_compile(engine->graph, engine->backend, engine->device, &settings, &engine->report,
+  HONE_TRY(hone_compile(engine->graph, engine->backend, engine->device, &settings, NULL,
                         &engine->program));
   engine->binary = engine->program->binary;
   engine->runs_here = engine->program->module || !engine->program->n_kernels;
   return NULL;
 }
 
+/* From the engine cache if it is there; else it is kept there, for the next one. */
+static hone_status_t compile_kept(hone_engine_t* engine, const hone_engine_options_t* options,
+                                  const hone_engine_request_t* request, hone_cache_key_t key) {
+  hone_engine_found_t found;
+  if (!hone_engine_cache_find(request, key, &found)) {
+    HONE_TRY(compile_new(engine, request->model, options, request->passes));
+    hone_engine_cache_keep(request, key, engine->program, engine->graph);
+    return NULL;
+  }
+  engine->file = found.file;
+  engine->graph = found.graph;
+  engine->program = found.program;
+  engine->binary = found.binary;
+  engine->from_cache = engine->runs_here = true;
+  return NULL;
+}
+
+/* `mixture` NULL: the precision of the options, else `dtype` for what it chooses. */
 static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
                              const hone_engine_options_t* options, hone_dtype_t dtype,
                              const hone_mixture_t* mixture) {
-  digesting_t digesting;
+  hone_pass_options_t passes = pass_options(options, mixture);
+  passes.precision = dtype;
+  if (!mixture) HONE_TRY(hone_precision_parse(options->precision, model, &passes.precision));
   HONE_TRY(
       open_device(engine, options->device ? options->device : "cpu", options->target, options));
-  begin_digest(&digesting, model, options->threads);
-  hone_status_t status = compile_model(engine, model, options, dtype, mixture);
-  engine->model_digest = end_digest(&digesting);
-  return status;
+  snprintf(engine->version, sizeof engine->version, "%s", hone_version());
+  engine->precision = hone_precision_name(mixture ? "mixed" : options->precision);
+  hone_engine_request_t request = {.allocator = engine->allocator,
+                                   .model = model,
+                                   .backend = engine->backend,
+                                   .device = engine->device,
+                                   .n_dims = options->n_dims,
+                                   .dims = options->dims,
+                                   .passes = &passes,
+                                   .precision = engine->precision,
+                                   .no_tuned = options->no_tuned,
+                                   .tuned_database = options->tuned_database};
+  hone_cache_key_t key;
+  bool may_be_kept = !options->dump && !options->target && !options->no_engine_cache;
+  bool is_kept = may_be_kept && hone_engine_cache_key(&request, &key);
+  if (!is_kept) HONE_TRY(hone_model_digest(model, &request.contents));
+  engine->model_digest = request.contents.low;
+  return is_kept ? compile_kept(engine, options, &request, key)
+                 : compile_new(engine, model, options, &passes);
 }
 
 hone_status_t hone_engine_compile_as(const hone_model_t* model, const hone_engine_options_t* given,
@@ -175,19 +181,6 @@ static hone_status_t find_device(hone_engine_t* engine, const hone_engine_parts_
                           parts->target, parts->driver, properties.target, properties.driver);
 }
 
-static hone_status_t load_kernels(hone_engine_t* engine, hone_arena_t* arena) {
-  hone_program_t* program = engine->program;
-  if (!program->n_kernels) return NULL;
-  const char** names = hone_arena_array(arena, (size_t)program->n_kernels, sizeof *names);
-  if (!names) return hone_oom();
-  for (int i = 0; i < program->n_kernels; i++)
-    names[program->kernels[i].entry] = program->kernels[i].name;
-  for (int i = 0; i < program->n_kernels; i++)
-    if (!names[i]) return hone_status_make(HONE_INVALID_DATA, "kernel %d has no name", i);
-  return engine->backend->load(engine->device, &engine->binary, program->n_kernels, names,
-                               &program->module);
-}
-
 static hone_status_t assemble(hone_engine_t* engine, const void* data, size_t size,
                               hone_arena_t* arena, const hone_engine_options_t* options) {
   hone_engine_parts_t parts = {0};
@@ -197,14 +190,8 @@ static hone_status_t assemble(hone_engine_t* engine, const void* data, size_t si
   snprintf(engine->version, sizeof engine->version, "%s", parts.version);
   engine->precision = hone_precision_name(parts.precision);
   engine->binary = (hone_blob_t){(void*)(uintptr_t)parts.binary, parts.binary_size};
-  HONE_TRY(
-      hone_program_create(engine->allocator, engine->backend, engine->device, &engine->program));
-  HONE_TRY(hone_program_read(engine->program, parts.program, parts.program_size, parts.weights,
-                             parts.weights_size, &engine->graph));
-  engine->program->code_bytes = parts.binary_size;
-  engine->program->file_bytes = size - parts.weights_size;
-  HONE_TRY(load_kernels(engine, arena));
-  HONE_TRY(hone_program_finish(engine->program));
+  HONE_TRY(hone_engine_load_program(&parts, engine->file, engine->allocator, engine->backend,
+                                    engine->device, arena, &engine->graph, &engine->program));
   engine->runs_here = true;
   return NULL;
 }
@@ -238,9 +225,11 @@ hone_status_t hone_engine_load(const char* path, const hone_engine_options_t* gi
   hone_options_take(given, sizeof taken, &taken);
   hone_engine_t* engine;
   HONE_TRY(create(options, &engine));
-  hone_status_t status = hone_file_map_open(path, &engine->file);
+  hone_file_map_t map;
+  hone_status_t status = hone_file_map_open(path, &map);
+  if (!status) status = hone_shared_file_create(map, &engine->file);
   if (!status) {
-    status = load(engine, engine->file.data, engine->file.size, options);
+    status = load(engine, map.data, map.size, options);
     status = hone_status_annotate(status, "%s", path);
   }
   return give(engine, status, out_engine);
@@ -260,5 +249,6 @@ void hone_engine_describe(const hone_engine_t* engine, hone_engine_info_t* out_i
                                    .n_interpreted = hone_program_interpreted(program),
                                    .runs_here = engine->runs_here,
                                    .precision = engine->precision,
-                                   .guard = program->properties.guard};
+                                   .guard = program->properties.guard,
+                                   .from_cache = engine->from_cache};
 }

@@ -5,8 +5,9 @@
  *   table     32 bytes a section: kind, offset, size, checksum
  *   sections  each aligned to 64 bytes
  *
- * Numbers are little end first, checksums are xxHash64. The version rises when
- * old readers would go wrong; a newer file is refused. */
+ * Numbers are little end first. The header's checksum is an xxHash64, a section's the lower half of
+ * hone_pieces_digest. The version rises when old readers would go wrong; a newer file is refused.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -18,7 +19,7 @@
 #include "runtime/engine_program.h"
 
 enum {
-  VERSION = 9,
+  VERSION = 10,
   HEADER_SIZE = 64,
   ENTRY_SIZE = 32,
   ALIGNMENT = 64,
@@ -60,124 +61,152 @@ static void io_about(hone_io_t* io, hone_engine_parts_t* about) {
 
 /* ---- writing ---- */
 
-typedef struct layout {
+enum { HEAD_SIZE = HEADER_SIZE + SECTION_COUNT * ENTRY_SIZE };
+
+/* A file that is being put together: its pieces lie in `arena` and in the program. */
+typedef struct image {
+  hone_arena_t* arena;
   uint64_t offset[SECTION_COUNT], size[SECTION_COUNT], checksum[SECTION_COUNT];
   uint64_t file_size;
-} layout_t;
+  int n_pieces;
+  hone_piece_t* pieces;
+} image_t;
 
-/* Calls put for each weight's bytes and the zeros between them. */
-static void each_weight(const hone_program_t* program,
-                        void (*put)(void* self, const void* data, size_t size), void* self) {
-  static const char zeros[HONE_WEIGHT_ALIGNMENT] = {0};
+static void add_piece(image_t* image, const void* data, size_t size) {
+  image->pieces[image->n_pieces++] = (hone_piece_t){data, size};
+  image->file_size += size;
+}
+
+/* Zeros up to the next place where a section or a weight may start. */
+static void pad(image_t* image) {
+  static const char zeros[ALIGNMENT] = {0};
+  add_piece(image, zeros, (size_t)(round_up(image->file_size) - image->file_size));
+}
+
+static void add_weights(image_t* image, const hone_program_t* program) {
   for (int i = 0; i < program->n_weights; i++) {
     const hone_tensor_t* tensor = program->weights[i].tensor;
     if (tensor->dtype == HONE_STRING) continue;
-    put(self, hone_tensor_data(tensor), tensor->bytes);
-    put(self, zeros, (size_t)(round_up(tensor->bytes) - tensor->bytes));
+    add_piece(image, hone_tensor_data(tensor), tensor->bytes);
+    pad(image);
   }
 }
 
-static void hash_part(void* self, const void* data, size_t size) {
-  if (size) XXH64_update(self, data, size);
-}
-
-static void write_part(void* self, const void* data, size_t size) {
-  hone_file_writer_write(self, data, size);
-}
-
-static hone_status_t hash_weights(const hone_program_t* program, uint64_t* out_checksum) {
-  XXH64_state_t* state = XXH64_createState();
-  if (!state) return hone_oom();
-  XXH64_reset(state, 0);
-  each_weight(program, hash_part, state);
-  *out_checksum = XXH64_digest(state);
-  XXH64_freeState(state);
+/* The pieces from `first` on are a section; zeros follow that bring the next one into line. */
+static hone_status_t end_section(image_t* image, section_t section, int first) {
+  hone_digest_t digest;
+  image->offset[section] = image->file_size;
+  for (int i = first; i < image->n_pieces; i++) image->offset[section] -= image->pieces[i].size;
+  image->size[section] = image->file_size - image->offset[section];
+  HONE_TRY(hone_pieces_digest(hone_thread_pool_shared(), image->n_pieces - first,
+                              image->pieces + first, &digest));
+  image->checksum[section] = digest.low;
+  pad(image);
   return NULL;
 }
 
-static hone_status_t lay_out(const hone_engine_t* engine, const hone_str_t texts[2],
-                             layout_t* out) {
-  const hone_program_t* program = engine->program;
-  for (int s = 0; s < 2; s++) {
-    out->size[s] = texts[s].size;
-    out->checksum[s] = XXH64(hone_str_text(&texts[s]), texts[s].size, 0);
-  }
-  out->size[SECTION_BINARY] = engine->binary.size;
-  if (engine->binary.size)
-    out->checksum[SECTION_BINARY] = XXH64(engine->binary.data, engine->binary.size, 0);
-  else
-    out->checksum[SECTION_BINARY] = XXH64("", 0, 0);
-  out->size[SECTION_WEIGHTS] = hone_weight_offset(program, program->n_weights);
-  HONE_TRY(hash_weights(program, &out->checksum[SECTION_WEIGHTS]));
-  uint64_t at = round_up(HEADER_SIZE + SECTION_COUNT * ENTRY_SIZE);
-  for (int s = 0; s < SECTION_COUNT; s++) {
-    out->offset[s] = at;
-    at = round_up(at + out->size[s]);
-  }
-  out->file_size = at;
-  return NULL;
+static hone_status_t add_text(image_t* image, section_t section, const hone_str_t* text) {
+  int first = image->n_pieces;
+  char* copy = hone_arena_strndup(image->arena, hone_str_text(text), text->size);
+  if (!copy) return hone_oom();
+  add_piece(image, copy, text->size);
+  return end_section(image, section, first);
 }
 
-enum { HEAD_SIZE = HEADER_SIZE + SECTION_COUNT * ENTRY_SIZE };
+static hone_status_t add_about(image_t* image, const hone_engine_parts_t* parts) {
+  hone_str_t text;
+  hone_engine_parts_t about = *parts;
+  hone_str_init(&text, hone_allocator_system());
+  hone_io_t io = {.out = &text};
+  io_about(&io, &about);
+  hone_status_t status = hone_io_status(&io);
+  if (!status) status = add_text(image, SECTION_ABOUT, &text);
+  hone_str_free(&text);
+  return status;
+}
 
-static void fill_head(const layout_t* layout, uint8_t head[HEAD_SIZE]) {
+static hone_status_t add_program(image_t* image, hone_program_t* program,
+                                 const hone_graph_t* graph) {
+  hone_str_t text;
+  hone_str_init(&text, program->allocator);
+  hone_status_t status = hone_program_write(program, graph, &text);
+  if (!status) status = add_text(image, SECTION_PROGRAM, &text);
+  hone_str_free(&text);
+  return status;
+}
+
+static void fill_head(const image_t* image, uint8_t head[HEAD_SIZE]) {
   memset(head, 0, HEAD_SIZE);
   memcpy(head, magic, sizeof magic);
   put_u64(head + 8, VERSION);
-  put_u64(head + 16, layout->file_size);
+  put_u64(head + 16, image->file_size);
   put_u64(head + 24, SECTION_COUNT);
   for (int s = 0; s < SECTION_COUNT; s++) {
     uint8_t* entry = head + HEADER_SIZE + s * ENTRY_SIZE;
     put_u64(entry, (uint64_t)s);
-    put_u64(entry + 8, layout->offset[s]);
-    put_u64(entry + 16, layout->size[s]);
-    put_u64(entry + 24, layout->checksum[s]);
+    put_u64(entry + 8, image->offset[s]);
+    put_u64(entry + 16, image->size[s]);
+    put_u64(entry + 24, image->checksum[s]);
   }
   put_u64(head + CHECKSUM_AT, XXH64(head, HEAD_SIZE, 0));
 }
 
-static void pad(hone_file_writer_t* writer) {
-  static const char zeros[ALIGNMENT] = {0};
-  uint64_t at = hone_file_writer_offset(writer);
-  hone_file_writer_write(writer, zeros, (size_t)(round_up(at) - at));
+static hone_status_t fill(image_t* image, hone_program_t* program, const hone_graph_t* graph,
+                          const hone_engine_parts_t* about) {
+  size_t most = 2 * ((size_t)program->n_weights + SECTION_COUNT + 1);
+  uint8_t* head = hone_arena_alloc(image->arena, HEAD_SIZE);
+  image->pieces = hone_arena_array(image->arena, most, sizeof *image->pieces);
+  if (!head || !image->pieces) return hone_oom();
+  add_piece(image, head, HEAD_SIZE);
+  pad(image);
+  HONE_TRY(add_about(image, about));
+  HONE_TRY(add_program(image, program, graph));
+  int first = image->n_pieces;
+  if (about->binary_size) add_piece(image, about->binary, about->binary_size);
+  HONE_TRY(end_section(image, SECTION_BINARY, first));
+  first = image->n_pieces;
+  add_weights(image, program);
+  HONE_TRY(end_section(image, SECTION_WEIGHTS, first));
+  fill_head(image, head);
+  return NULL;
 }
 
-static hone_status_t write_file(const hone_engine_t* engine, const hone_str_t texts[2],
-                                const char* path) {
-  layout_t layout = {0};
-  HONE_TRY(lay_out(engine, texts, &layout));
-  uint8_t head[HEAD_SIZE];
-  fill_head(&layout, head);
+hone_status_t hone_engine_put_together(hone_program_t* program, const hone_graph_t* graph,
+                                       const hone_engine_parts_t* about, hone_arena_t* arena,
+                                       int* out_count, hone_piece_t** out_pieces) {
+  hone_engine_parts_t full = *about;
+  full.backend = program->backend->name;
+  full.target = program->properties.target;
+  full.driver = program->properties.driver;
+  full.guard = program->properties.guard;
+  image_t image = {.arena = arena};
+  HONE_TRY(fill(&image, program, graph, &full));
+  *out_count = image.n_pieces;
+  *out_pieces = image.pieces;
+  return NULL;
+}
+
+static hone_status_t write_file(hone_engine_t* engine, const char* path, hone_arena_t* arena) {
+  const hone_engine_parts_t about = {.version = engine->version,
+                                     .precision = engine->precision,
+                                     .model_digest = engine->model_digest,
+                                     .binary = engine->binary.data,
+                                     .binary_size = engine->binary.size};
+  int count;
+  hone_piece_t* pieces;
+  HONE_TRY(
+      hone_engine_put_together(engine->program, engine->graph, &about, arena, &count, &pieces));
   hone_file_writer_t* writer;
   HONE_TRY(hone_file_writer_create(engine->allocator, path, &writer));
-  hone_file_writer_write(writer, head, sizeof head);
-  pad(writer);
-  for (int s = 0; s < 2; s++) {
-    hone_file_writer_write(writer, hone_str_text(&texts[s]), texts[s].size);
-    pad(writer);
-  }
-  hone_file_writer_write(writer, engine->binary.data, engine->binary.size);
-  pad(writer);
-  each_weight(engine->program, write_part, writer);
+  hone_file_writer_write_pieces(writer, count, pieces);
   return hone_file_writer_commit(writer);
 }
 
 hone_status_t hone_engine_write(hone_engine_t* engine, const char* path) {
-  hone_str_t texts[2];
-  for (int s = 0; s < 2; s++) hone_str_init(&texts[s], engine->allocator);
-  hone_engine_parts_t about = {.backend = engine->backend->name,
-                               .target = engine->program->properties.target,
-                               .driver = engine->program->properties.driver,
-                               .version = engine->version,
-                               .precision = engine->precision,
-                               .guard = engine->program->properties.guard,
-                               .model_digest = engine->model_digest};
-  hone_io_t io = {.out = &texts[SECTION_ABOUT]};
-  io_about(&io, &about);
-  hone_status_t status = hone_io_status(&io);
-  if (!status) status = hone_program_write(engine->program, engine->graph, &texts[SECTION_PROGRAM]);
-  if (!status) status = write_file(engine, texts, path);
-  for (int s = 0; s < 2; s++) hone_str_free(&texts[s]);
+  hone_arena_t* arena;
+  HONE_TRY(hone_arena_create(engine->allocator, &arena));
+  hone_status_t status = write_file(engine, path, arena);
+  hone_arena_destroy(arena);
   return status;
 }
 
@@ -217,8 +246,11 @@ static hone_status_t take_section(const uint8_t* data, size_t size, int s, bool 
   uint64_t offset = get_u64(entry + 8), length = get_u64(entry + 16);
   bool inside = offset <= size && length <= size - offset && offset % ALIGNMENT == 0 &&
                 get_u64(entry) == (uint64_t)s;
-  if (inside && checked) inside = XXH64(data + offset, length, 0) == get_u64(entry + 24);
-  if (!inside)
+  hone_digest_t digest = {.low = get_u64(entry + 24)};
+  const hone_piece_t whole = {data + offset, (size_t)length};
+  if (inside && checked)
+    HONE_TRY(hone_pieces_digest(hone_thread_pool_shared(), 1, &whole, &digest));
+  if (!inside || digest.low != get_u64(entry + 24))
     return hone_status_make(HONE_INVALID_DATA, "the engine file's %s are damaged", names[s]);
   *out_data = data + offset;
   *out_size = (size_t)length;
@@ -238,6 +270,8 @@ hone_status_t hone_engine_take_apart(const void* data, size_t size, bool checked
                         &out_parts->program_size));
   HONE_TRY(take_section(data, size, SECTION_BINARY, checked, &out_parts->binary,
                         &out_parts->binary_size));
-  return take_section(data, size, SECTION_WEIGHTS, checked, &out_parts->weights,
-                      &out_parts->weights_size);
+  HONE_TRY(take_section(data, size, SECTION_WEIGHTS, checked, &out_parts->weights,
+                        &out_parts->weights_size));
+  out_parts->other_size = size - out_parts->weights_size;
+  return NULL;
 }

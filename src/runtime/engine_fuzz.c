@@ -16,7 +16,7 @@ static void read_program(hone_device_t* device, const hone_backend_t* cpu,
   hone_status_t status = hone_program_create(hone_allocator_system(), cpu, device, &program);
   if (!status)
     status = hone_program_read(program, parts->program, parts->program_size, parts->weights,
-                               parts->weights_size, &graph);
+                               parts->weights_size, NULL, &graph);
   drop(status);
   hone_program_destroy(program);
   hone_graph_destroy(graph);

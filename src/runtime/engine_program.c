@@ -17,6 +17,7 @@ typedef struct transfer {
   hone_status_t status;    /* of what io does not do */
   const uint8_t* data;     /* of weights; reading */
   size_t data_size, data_at;
+  hone_shared_file_t* file; /* that the data lie in; may be NULL */
 } transfer_t;
 
 static bool reads(const transfer_t* t) { return !hone_io_writes(&t->io); }
@@ -89,6 +90,8 @@ static void io_strings(transfer_t* t, hone_tensor_t* tensor) {
   }
 }
 
+static void let_go(void* file) { hone_shared_file_release(file); }
+
 static hone_status_t map_weight(transfer_t* t, hone_dtype_t dtype, int rank, const int64_t* dims,
                                 hone_tensor_t** out_tensor) {
   int64_t count;
@@ -101,7 +104,10 @@ static hone_status_t map_weight(transfer_t* t, hone_dtype_t dtype, int rank, con
   }
   void* data = (void*)(uintptr_t)(t->data + t->data_at);
   t->data_at = aligned(t->data_at + bytes);
-  return hone_tensor_wrap(t->program->allocator, dtype, rank, dims, data, NULL, NULL, out_tensor);
+  hone_status_t status = hone_tensor_wrap(t->program->allocator, dtype, rank, dims, data,
+                                          t->file ? let_go : NULL, t->file, out_tensor);
+  if (!status && t->file) hone_shared_file_retain(t->file);
+  return status;
 }
 
 static void read_weight(transfer_t* t, hone_dtype_t dtype, int rank, const int64_t* dims) {
@@ -463,7 +469,8 @@ hone_status_t hone_program_write(hone_program_t* program, const hone_graph_t* gr
 }
 
 hone_status_t hone_program_read(hone_program_t* program, const void* bytes, size_t size,
-                                const void* data, size_t data_size, hone_graph_t** out_graph) {
+                                const void* data, size_t data_size, hone_shared_file_t* file,
+                                hone_graph_t** out_graph) {
   hone_graph_t* graph;
   *out_graph = NULL;
   HONE_TRY(hone_graph_create(program->allocator, "engine", &graph));
@@ -471,7 +478,8 @@ hone_status_t hone_program_read(hone_program_t* program, const void* bytes, size
   transfer_t t = {.io = {.data = bytes, .size = size, .arena = program->arena},
                   .program = program,
                   .data = data,
-                  .data_size = data_size};
+                  .data_size = data_size,
+                  .file = file};
   t.io.dims = program->dims;
   io_program(&t, graph);
   if (!failed(&t) && t.io.at != t.io.size) hone_io_fail(&t.io, "there is more than a program");

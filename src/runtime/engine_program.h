@@ -3,6 +3,7 @@
 #ifndef HONE_RUNTIME_ENGINE_PROGRAM_H
 #define HONE_RUNTIME_ENGINE_PROGRAM_H
 
+#include "base/shared_file.h"
 #include "runtime/engine_io.h"
 #include "runtime/program.h"
 
@@ -11,12 +12,12 @@
 HONE_MUST_USE hone_status_t hone_program_write(hone_program_t* program, const hone_graph_t* graph,
                                                hone_str_t* out);
 /* The reverse, into a program that was just created. Weights get their elements
- * from `data`, which is used in place and must outlive the program. `out_graph`
- * has the inputs and outputs and nothing else. hone_program_finish and loading
- * the kernels come next. Errors: INVALID_DATA, OUT_OF_MEMORY. */
+ * from `data`, which is used in place: it lies in `file`, which weights hold on to; where that is
+ * NULL it must outlive them. `out_graph` has the inputs and outputs and nothing else.
+ * hone_program_finish and loading the kernels come next. Errors: INVALID_DATA, OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_program_read(hone_program_t* program, const void* bytes,
                                               size_t size, const void* data, size_t data_size,
-                                              hone_graph_t** out_graph);
+                                              hone_shared_file_t* file, hone_graph_t** out_graph);
 /* Whether a program that was read hangs together: what a step reads was made
  * before, and bodies fit those that run them. Errors: INVALID_DATA, OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_program_check(const hone_program_t* program);

@@ -389,7 +389,7 @@ hone_status_t hone_limits_find(const hone_allocator_t* allocator, const hone_bac
                         : lanes > 16 ? 16
                                      : lanes};
   hone_cache_t* cache;
-  HONE_TRY(hone_cache_open(p.allocator, NULL, 0, &cache));
+  HONE_TRY(hone_cache_open(p.allocator, HONE_CACHE_KERNELS, NULL, 0, &cache));
   hone_status_t status = find(&p, cache, out_limits);
   hone_cache_close(cache);
   return status;

@@ -15,6 +15,7 @@
 #include "ir/verify.h"
 #include "ops/lower.h"
 #include "runtime/device.h"
+#include "runtime/engine_cache.h"
 #include "runtime/engine_impl.h"
 #include "runtime/precision.h"
 #include "runtime/session_graph.h"
@@ -25,6 +26,7 @@ typedef struct variant {
   hone_graph_t* graph;
   hone_program_t* program;
   hone_pass_report_t notes; /* no arena where none are kept */
+  hone_shared_file_t* file; /* of the engine cache, which the program was found in; may be NULL */
   int n_deferred;           /* nodes that wait for a run, and are interpreted */
 } variant_t;
 
@@ -78,6 +80,7 @@ static void drop_variant(const hone_session_t* session, variant_t* variant) {
   else if (variant->program)
     session->backend->destroy(variant->program);
   hone_graph_destroy(variant->graph);
+  hone_shared_file_release(variant->file);
   hone_pass_report_destroy(&variant->notes);
   *variant = (variant_t){0};
 }
@@ -112,26 +115,52 @@ static hone_status_t compile(hone_session_t* session, variant_t* variant) {
   return session->backend->compile(variant->graph, &options, &variant->program);
 }
 
-static int count_deferred(const hone_graph_t* graph) {
-  int count = 0;
-  for (int i = 0; i < graph->n_nodes; i++) {
-    const hone_node_t* node = graph->nodes[i];
-    count += node->host && node->host->deferred;
-    for (int r = 0; r < node->n_regions; r++) count += count_deferred(node->regions[r]);
-  }
-  return count;
-}
-
 /* The graph is lowered from the model where there is one; otherwise it is there. */
-static hone_status_t build(hone_session_t* session, const reading_t* reading, variant_t* out) {
+static hone_status_t build_new(hone_session_t* session, const reading_t* reading, variant_t* out) {
   if (session->model) HONE_TRY(lower(session, reading, &out->graph));
 #ifndef NDEBUG
   HONE_TRY(hone_graph_verify(out->graph));
 #endif
   hone_status_t status = compile(session, out);
   if (status) drop_variant(session, out);
-  out->n_deferred = status ? 0 : count_deferred(out->graph);
+  out->n_deferred = status ? 0 : hone_lower_deferred_count(out->graph);
   return status;
+}
+
+/* From the engine cache if it is there; else it is kept there, for the next one. */
+static hone_status_t build_kept(hone_session_t* session, const reading_t* reading,
+                                const hone_engine_request_t* request, hone_cache_key_t key,
+                                variant_t* out) {
+  hone_engine_found_t found;
+  if (hone_engine_cache_find(request, key, &found)) {
+    *out = (variant_t){.graph = found.graph, .program = found.program, .file = found.file};
+    return NULL;
+  }
+  HONE_TRY(build_new(session, reading, out));
+  hone_engine_cache_keep(request, key, out->program, out->graph);
+  return NULL;
+}
+
+static hone_status_t build(hone_session_t* session, const reading_t* reading, variant_t* out) {
+  const hone_session_options_t* options = &session->options;
+  const hone_pass_options_t passes = {.precision = session->precision, .exact = options->exact};
+  hone_engine_request_t request = {.allocator = session->allocator,
+                                   .model = session->model,
+                                   .backend = session->backend,
+                                   .device = session->device,
+                                   .n_dims = options->n_dims,
+                                   .dims = options->dims,
+                                   .names_are_per_input = reading->loose,
+                                   .passes = &passes,
+                                   .precision = session->precision_name,
+                                   .no_tuned = options->no_tuned,
+                                   .tuned_database = options->tuned_database};
+  hone_cache_key_t key;
+  bool may_be_kept = session->model && session->device && !reading->inputs && !options->explain &&
+                     !options->no_engine_cache;
+  if (may_be_kept && hone_engine_cache_key(&request, &key))
+    return build_kept(session, reading, &request, key, out);
+  return build_new(session, reading, out);
 }
 
 /* "cpu:1" is the second device of its backend, "cpu" the first. */
@@ -177,6 +206,7 @@ static hone_status_t copy_tuning(hone_session_t* session, const hone_session_opt
   session->options.no_tuned = from->no_tuned;
   session->options.exact = from->exact;
   session->options.explain = from->explain;
+  session->options.no_engine_cache = from->no_engine_cache;
   if (!from->tuned_database) return NULL;
   return copy_text(session, from->tuned_database, &session->options.tuned_database);
 }
@@ -277,6 +307,7 @@ void hone_session_describe(const hone_session_t* session, hone_session_info_t* o
   out_info->n_kernels = program->n_kernels;
   out_info->n_interpreted = hone_program_interpreted(program);
   out_info->weight_bytes = hone_program_weight_bytes(program);
+  out_info->from_cache = session->strict.file != NULL;
 }
 
 int hone_session_input_count(const hone_session_t* session) {

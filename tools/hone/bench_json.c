@@ -30,6 +30,7 @@ static void put_entry(json_t* object, const hone_bench_t* bench, int index) {
   json_object_set_new(object, "first_ms", json_real(bench->contestants[index].first_ms));
   json_object_set_new(object, "load_ms", json_real(subject->load_ms));
   json_object_set_new(object, "compile_ms", json_real(subject->compile_ms));
+  json_object_set_new(object, "from_cache", json_boolean(entry->info.from_cache));
   json_object_set_new(object, "inputs", hone_json_inputs(&entry->run));
 }
 

@@ -195,6 +195,7 @@ static const hone_option_t options[] = {
     HONE_OPTION_DETERMINISTIC,
     HONE_OPTION_PRECISION,
     HONE_OPTION_EXACT,
+    HONE_OPTION_NO_ENGINE_CACHE,
     {.name = "runs", .argument = "COUNT", .help = "time so many runs of each"},
     {.name = "seconds",
      .argument = "NUMBER",

@@ -64,7 +64,8 @@ static hone_status_t set_options(hone_cli_t* cli, const char** passes, wishes_t*
                                      .guard = hone_cli_has(cli, "guard"),
                                      .dump_asm = lists(wishes->kinds, "asm"),
                                      .precision = hone_cli_text(cli, "precision", NULL),
-                                     .exact = hone_cli_has(cli, "exact")};
+                                     .exact = hone_cli_has(cli, "exact"),
+                                     .no_engine_cache = hone_cli_has(cli, "no-engine-cache")};
   for (int i = 0; i < hone_cli_count(cli, "no-pass") && i < MOST_PASSES; i++)
     passes[options->n_passes_off++] = hone_cli_text_at(cli, "no-pass", i);
   if (*wishes->kinds || wishes->explains) {
@@ -88,6 +89,7 @@ static hone_status_t print_json(const hone_engine_info_t* info, double seconds,
   json_object_set_new(root, "compile_ms", json_real(seconds * 1e3));
   json_object_set_new(root, "runs_here", json_boolean(info->runs_here));
   json_object_set_new(root, "guard", json_boolean(info->guard));
+  json_object_set_new(root, "from_cache", json_boolean(info->from_cache));
   if (wishes->mixed) json_object_set_new(root, "mixed", hone_mixed_json(wishes->mixed));
   bool failed =
       wishes->explains &&
@@ -107,6 +109,7 @@ static hone_status_t print_report(const hone_engine_info_t* info, double seconds
   if (wishes->mixed && wishes->explains) hone_mixed_explain(wishes->mixed, stderr);
   if (info->n_interpreted)
     printf("%d of its steps: interpreted, since no kernel expresses them\n", info->n_interpreted);
+  if (info->from_cache) printf("it was compiled before, and is from the engine cache\n");
   if (!info->runs_here) printf("it does not run on this machine\n");
   if (info->guard) printf("its kernels are watched wherever it runs, which is slow\n");
   return NULL;
@@ -190,6 +193,7 @@ static const hone_option_t options[] = {
      .complete = HONE_COMPLETE_FILE},
     {.name = "seed", .argument = "NUMBER", .help = "other random numbers"},
     HONE_OPTION_EXACT,
+    HONE_OPTION_NO_ENGINE_CACHE,
     {.name = "guard",
      .help = "an engine that finds kernels that access memory outside of their buffers, and "
              "names them, wherever it runs; slow"},

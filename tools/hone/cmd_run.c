@@ -151,6 +151,7 @@ static const hone_option_t options[] = {
     HONE_OPTION_GUARD,
     HONE_OPTION_PRECISION,
     HONE_OPTION_EXACT,
+    HONE_OPTION_NO_ENGINE_CACHE,
     HONE_OPTION_MEM_LIMIT,
     {.name = "seed", .argument = "NUMBER", .help = "for --random and for random operators"},
     {.name = "repeat",

@@ -126,6 +126,11 @@ bool hone_cli_is_terminal(const hone_cli_t* cli);
     .name = "exact",                                                                   \
     .help = "nothing that loses precision for speed: convolutions as they are written" \
   }
+#define HONE_OPTION_NO_ENGINE_CACHE                                            \
+  {                                                                            \
+    .name = "no-engine-cache",                                                 \
+    .help = "compile, whatever the engine cache holds, and keep nothing there" \
+  }
 /* What commands that compile models share. */
 #define HONE_OPTIONS_COMPILE                                                           \
   HONE_OPTION_DIM, HONE_OPTION_DEVICE, HONE_OPTION_THREADS, HONE_OPTION_DETERMINISTIC, \

@@ -88,6 +88,7 @@ hone_status_t hone_cli_session(hone_cli_t* cli, const hone_model_t* model, const
                                     .deterministic = hone_cli_has(cli, "deterministic"),
                                     .guard = hone_cli_has(cli, "guard"),
                                     .exact = hone_cli_has(cli, "exact"),
+                                    .no_engine_cache = hone_cli_has(cli, "no-engine-cache"),
                                     .precision = hone_cli_text(cli, "precision", NULL),
                                     .explain = cli->reports};
   HONE_TRY(hone_cli_allocator(cli, &options.allocator));

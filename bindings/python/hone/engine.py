@@ -25,6 +25,7 @@ class EngineInfo(NamedTuple):
     weight_bytes: int
     kernel_bytes: int
     runs_here: bool  # False: built for another kind of machine
+    from_cache: bool  # compiled before, and found in the engine cache
 
 
 class MixedLayer(NamedTuple):
@@ -88,7 +89,7 @@ class Engine:
         text = [ffi.string(t).decode() for t in (info.device, info.target, info.precision,
                                                  info.version)]
         return EngineInfo(*text, info.n_kernels, info.n_interpreted, info.weight_bytes,
-                          info.kernel_bytes, info.runs_here)
+                          info.kernel_bytes, info.runs_here, info.from_cache)
 
     @property
     def passes(self):
@@ -167,7 +168,7 @@ def _compile_mixed(model, dims, options, error_bound, data, seed, out):
 
 def compile(model, device="cpu", dims=None, precision="fp32", threads=0, deterministic=False,
             target=None, passes_off=(), mem_limit=None, explain=False, tuned=True, exact=False,
-            guard=False, error_bound=1e-2, data=None, seed=0):
+            guard=False, error_bound=1e-2, data=None, seed=0, cached=True):
     """Compiles a model (a Model, or what Model takes) to an Engine.
 
     `precision`: "fp32"; "bf16" or "fp16" for weights and operands of convolutions and matrix
@@ -177,7 +178,8 @@ def compile(model, device="cpu", dims=None, precision="fp32", threads=0, determi
     this one ("x86-64-v3", "aarch64"). `passes_off`: names of graph passes not to run. `explain`: keep
     what is made on the way (Engine.texts, Engine.passes). `tuned`: whether to ask what `hone.tune`
     found, or the path of a database of it. `exact`: nothing that loses precision for speed, such as
-    convolutions by tiles with fewer products. `guard`: kernels that access memory outside of their
+    convolutions by tiles with fewer products. `cached`: whether a model that was compiled before may be
+    taken from the engine cache, and be kept there. `guard`: kernels that access memory outside of their
     buffers are found and named, wherever the engine runs; slow."""
     start = time.perf_counter()
     loaded = model if isinstance(model, Model) else Model(model)
@@ -187,6 +189,7 @@ def compile(model, device="cpu", dims=None, precision="fp32", threads=0, determi
     options.struct_size = ffi.sizeof("hone_engine_options_t")
     options.device, options.target = keep.text(device), keep.text(target)
     options.precision, options.exact, options.guard = keep.text(precision), exact, guard
+    options.no_engine_cache = not cached
     options.no_tuned, options.tuned_database = keep.tuned(tuned)
     options.threads, options.deterministic = threads, deterministic
     options.n_dims, options.dims = keep.dims(dims or {})

@@ -37,17 +37,18 @@ class SessionInfo(NamedTuple):
     kernels: int
     interpreted: int  # steps that run on the reference interpreter
     weight_bytes: int
+    from_cache: bool  # compiled before, and found in the engine cache
 
 
 class Session:
     """A model on a device. Several threads may run one session at once."""
 
     def __init__(self, model, device="ref", dims=None, mem_limit=None, threads=0,
-                 deterministic=False, precision="fp32", tuned=True, exact=False):
+                 deterministic=False, precision="fp32", tuned=True, exact=False, cached=True):
         """`model`: a Model, or what Model takes. `dims`: sizes of named dimensions, numbers or
         (least, largest). `mem_limit`: bytes, or text as "2G"; 0 or None for none. `threads`: that a
         run may use; 0 for all. `deterministic`: equal inputs give equal bits, whatever the number
-        of threads. `precision`, `tuned`, `exact`: see `hone.compile`."""
+        of threads. `precision`, `tuned`, `exact`, `cached`: see `hone.compile`."""
         start = time.perf_counter()
         self.model = model if isinstance(model, Model) else Model(model)
         load_ms = (time.perf_counter() - start) * 1e3
@@ -58,7 +59,8 @@ class Session:
         options.n_dims, options.dims = keep.dims(dims or {})
         options.threads, options.deterministic = threads, deterministic
         options.no_tuned, options.tuned_database = keep.tuned(tuned)
-        options.exact, options.allocator = exact, limit.allocator()
+        options.exact, options.no_engine_cache = exact, not cached
+        options.allocator = limit.allocator()
         start = time.perf_counter()
         try:
             check(lib.hone_session_create(self.model._model, options, out))
@@ -88,7 +90,8 @@ class Session:
         info = ffi.new("hone_session_info_t*")
         lib.hone_session_describe(self._session, info)
         text = [ffi.string(t).decode() for t in (info.device, info.target, info.precision)]
-        return SessionInfo(*text, info.n_kernels, info.n_interpreted, info.weight_bytes)
+        return SessionInfo(*text, info.n_kernels, info.n_interpreted, info.weight_bytes,
+                           info.from_cache)
 
     def _infos(self, count, name, type_text):
         infos = []

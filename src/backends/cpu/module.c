@@ -13,7 +13,8 @@
 static hone_status_t find_compiler(hone_device_t* device) {
   if (device->prelude) return NULL;
   HONE_TRY(hone_compiler_find(device->arena, &device->target, &device->compiler));
-  if (!device->cache) HONE_TRY(hone_cache_open(device->allocator, NULL, 0, &device->cache));
+  if (!device->cache)
+    HONE_TRY(hone_cache_open(device->allocator, HONE_CACHE_KERNELS, NULL, 0, &device->cache));
   return hone_prelude_make(device->arena, "cpu.inc", hone_cpu_lanes(device), &device->prelude);
 }
 

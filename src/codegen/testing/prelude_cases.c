@@ -157,7 +157,7 @@ static void build(suite_t* s, char** out_bytes, size_t* out_size) {
   hone_cache_t* cache = NULL;
   const char* folder = getenv("HONE_BUILD_DIR");
   const char* path = folder ? hone_path_join(s->arena, folder, "test_kernels") : NULL;
-  if (path) assert_ok(hone_cache_open(NULL, path, 64 << 20, &cache));
+  if (path) assert_ok(hone_cache_open(NULL, HONE_CACHE_KERNELS, path, 64 << 20, &cache));
   hone_build_options_t options = {
       .target = &s->target, .compiler = &s->compiler, .cache = cache, .time_limit_ms = 600000};
   assert_ok(hone_toolchain_build(hone_allocator_system(), &options, count, units, out_bytes,

@@ -234,3 +234,13 @@ hone_status_t hone_lower_deferred(const hone_host_t* host, const hone_allocator_
   *out_graph = graph;
   return NULL;
 }
+
+int hone_lower_deferred_count(const hone_graph_t* graph) {
+  int count = 0;
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const hone_node_t* node = graph->nodes[i];
+    count += node->host && node->host->deferred;
+    for (int r = 0; r < node->n_regions; r++) count += hone_lower_deferred_count(node->regions[r]);
+  }
+  return count;
+}

@@ -1,0 +1,230 @@
+#include "runtime/engine_cache.h"
+
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/str.h"
+#include "hone/version.h"
+#include "ops/lower.h"
+#include "runtime/model_digest.h"
+#include "tune/database.h"
+
+enum { LEAST_WEIGHTS = 1 << 20 /* bytes; what has less is compiled about as fast */ };
+
+/* ---- this build ---- */
+
+typedef struct build {
+  uint64_t digest;
+  bool is_found;
+} build_t;
+
+/* Adds the object's code and constants, if this function is in it. */
+static int look_at_object(struct dl_phdr_info* info, size_t size, void* self) {
+  build_t* build = self;
+  uintptr_t here = (uintptr_t)&look_at_object;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum && !build->is_found; i++) {
+    uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    build->is_found =
+        info->dlpi_phdr[i].p_type == PT_LOAD && here - start < info->dlpi_phdr[i].p_memsz;
+  }
+  for (int i = 0; i < info->dlpi_phnum && build->is_found; i++) {
+    const ElfW(Phdr)* part = &info->dlpi_phdr[i];
+    const hone_piece_t piece = {(const void*)(info->dlpi_addr + part->p_vaddr), part->p_filesz};
+    hone_digest_t digest = {0, 0};
+    if (part->p_type != PT_LOAD || part->p_flags & PF_W) continue;
+    hone_status_free(hone_pieces_digest(NULL, 1, &piece, &digest));
+    build->digest = build->digest * 31 + digest.low;
+  }
+  return build->is_found;
+}
+
+static pthread_once_t build_once = PTHREAD_ONCE_INIT;
+static build_t this_build;
+
+static void find_build(void) { dl_iterate_phdr(look_at_object, &this_build); }
+
+/* ---- keys ---- */
+
+static void add_number(hone_str_t* out, int64_t number) {
+  hone_str_appendf(out, "%lld\n", (long long)number);
+}
+
+static void add_word(hone_str_t* out, const char* word) {
+  hone_str_appendf(out, "%zu %s\n", word ? strlen(word) : 0, word ? word : "");
+}
+
+static void add_digest(hone_str_t* out, hone_digest_t digest) {
+  add_number(out, (int64_t)digest.low);
+  add_number(out, (int64_t)digest.high);
+}
+
+static void add_device(hone_str_t* out, const hone_backend_t* backend,
+                       const hone_device_properties_t* properties) {
+  add_word(out, backend->name);
+  add_word(out, properties->target);
+  add_word(out, properties->compiler);
+  add_word(out, properties->driver);
+  add_word(out, properties->model);
+  add_number(out, properties->compute_units);
+  add_number(out, properties->vector_bytes);
+  add_number(out, properties->deterministic);
+  add_number(out, properties->guard);
+  for (int i = 0; i < 3; i++) add_number(out, (int64_t)properties->cache_bytes[i]);
+}
+
+static void add_request(hone_str_t* out, const hone_engine_request_t* request) {
+  const hone_pass_options_t* passes = request->passes;
+  add_word(out, request->precision);
+  add_number(out, passes->precision);
+  add_number(out, passes->exact);
+  add_number(out, passes->n_off);
+  for (int i = 0; i < passes->n_off; i++) add_word(out, passes->off[i]);
+  add_number(out, request->names_are_per_input);
+  add_number(out, request->n_dims);
+  for (int i = 0; i < request->n_dims; i++) {
+    add_word(out, request->dims[i].name);
+    add_number(out, request->dims[i].min);
+    add_number(out, request->dims[i].max);
+  }
+}
+
+/* What the database of tuned kernels holds now. */
+static hone_status_t add_tuned(hone_str_t* out, const hone_engine_request_t* request,
+                               hone_arena_t* arena) {
+  char* usual = NULL;
+  hone_digest_t digest = {0, 0};
+  hone_file_map_t map = {0};
+  if (request->no_tuned) return NULL;
+  if (!request->tuned_database) hone_status_free(hone_tune_db_default_path(arena, &usual));
+  const char* path = request->tuned_database ? request->tuned_database : usual;
+  if (!path || access(path, F_OK)) return NULL;
+  HONE_TRY(hone_file_map_open(path, &map));
+  const hone_piece_t piece = {map.data, map.size};
+  hone_status_t status = hone_pieces_digest(NULL, 1, &piece, &digest);
+  hone_file_map_close(&map);
+  add_digest(out, digest);
+  return status;
+}
+
+static hone_status_t describe(const hone_engine_request_t* request, hone_arena_t* arena,
+                              hone_str_t* out) {
+  hone_device_properties_t properties = {.struct_size = sizeof properties};
+  request->backend->properties(request->device, &properties);
+  if (request->backend->identify)
+    HONE_TRY(request->backend->identify(request->device, &properties));
+  pthread_once(&build_once, find_build);
+  add_word(out, hone_version());
+  add_number(out, (int64_t)this_build.digest);
+  add_digest(out, request->contents);
+  add_device(out, request->backend, &properties);
+  add_request(out, request);
+  HONE_TRY(add_tuned(out, request, arena));
+  return out->failed ? hone_oom() : NULL;
+}
+
+static bool is_kept(const hone_engine_request_t* request) {
+  hone_device_properties_t properties = {.struct_size = sizeof properties};
+  request->backend->properties(request->device, &properties);
+  return hone_cache_is_on(HONE_CACHE_ENGINES) && request->model->file &&
+         properties.shares_host_memory && request->allocator == hone_allocator_system() &&
+         !request->passes->mixture;
+}
+
+static hone_status_t make_key(const hone_engine_request_t* request, hone_arena_t* arena,
+                              hone_cache_key_t* out_key) {
+  hone_str_t text;
+  hone_str_init(&text, request->allocator);
+  hone_status_t status = describe(request, arena, &text);
+  const void* const parts[] = {hone_str_text(&text)};
+  if (!status) *out_key = hone_cache_key(1, parts, &text.size);
+  hone_str_free(&text);
+  return status;
+}
+
+bool hone_engine_cache_key(hone_engine_request_t* request, hone_cache_key_t* out_key) {
+  hone_arena_t* arena = NULL;
+  *out_key = (hone_cache_key_t){0, 0};
+  if (!is_kept(request)) return false;
+  hone_status_t status = hone_model_digest(request->model, &request->contents);
+  if (!status) status = hone_arena_create(request->allocator, &arena);
+  if (!status) status = make_key(request, arena, out_key);
+  bool has_key = !status && this_build.is_found;
+  hone_status_free(status);
+  hone_arena_destroy(arena);
+  return has_key;
+}
+
+/* ---- finding ---- */
+
+static hone_status_t unpack(const hone_engine_request_t* request, hone_engine_found_t* found) {
+  hone_arena_t* arena;
+  hone_engine_parts_t parts = {0};
+  const hone_file_map_t* map = hone_shared_file_map(found->file);
+  HONE_TRY(hone_arena_create(request->allocator, &arena));
+  hone_status_t status = hone_engine_take_apart(map->data, map->size, true, arena, &parts);
+  if (!status)
+    status = hone_engine_load_program(&parts, found->file, request->allocator, request->backend,
+                                      request->device, arena, &found->graph, &found->program);
+  found->binary = (hone_blob_t){(void*)(uintptr_t)parts.binary, parts.binary_size};
+  hone_arena_destroy(arena);
+  return status;
+}
+
+static hone_status_t open_cache(const hone_engine_request_t* request, hone_cache_t** out_cache) {
+  return hone_cache_open(request->allocator, HONE_CACHE_ENGINES, NULL, 0, out_cache);
+}
+
+bool hone_engine_cache_find(const hone_engine_request_t* request, hone_cache_key_t key,
+                            hone_engine_found_t* out_found) {
+  hone_cache_t* cache;
+  hone_file_map_t map;
+  *out_found = (hone_engine_found_t){0};
+  hone_status_t status = open_cache(request, &cache);
+  bool is_there = !status && hone_cache_map(cache, key, &map);
+  if (is_there) status = hone_shared_file_create(map, &out_found->file);
+  if (is_there && !status) status = unpack(request, out_found);
+  bool is_bad = is_there && status && hone_status_code(status) != HONE_OUT_OF_MEMORY;
+  if (is_bad) hone_log_write(HONE_LOG_INFO, "engine cache: %s", hone_status_message(status));
+  if (is_bad) hone_cache_drop(cache, key);
+  if (status) hone_shared_file_release(out_found->file);
+  is_there = is_there && !status;
+  hone_status_free(status);
+  hone_cache_close(cache);
+  if (!is_there) *out_found = (hone_engine_found_t){0};
+  return is_there;
+}
+
+/* ---- keeping ---- */
+
+static hone_status_t keep(const hone_engine_request_t* request, hone_cache_key_t key,
+                          hone_program_t* program, const hone_graph_t* graph, hone_arena_t* arena) {
+  const hone_engine_parts_t about = {.version = hone_version(),
+                                     .precision = request->precision,
+                                     .model_digest = request->contents.low,
+                                     .binary = program->binary.data,
+                                     .binary_size = program->binary.size};
+  int count;
+  hone_piece_t* pieces;
+  hone_cache_t* cache;
+  HONE_TRY(hone_engine_put_together(program, graph, &about, arena, &count, &pieces));
+  HONE_TRY(open_cache(request, &cache));
+  hone_cache_put_pieces(cache, key, count, pieces);
+  hone_cache_close(cache);
+  return NULL;
+}
+
+void hone_engine_cache_keep(const hone_engine_request_t* request, hone_cache_key_t key,
+                            hone_program_t* program, const hone_graph_t* graph) {
+  hone_arena_t* arena;
+  bool is_large = hone_program_weight_bytes(program) >= LEAST_WEIGHTS;
+  if (!is_large || !program->module || hone_lower_deferred_count(graph)) return;
+  hone_status_t status = hone_arena_create(request->allocator, &arena);
+  if (!status) status = keep(request, key, program, graph, arena);
+  if (status) hone_log_write(HONE_LOG_INFO, "engine cache: %s", hone_status_message(status));
+  hone_status_free(status);
+  hone_arena_destroy(arena);
+}
