@@ -37,6 +37,7 @@ static hone_status_t create(const hone_engine_options_t* options, hone_engine_t*
 
 void hone_engine_destroy(hone_engine_t* engine) {
   if (!engine) return;
+  hone_engine_keeping_finish(engine->keeping);
   hone_program_destroy(engine->program);
   hone_graph_destroy(engine->graph);
   if (engine->device) engine->backend->close(engine->device);
@@ -90,7 +91,7 @@ static hone_status_t compile_kept(hone_engine_t* engine, const hone_engine_optio
   hone_engine_found_t found;
   if (!hone_engine_cache_find(request, key, &found)) {
     HONE_TRY(compile_new(engine, request->model, options, request->passes));
-    hone_engine_cache_keep(request, key, engine->program, engine->graph);
+    engine->keeping = hone_engine_cache_keep(request, key, engine->program, engine->graph);
     return NULL;
   }
   engine->file = found.file;

@@ -1,12 +1,15 @@
 #include "runtime/engine_cache.h"
 
 #include <link.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "base/thread_pool.h"
 #include "hone/version.h"
 #include "ops/lower.h"
 #include "runtime/model_digest.h"
@@ -200,31 +203,77 @@ bool hone_engine_cache_find(const hone_engine_request_t* request, hone_cache_key
 
 /* ---- keeping ---- */
 
-static hone_status_t keep(const hone_engine_request_t* request, hone_cache_key_t key,
-                          hone_program_t* program, const hone_graph_t* graph, hone_arena_t* arena) {
+struct hone_engine_keeping {
+  hone_arena_t* arena; /* of what is not the program's */
+  hone_cache_t* cache;
+  hone_cache_key_t key;
+  int count;
+  hone_piece_t* pieces;
+  pid_t owner; /* a process that was forked from it has no such thread */
+  pthread_t thread;
+  bool has_thread;
+};
+
+/* Runs go before it. */
+static void* write_entry(void* self) {
+  hone_engine_keeping_t* keeping = self;
+  sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
+  hone_cache_put_pieces(keeping->cache, keeping->key, keeping->count, keeping->pieces);
+  return NULL;
+}
+
+static hone_status_t prepare(hone_engine_keeping_t* keeping, const hone_engine_request_t* request,
+                             hone_program_t* program, const hone_graph_t* graph) {
   const hone_engine_parts_t about = {.version = hone_version(),
                                      .precision = request->precision,
                                      .model_digest = request->contents.low,
                                      .binary = program->binary.data,
                                      .binary_size = program->binary.size};
-  int count;
-  hone_piece_t* pieces;
-  hone_cache_t* cache;
-  HONE_TRY(hone_engine_put_together(program, graph, &about, arena, &count, &pieces));
-  HONE_TRY(open_cache(request, &cache));
-  hone_cache_put_pieces(cache, key, count, pieces);
-  hone_cache_close(cache);
+  HONE_TRY(hone_engine_put_together(program, graph, &about, keeping->arena, &keeping->count,
+                                    &keeping->pieces));
+  return open_cache(request, &keeping->cache);
+}
+
+static void drop_keeping(hone_engine_keeping_t* keeping) {
+  hone_cache_close(keeping->cache);
+  hone_arena_destroy(keeping->arena);
+}
+
+static hone_status_t start(const hone_engine_request_t* request, hone_cache_key_t key,
+                           hone_program_t* program, const hone_graph_t* graph,
+                           hone_engine_keeping_t** out_keeping) {
+  hone_arena_t* arena;
+  HONE_TRY(hone_arena_create(request->allocator, &arena));
+  hone_engine_keeping_t* keeping = hone_arena_alloc(arena, sizeof *keeping);
+  if (!keeping) {
+    hone_arena_destroy(arena);
+    return hone_oom();
+  }
+  *keeping = (hone_engine_keeping_t){.arena = arena, .key = key, .owner = getpid()};
+  hone_status_t status = prepare(keeping, request, program, graph);
+  if (status) {
+    drop_keeping(keeping);
+    return status;
+  }
+  keeping->has_thread = hone_thread_start(&keeping->thread, write_entry, keeping);
+  *out_keeping = keeping;
   return NULL;
 }
 
-void hone_engine_cache_keep(const hone_engine_request_t* request, hone_cache_key_t key,
-                            hone_program_t* program, const hone_graph_t* graph) {
-  hone_arena_t* arena;
+hone_engine_keeping_t* hone_engine_cache_keep(const hone_engine_request_t* request,
+                                              hone_cache_key_t key, hone_program_t* program,
+                                              const hone_graph_t* graph) {
+  hone_engine_keeping_t* keeping = NULL;
   bool is_large = hone_program_weight_bytes(program) >= LEAST_WEIGHTS;
-  if (!is_large || !program->module || hone_lower_deferred_count(graph)) return;
-  hone_status_t status = hone_arena_create(request->allocator, &arena);
-  if (!status) status = keep(request, key, program, graph, arena);
+  if (!is_large || !program->module || hone_lower_deferred_count(graph)) return NULL;
+  hone_status_t status = start(request, key, program, graph, &keeping);
   if (status) hone_log_write(HONE_LOG_INFO, "engine cache: %s", hone_status_message(status));
   hone_status_free(status);
-  hone_arena_destroy(arena);
+  return keeping;
+}
+
+void hone_engine_keeping_finish(hone_engine_keeping_t* keeping) {
+  if (!keeping || keeping->owner != getpid()) return;
+  if (keeping->has_thread) pthread_join(keeping->thread, NULL);
+  drop_keeping(keeping);
 }

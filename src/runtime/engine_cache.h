@@ -46,8 +46,14 @@ bool hone_engine_cache_find(const hone_engine_request_t* request, hone_cache_key
                             hone_engine_found_t* out_found);
 
 /* Keeps a program that was just compiled, and its graph with all nodes, if it is large enough to be
- * worth a file, and has no nodes that sessions compile again for the sizes of a run. */
-void hone_engine_cache_keep(const hone_engine_request_t* request, hone_cache_key_t key,
-                            hone_program_t* program, const hone_graph_t* graph);
+ * worth a file, and has no nodes that sessions compile again for the sizes of a run. The file is
+ * written by a thread of its own, beside what the program is used for. NULL: there is nothing to
+ * wait for. */
+typedef struct hone_engine_keeping hone_engine_keeping_t;
+hone_engine_keeping_t* hone_engine_cache_keep(const hone_engine_request_t* request,
+                                              hone_cache_key_t key, hone_program_t* program,
+                                              const hone_graph_t* graph);
+/* Returns when the file is written; comes before the program goes. NULL is allowed. */
+void hone_engine_keeping_finish(hone_engine_keeping_t* keeping);
 
 #endif

@@ -27,7 +27,8 @@ typedef struct variant {
   hone_program_t* program;
   hone_pass_report_t notes; /* no arena where none are kept */
   hone_shared_file_t* file; /* of the engine cache, which the program was found in; may be NULL */
-  int n_deferred;           /* nodes that wait for a run, and are interpreted */
+  hone_engine_keeping_t* keeping; /* there, for the next one; may be NULL */
+  int n_deferred;                 /* nodes that wait for a run, and are interpreted */
 } variant_t;
 
 /* Sizes of which each gets a variant of its own, where that pays. */
@@ -75,6 +76,7 @@ static hone_status_t lower(const hone_session_t* session, const reading_t* readi
 
 static void drop_variant(const hone_session_t* session, variant_t* variant) {
   if (session->engine) return;
+  hone_engine_keeping_finish(variant->keeping);
   if (session->device)
     hone_program_destroy(variant->program);
   else if (variant->program)
@@ -137,7 +139,7 @@ static hone_status_t build_kept(hone_session_t* session, const reading_t* readin
     return NULL;
   }
   HONE_TRY(build_new(session, reading, out));
-  hone_engine_cache_keep(request, key, out->program, out->graph);
+  out->keeping = hone_engine_cache_keep(request, key, out->program, out->graph);
   return NULL;
 }
 
