@@ -131,6 +131,7 @@ def test_what_was_tuned_counts(place, model):
     hone("tune", model, "--dim", "n=3", "--db", database, "--budget", "5s", "--threads", 1, env=place.env, code=0)
     assert not place.is_cached(model, **cache) and place.is_cached(model, **cache)
     assert place.is_cached(model)
+    hone("compile", model, "--db", place.folder / "none.db", env=place.env, code=1)  # as without a cache
 
 
 @pytest.mark.parametrize("share", [0.00003, 0.01, 0.5, 0.9999])

@@ -24,25 +24,32 @@ typedef struct build {
   bool is_found;
 } build_t;
 
+static bool holds(const struct dl_phdr_info* info, uintptr_t address) {
+  bool found = false;
+  for (int i = 0; i < info->dlpi_phnum && !found; i++) {
+    const ElfW(Phdr)* part = &info->dlpi_phdr[i];
+    found = part->p_type == PT_LOAD && address - info->dlpi_addr - part->p_vaddr < part->p_memsz;
+  }
+  return found;
+}
+
 /* Adds the object's code and constants, if this function is in it. */
 static int look_at_object(struct dl_phdr_info* info, size_t size, void* self) {
   build_t* build = self;
-  uintptr_t here = (uintptr_t)&look_at_object;
+  hone_status_t status = NULL;
   (void)size;
-  for (int i = 0; i < info->dlpi_phnum && !build->is_found; i++) {
-    uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-    build->is_found =
-        info->dlpi_phdr[i].p_type == PT_LOAD && here - start < info->dlpi_phdr[i].p_memsz;
-  }
-  for (int i = 0; i < info->dlpi_phnum && build->is_found; i++) {
+  if (!holds(info, (uintptr_t)&look_at_object)) return 0;
+  for (int i = 0; i < info->dlpi_phnum && !status; i++) {
     const ElfW(Phdr)* part = &info->dlpi_phdr[i];
     const hone_piece_t piece = {(const void*)(info->dlpi_addr + part->p_vaddr), part->p_filesz};
-    hone_digest_t digest = {0, 0};
+    hone_digest_t digest;
     if (part->p_type != PT_LOAD || part->p_flags & PF_W) continue;
-    hone_status_free(hone_pieces_digest(NULL, 1, &piece, &digest));
-    build->digest = build->digest * 31 + digest.low;
+    status = hone_pieces_digest(NULL, 1, &piece, &digest);
+    if (!status) build->digest = build->digest * 31 + digest.low;
   }
-  return build->is_found;
+  build->is_found = !status;
+  hone_status_free(status);
+  return 1;
 }
 
 static pthread_once_t build_once = PTHREAD_ONCE_INIT;
@@ -95,17 +102,17 @@ static void add_request(hone_str_t* out, const hone_engine_request_t* request) {
   }
 }
 
-/* What the database of tuned kernels holds now. */
+/* What the database of tuned kernels holds now. One that was named has to be there. */
 static hone_status_t add_tuned(hone_str_t* out, const hone_engine_request_t* request,
                                hone_arena_t* arena) {
   char* usual = NULL;
   hone_digest_t digest = {0, 0};
   hone_file_map_t map = {0};
   if (request->no_tuned) return NULL;
-  if (!request->tuned_database) hone_status_free(hone_tune_db_default_path(arena, &usual));
-  const char* path = request->tuned_database ? request->tuned_database : usual;
-  if (!path || access(path, F_OK)) return NULL;
-  HONE_TRY(hone_file_map_open(path, &map));
+  const char* named = request->tuned_database;
+  if (!named) hone_status_free(hone_tune_db_default_path(arena, &usual));
+  if (!named && (!usual || access(usual, F_OK))) return NULL;
+  HONE_TRY(hone_file_map_open(named ? named : usual, &map));
   const hone_piece_t piece = {map.data, map.size};
   hone_status_t status = hone_pieces_digest(NULL, 1, &piece, &digest);
   hone_file_map_close(&map);
