@@ -44,7 +44,8 @@ RANGES = {
 
 def compiled(folder, model, name, *dims):
     engine = pathlib.Path(folder) / name
-    subprocess.run([HONE, "compile", model, "-o", engine, *dims], check=True, capture_output=True)
+    subprocess.run([HONE, "compile", model, "-o", engine, "--no-engine-cache", *dims], check=True,
+                   capture_output=True)
     return engine
 
 
