@@ -211,6 +211,58 @@ def test_outputs_that_are_weights_outlive_the_session(place):
         assert float(done.stdout) == pytest.approx(np.abs(random(2, WIDTH)).sum(), rel=1e-5)
 
 
+@pytest.mark.parametrize("which", ["branch", "loop", "sequence", "view"])
+def test_weights_reach_outputs_by_many_ways(place, which):
+    """Read when the session and its model are gone, compiled and from the cache."""
+    n, b = helper.make_tensor_value_info, [numpy_helper.from_array(random(2, WIDTH), "b")]
+    weights = [numpy_helper.from_array(random(1, WIDTH, WIDTH), "w"), *b]
+    types = {"y": n("y", TensorProto.FLOAT, ["n", WIDTH]), "out": n("out", TensorProto.FLOAT, None)}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    if which == "branch":
+        sides = [helper.make_graph([helper.make_node(op, ["b"], [f"o{op}"])], op, [],
+                                   [n(f"o{op}", TensorProto.FLOAT, [WIDTH])]) for op in ("Identity", "Neg")]
+        nodes += [helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+                  helper.make_node("Less", ["most", "limit"], ["is"]),
+                  helper.make_node("If", ["is"], ["out"], then_branch=sides[0], else_branch=sides[1])]
+        weights.append(numpy_helper.from_array(np.float32(1e9), "limit"))
+    elif which == "loop":
+        body = helper.make_graph(
+            [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Neg", ["v"], ["next"])], "body",
+            [n("i", TensorProto.INT64, []), n("go", TensorProto.BOOL, []), n("v", TensorProto.FLOAT, [WIDTH])],
+            [n("on", TensorProto.BOOL, []), n("next", TensorProto.FLOAT, [WIDTH])])
+        nodes += [helper.make_node("Shape", ["x"], ["shape"], start=0, end=1),
+                  helper.make_node("Squeeze", ["shape"], ["size"]),
+                  helper.make_node("Sub", ["size", "size"], ["rounds"]),
+                  helper.make_node("Loop", ["rounds", "", "b"], ["out"], body=body)]
+    elif which == "sequence":
+        nodes.append(helper.make_node("SequenceConstruct", ["b", "b"], ["out"]))
+        types["out"] = helper.make_tensor_sequence_value_info("out", TensorProto.FLOAT, None)
+    else:
+        nodes.append(helper.make_node("Reshape", ["b", "to"], ["out"]))
+        weights.append(numpy_helper.from_array(np.array([2, WIDTH // 2]), "to"))
+    graph = helper.make_graph(nodes, "net", [n("x", TensorProto.FLOAT, ["n", WIDTH])], list(types.values()), weights)
+    path = place.folder / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    code = ("import sys, hone, numpy as np, gc\n"
+            "session = hone.Session(sys.argv[1], device='cpu')\n"
+            f"out = session.run({{'x': np.zeros((2, {WIDTH}), np.float32)}})['out']\n"
+            "del session; gc.collect()\n"
+            "print(float(np.abs(np.asarray(out)).sum()))\n")
+    want = np.abs(random(2, WIDTH)).sum() * (2 if which == "sequence" else 1)
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code, path], env={**os.environ, **place.env},
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert float(done.stdout) == pytest.approx(want, rel=1e-5)
+
+
+def test_the_command_of_the_compiler_counts(place, model):
+    assert not place.is_cached(model) and place.is_cached(model)
+    assert not place.is_cached(model, HONE_CC="gcc -DNOTHING=1")
+    assert not place.is_cached(model, HONE_CC="gcc -DNOTHING=2")
+    assert place.is_cached(model)
+
+
 def test_many_processes_at_once(place, model):
     words = [HONE, "run", model, "--device", "cpu", "--input", f"x={place.folder / 'x.npy'}", "--output"]
     env = {**os.environ, **place.env}

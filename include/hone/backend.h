@@ -120,8 +120,9 @@ typedef struct hone_device_properties {
   bool has_dot_apart;   /* intrinsics dotN_apart_u8_i8_…: two to four bytes of each lane's own */
   /* Intrinsics block…: blocks of sums that matrix instructions add to, of bytes and of bf16. */
   bool has_block_int8, has_block_bf16;
-  bool fast_blocks;       /* several times as fast as the same products by vectors */
-  double flops_per_cycle; /* of f32 on one core, fused ones counted twice; 0: not known */
+  bool fast_blocks;         /* several times as fast as the same products by vectors */
+  double flops_per_cycle;   /* of f32 on one core, fused ones counted twice; 0: not known */
+  uint64_t compiler_digest; /* of the command and the program that `compiler` is; 0: not known */
 } hone_device_properties_t;
 
 typedef struct hone_open_options {

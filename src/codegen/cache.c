@@ -286,14 +286,26 @@ void hone_cache_drop(hone_cache_t* cache, hone_cache_key_t key) {
   close(folder);
 }
 
+/* A new file beside `name`, whose own name goes to `aside`. Numbers of processes are no names:
+ * containers that share the folder may have the same. */
+static int create_aside(int folder, const char* name, char aside[2 * FILE_NAME_SIZE]) {
+  enum { ATTEMPTS = 100 };
+  static atomic_uint serial;
+  int fd = -1;
+  for (int i = 0; i < ATTEMPTS && fd < 0; i++) {
+    snprintf(aside, 2 * FILE_NAME_SIZE, "%s.tmp-%ld-%u", name, (long)getpid(),
+             atomic_fetch_add(&serial, 1));
+    fd = openat(folder, aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno != EEXIST && errno != EINTR) break;
+  }
+  return fd;
+}
+
 /* Writes the file aside and gives it its name. */
 static bool write_entry(int folder, hone_cache_key_t key, int count, const hone_piece_t* pieces) {
-  static atomic_uint serial;
   char name[FILE_NAME_SIZE], aside[2 * FILE_NAME_SIZE];
   entry_name(key, name);
-  snprintf(aside, sizeof aside, "%s.tmp-%ld-%u", name, (long)getpid(),
-           atomic_fetch_add(&serial, 1));
-  int fd = openat(folder, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int fd = create_aside(folder, name, aside);
   if (fd < 0) return false;
   int error = hone_pieces_write(fd, count, pieces);
   if (close(fd) && !error) error = errno;

@@ -17,6 +17,7 @@ struct hone_chooser {
   const hone_tactic_t* tactic; /* the only one; NULL: those of the backend */
   hone_tune_db_t* database;    /* NULL: none, or it failed */
   bool is_borrowed;            /* the database */
+  bool has_lost;               /* it was there, and failed */
   hone_map_t choices;          /* digest to hone_choice_t */
 };
 
@@ -34,6 +35,7 @@ static hone_status_t lose_database(hone_chooser_t* c, hone_status_t status) {
                  hone_status_message(status));
   hone_status_free(status);
   close_database(c);
+  c->has_lost = true;
   return NULL;
 }
 
@@ -94,6 +96,8 @@ void hone_chooser_destroy(hone_chooser_t* c) {
   hone_arena_destroy(c->arena);
   hone_free(c->allocator, c, sizeof *c);
 }
+
+bool hone_chooser_has_lost(const hone_chooser_t* c) { return c->has_lost; }
 
 /* ---- choosing ---- */
 

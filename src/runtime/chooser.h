@@ -39,6 +39,8 @@ HONE_MUST_USE hone_status_t hone_chooser_create(const hone_allocator_t* allocato
                                                 const hone_chooser_options_t* options,
                                                 hone_chooser_t** out_chooser);
 void hone_chooser_destroy(hone_chooser_t* chooser); /* NULL is allowed */
+/* Whether the database failed, so that what was tuned was not asked for. */
+bool hone_chooser_has_lost(const hone_chooser_t* chooser);
 
 /* Chooses for a lowered kernel; equal kernels get the same choice. Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_chooser_find(hone_chooser_t* chooser, hone_kernel_t* kernel,

@@ -467,7 +467,9 @@ static hone_status_t make_all_kernels(driver_t* d) {
                                           .opened = d->settings.tuned};
   HONE_TRY(
       hone_chooser_create(d->settings.allocator, d->backend, d->device, &options, &d->chooser));
-  return make_kernels(d, d->graph);
+  HONE_TRY(make_kernels(d, d->graph));
+  d->report->lost_tuned = hone_chooser_has_lost(d->chooser);
+  return NULL;
 }
 
 /* ---- build and load ---- */

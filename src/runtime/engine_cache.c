@@ -1,9 +1,11 @@
 #include "runtime/engine_cache.h"
 
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -77,6 +79,7 @@ static void add_device(hone_str_t* out, const hone_backend_t* backend,
   add_word(out, backend->name);
   add_word(out, properties->target);
   add_word(out, properties->compiler);
+  add_number(out, (int64_t)properties->compiler_digest);
   add_word(out, properties->driver);
   add_word(out, properties->model);
   add_number(out, properties->compute_units);
@@ -102,22 +105,26 @@ static void add_request(hone_str_t* out, const hone_engine_request_t* request) {
   }
 }
 
-/* What the database of tuned kernels holds now. One that was named has to be there. */
+/* Which database of tuned kernels there is, and when it was written to: whoever reads it but by way
+ * of SQLite takes its locks away. One that was named has to be there. */
 static hone_status_t add_tuned(hone_str_t* out, const hone_engine_request_t* request,
                                hone_arena_t* arena) {
   char* usual = NULL;
-  hone_digest_t digest = {0, 0};
-  hone_file_map_t map = {0};
-  if (request->no_tuned) return NULL;
+  struct stat info;
   const char* named = request->tuned_database;
-  if (!named) hone_status_free(hone_tune_db_default_path(arena, &usual));
+  if (request->no_tuned) return NULL;
+  hone_status_t status = named ? NULL : hone_tune_db_default_path(arena, &usual);
+  if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
+  hone_status_free(status);
   if (!named && (!usual || access(usual, F_OK))) return NULL;
-  HONE_TRY(hone_file_map_open(named ? named : usual, &map));
-  const hone_piece_t piece = {map.data, map.size};
-  hone_status_t status = hone_pieces_digest(NULL, 1, &piece, &digest);
-  hone_file_map_close(&map);
-  add_digest(out, digest);
-  return status;
+  if (stat(named ? named : usual, &info))
+    return hone_file_error(errno, named ? named : usual, "inspect");
+  add_number(out, (int64_t)info.st_dev);
+  add_number(out, (int64_t)info.st_ino);
+  add_number(out, info.st_size);
+  add_number(out, info.st_mtim.tv_sec);
+  add_number(out, info.st_mtim.tv_nsec);
+  return NULL;
 }
 
 static hone_status_t describe(const hone_engine_request_t* request, hone_arena_t* arena,
@@ -188,6 +195,12 @@ static hone_status_t open_cache(const hone_engine_request_t* request, hone_cache
   return hone_cache_open(request->allocator, HONE_CACHE_ENGINES, NULL, 0, out_cache);
 }
 
+/* Others are failures of the moment, and the entry stays. */
+static bool is_damage(hone_status_t status) {
+  return hone_status_code(status) == HONE_INVALID_DATA ||
+         hone_status_code(status) == HONE_UNSUPPORTED;
+}
+
 bool hone_engine_cache_find(const hone_engine_request_t* request, hone_cache_key_t key,
                             hone_engine_found_t* out_found) {
   hone_cache_t* cache;
@@ -197,9 +210,9 @@ bool hone_engine_cache_find(const hone_engine_request_t* request, hone_cache_key
   bool is_there = !status && hone_cache_map(cache, key, &map);
   if (is_there) status = hone_shared_file_create(map, &out_found->file);
   if (is_there && !status) status = unpack(request, out_found);
-  bool is_bad = is_there && status && hone_status_code(status) != HONE_OUT_OF_MEMORY;
-  if (is_bad) hone_log_write(HONE_LOG_INFO, "engine cache: %s", hone_status_message(status));
-  if (is_bad) hone_cache_drop(cache, key);
+  if (is_there && status)
+    hone_log_write(HONE_LOG_INFO, "engine cache: %s", hone_status_message(status));
+  if (is_there && is_damage(status)) hone_cache_drop(cache, key);
   if (status) hone_shared_file_release(out_found->file);
   is_there = is_there && !status;
   hone_status_free(status);

@@ -32,11 +32,11 @@ static bool is_output(const hone_routine_t* routine, int count, int v) {
   return false;
 }
 
-/* What is an input, a weight or an earlier output as well takes nothing more. */
+/* What is an input or an earlier output as well takes nothing more; weights are copied. */
 static bool is_new_output(const hone_routine_t* whole, int index) {
   int v = hone_routine_base_of(whole, whole->outputs[index]);
   hone_place_t place = whole->values[v].place;
-  return place != HONE_PLACE_INPUT && place != HONE_PLACE_WEIGHT && !is_output(whole, index, v);
+  return place == HONE_PLACE_WEIGHT || (place != HONE_PLACE_INPUT && !is_output(whole, index, v));
 }
 
 /* The loop whose body it is; NULL: there is none. */
@@ -182,7 +182,8 @@ static hone_status_t list_outputs(const hone_routine_t* whole, const int64_t* sy
     size_t bytes;
     if (!is_new_output(whole, i) || !value->is_known || value->is_late) continue;
     HONE_TRY(hone_program_value_bytes(value, symbols, &bytes));
-    add_entry(plan, value->first, whole->n_steps, bytes);
+    int first = value->place == HONE_PLACE_WEIGHT ? whole->n_steps : value->first;
+    add_entry(plan, first, whole->n_steps, bytes);
   }
   return NULL;
 }

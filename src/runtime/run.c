@@ -8,6 +8,7 @@
 #include "base/trace.h"
 #include "runtime/context.h"
 #include "runtime/guard.h"
+#include "runtime/output.h"
 #include "runtime/turns.h"
 #include "runtime/watch.h"
 
@@ -446,27 +447,10 @@ void hone_program_bind_inputs(const hone_program_t* program, hone_tensor_t* cons
   }
 }
 
-/* Whoever gets an output may keep it longer than the model, or the engine's file, which weights lie
- * in. */
-static hone_status_t copy_weight(const hone_program_t* program, const hone_tensor_t* weight,
-                                 hone_tensor_t** out_copy) {
-  HONE_TRY(
-      hone_tensor_create(program->allocator, weight->dtype, weight->rank, weight->dims, out_copy));
-  if (weight->bytes) memcpy(hone_tensor_data(*out_copy), hone_tensor_data(weight), weight->bytes);
-  return NULL;
-}
-
-static hone_status_t hand_out(hone_context_t* context, int index, hone_slot_t* result,
+static hone_status_t hand_out(hone_context_t* context, hone_slot_t* result,
                               hone_tensor_t** out_output) {
-  const hone_routine_t* routine = context->program->routines[0];
-  int base = hone_routine_base_of(routine, routine->outputs[index]);
   HONE_TRY(hone_slot_send_to_host(context, result));
-  bool lies_in_file =
-      routine->values[base].place == HONE_PLACE_WEIGHT && result->dtype != HONE_STRING;
-  if (lies_in_file) return copy_weight(context->program, result->tensor, out_output);
-  *out_output = result->tensor;
-  hone_tensor_retain(*out_output);
-  return NULL;
+  return hone_output_own(context->program, result->tensor, out_output);
 }
 
 /* The results are there once the stream has been waited for. */
@@ -481,7 +465,7 @@ static hone_status_t run_whole(hone_context_t* context, hone_tensor_t* const* in
   HONE_TRY(hone_routine_run(context, routine, results));
   hone_status_t status = NULL;
   for (int i = 0; i < routine->n_outputs && !status; i++)
-    status = hand_out(context, i, &results[i], &out_outputs[i]);
+    status = hand_out(context, &results[i], &out_outputs[i]);
   if (!status) hone_context_hand_out(context, routine->n_outputs, results);
   for (int i = 0; i < routine->n_outputs; i++) hone_slot_drop(context, &results[i]);
   return status;

@@ -29,6 +29,7 @@ typedef struct variant {
   hone_shared_file_t* file; /* of the engine cache, which the program was found in; may be NULL */
   hone_engine_keeping_t* keeping; /* there, for the next one; may be NULL */
   int n_deferred;                 /* nodes that wait for a run, and are interpreted */
+  bool lost_tuned;                /* made without what was tuned, since that could not be read */
 } variant_t;
 
 /* Sizes of which each gets a variant of its own, where that pays. */
@@ -109,8 +110,11 @@ static hone_status_t compile(hone_session_t* session, variant_t* variant) {
       HONE_TRY(hone_pass_report_create(session->allocator, &variant->notes));
       settings.pass_report = &variant->notes;
     }
-    return hone_compile(variant->graph, session->backend, session->device, &settings, NULL,
-                        &variant->program);
+    hone_compile_report_t report;
+    hone_status_t status = hone_compile(variant->graph, session->backend, session->device,
+                                        &settings, &report, &variant->program);
+    variant->lost_tuned = report.lost_tuned;
+    return status;
   }
   HONE_TRY(narrow(session, variant->graph));
   hone_compile_options_t options = {.struct_size = sizeof options, .allocator = session->allocator};
@@ -139,7 +143,8 @@ static hone_status_t build_kept(hone_session_t* session, const reading_t* readin
     return NULL;
   }
   HONE_TRY(build_new(session, reading, out));
-  out->keeping = hone_engine_cache_keep(request, key, out->program, out->graph);
+  if (!out->lost_tuned)
+    out->keeping = hone_engine_cache_keep(request, key, out->program, out->graph);
   return NULL;
 }
 
@@ -309,7 +314,7 @@ void hone_session_describe(const hone_session_t* session, hone_session_info_t* o
   out_info->n_kernels = program->n_kernels;
   out_info->n_interpreted = hone_program_interpreted(program);
   out_info->weight_bytes = hone_program_weight_bytes(program);
-  out_info->from_cache = session->strict.file != NULL;
+  out_info->from_cache = session->strict.file || (session->engine && session->engine->from_cache);
 }
 
 int hone_session_input_count(const hone_session_t* session) {

@@ -124,6 +124,7 @@ hone_status_t hone_cpu_identify(hone_device_t* device, hone_device_properties_t*
   if (status) return status;
   snprintf(out_properties->compiler, sizeof out_properties->compiler, "%s",
            device->compiler.version);
+  out_properties->compiler_digest = device->compiler.digest;
   if (device->target.runs_here) read_model(out_properties->model, sizeof out_properties->model);
   return NULL;
 }
