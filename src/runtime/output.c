@@ -16,7 +16,6 @@ static bool is_in_weight(const hone_program_t* program, const hone_tensor_t* ten
 
 static bool is_borrowed(const hone_program_t* program, const hone_tensor_t* tensor) {
   bool found = false;
-  if (!tensor) return false;
   if (tensor->kind == HONE_KIND_TENSOR) return is_in_weight(program, tensor);
   for (int64_t i = 0; i < tensor->count && !found; i++)
     found = is_borrowed(program, tensor->items[i]);
