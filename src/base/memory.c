@@ -57,6 +57,12 @@ static void* system_resize(void* self, void* old, size_t old_size, size_t new_si
   return fresh;
 }
 
+void hone_expect_large_blocks(void) {
+  enum { LARGE = 31 << 20 /* glibc learns of blocks up to 32 MiB */ };
+  void* volatile block = malloc(LARGE); /* or else the compiler leaves both out */
+  free(block);
+}
+
 static const hone_allocator_t system_allocator = {.self = NULL, .resize = system_resize};
 
 const hone_allocator_t* hone_allocator_system(void) { return &system_allocator; }

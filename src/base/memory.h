@@ -10,6 +10,11 @@ enum { HONE_LARGE_PAGE = 2 << 20 };
 /* The status for memory that is not there; needs none itself. */
 HONE_MUST_USE hone_status_t hone_oom(void);
 
+/* For who is about to take and free large blocks again and again: the C library gives those back to
+ * the system at once, to be cleared anew, until it has seen one freed, as compiling does in
+ * passing. What was set for it stays as it is. */
+void hone_expect_large_blocks(void);
+
 /* Allocates `size` zeroed bytes; NULL when out. `allocator` NULL: the system's. */
 void* hone_alloc(const hone_allocator_t* allocator, size_t size);
 /* Grows or shrinks; NULL when out, `old` then stays valid. New bytes are not zeroed. */

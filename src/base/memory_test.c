@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -203,6 +204,18 @@ static void options_of_older_callers_are_filled_up(void** state) {
   assert_true(taken.struct_size == 0 && taken.a == 0 && taken.b == 0);
 }
 
+/* Blocks of a megabyte then come from what the C library keeps, not from the system each time. */
+static void large_blocks_are_expected(void** state) {
+  enum { LARGE = 1 << 20 };
+  (void)state;
+  hone_expect_large_blocks();
+  size_t mapped = mallinfo2().hblks;
+  void* block = hone_alloc(NULL, LARGE);
+  assert_non_null(block);
+  assert_int_equal(mallinfo2().hblks, mapped);
+  hone_free(NULL, block, LARGE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_is_zeroed_and_aligned),
@@ -217,6 +230,7 @@ int main(void) {
       cmocka_unit_test(sizes_do_not_overflow),
       cmocka_unit_test(shapes_are_counted),
       cmocka_unit_test(options_of_older_callers_are_filled_up),
+      cmocka_unit_test(large_blocks_are_expected),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ hone_status_t hone_engine_load_program(const hone_engine_parts_t* parts, hone_sh
   *out_graph = NULL;
   *out_program = NULL;
   hone_program_t* program;
+  hone_expect_large_blocks();
   HONE_TRY(hone_program_create(allocator, backend, device, &program));
   hone_status_t status = fill(program, parts, file, arena, out_graph);
   if (!status) {
