@@ -20,9 +20,7 @@
 typedef struct hone_cache hone_cache_t;
 
 /* 128 bits of what an entry was made from; collisions are not expected. */
-typedef struct hone_cache_key {
-  uint64_t low, high;
-} hone_cache_key_t;
+typedef hone_digest_t hone_cache_key_t;
 
 typedef enum hone_cache_kind { HONE_CACHE_KERNELS, HONE_CACHE_ENGINES } hone_cache_kind_t;
 

@@ -19,8 +19,7 @@ struct hone_engine {
   const char* precision; /* a word of precision.c */
   bool runs_here;
   bool from_cache;
-  struct hone_engine_keeping*
-      keeping; /* in the engine cache (runtime/engine_cache.h); may be NULL */
+  struct hone_engine_keeping* keeping; /* runtime/engine_cache.h; may be NULL */
 };
 
 /* As hone_engine_compile, with those contractions narrow that `mixture` chooses (hone/mixed.h). */
