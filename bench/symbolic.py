@@ -3,9 +3,9 @@
 usage: symbolic.py [--sizes N] [--seed S] [--threads N] [--seconds S] [--precision P,P...] [--save]
                    [NETWORK ...]
 
-For each of N sizes of the range (ten without it; drawn evenly over their logarithm) both engines run
-on the same inputs in one `hone bench`. COST is the symbolic engine's median time by the exact one's:
-1.10 is 10 % slower. --save keeps the figures in bench/results/symbolic.json.
+For each of N different sizes of the range (ten without it; drawn evenly over their logarithm) both
+engines run on the same inputs in one `hone bench`. COST is the symbolic engine's median time by the
+exact one's: 1.10 is 10 % slower. --save keeps the figures in bench/results/symbolic.json.
 """
 
 import argparse
@@ -57,8 +57,11 @@ def medians(engines, inputs, args):
 
 
 def sizes_of(most, args):
-    random = np.random.default_rng(args.seed)
-    return sorted({round(math.exp(x)) for x in random.uniform(0, math.log(most), args.sizes)})
+    """As many different sizes as were asked for, or all there are."""
+    random, sizes = np.random.default_rng(args.seed), set()
+    while len(sizes) < min(args.sizes, most):
+        sizes.add(round(math.exp(random.uniform(0, math.log(most)))))
+    return sorted(sizes)
 
 
 def measure(network, precision, args):
