@@ -468,7 +468,7 @@ static hone_status_t make_all_kernels(driver_t* d) {
   HONE_TRY(
       hone_chooser_create(d->settings.allocator, d->backend, d->device, &options, &d->chooser));
   HONE_TRY(make_kernels(d, d->graph));
-  d->report->lost_tuned = hone_chooser_has_lost(d->chooser);
+  d->program->lost_tuned = hone_chooser_has_lost(d->chooser);
   return NULL;
 }
 

@@ -22,7 +22,6 @@ typedef struct hone_compile_report {
   int n_calls;                                      /* groups of nodes that were to be kernels */
   int n_kernels;                                    /* distinct ones that were built */
   int n_interpreted;                                /* steps that `ref` will run */
-  bool lost_tuned; /* the database of tuned kernels failed, and was left out */
 } hone_compile_report_t;
 
 /* All zeros is the default. */

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/tensor_impl.h"
+#include "ops/common/host.h"
 #include "runtime/context.h"
 
 enum { NUMBERED = 256 }; /* rounds whose numbers the device is given at once */
@@ -265,13 +266,6 @@ static hone_status_t push(const loop_t* loop, int which, hone_slot_t* slot) {
   return (stack->is_on_device ? push_on_device : push_on_host)(loop, stack, slot);
 }
 
-static hone_status_t stack_strings(const hone_slot_t* from, hone_tensor_t* to, int64_t first) {
-  const hone_string_t* strings = from->tensor->data;
-  for (int64_t i = 0; i < from->tensor->count; i++)
-    HONE_TRY(hone_tensor_set_string(to, first + i, strings[i].data, strings[i].size));
-  return NULL;
-}
-
 /* Strings, and what was on the host all the time, stay there. */
 static hone_status_t stack_on_host(const loop_t* loop, const stack_t* stack, hone_slot_t* out) {
   hone_tensor_t* whole;
@@ -282,11 +276,7 @@ static hone_status_t stack_on_host(const loop_t* loop, const stack_t* stack, hon
   for (int64_t r = 0; r < loop->rounds && !status; r++) {
     hone_tensor_t* part;
     status = hone_slot_to_host(loop->context, &stack->slots[r], &part);
-    if (status) break;
-    if (out->dtype == HONE_STRING)
-      status = stack_strings(&stack->slots[r], whole, r * part->count);
-    else if (part->bytes)
-      memcpy((char*)whole->data + (size_t)r * part->bytes, part->data, part->bytes);
+    if (!status) status = hone_host_copy(whole, r * part->count, part, 0, part->count);
   }
   if (status)
     hone_tensor_release(whole);

@@ -66,8 +66,7 @@ static hone_pass_options_t pass_options(const hone_engine_options_t* options,
 
 static hone_status_t compile_new(hone_engine_t* engine, const hone_model_t* model,
                                  const hone_engine_options_t* options,
-                                 const hone_pass_options_t* passes,
-                                 hone_compile_report_t* out_report) {
+                                 const hone_pass_options_t* passes) {
   const hone_lower_options_t lowering = {.n_dims = options->n_dims, .dims = options->dims};
   HONE_TRY(hone_lower_model(model, &lowering, engine->allocator, &engine->graph));
   const hone_compile_settings_t settings = {.allocator = engine->allocator,
@@ -79,7 +78,7 @@ static hone_status_t compile_new(hone_engine_t* engine, const hone_model_t* mode
                                             .dump = options->dump,
                                             .dump_self = options->dump_self,
                                             .dump_asm = options->dump_asm};
-  HONE_TRY(hone_compile(engine->graph, engine->backend, engine->device, &settings, out_report,
+  HONE_TRY(hone_compile(engine->graph, engine->backend, engine->device, &settings, NULL,
                         &engine->program));
   engine->binary = engine->program->binary;
   engine->runs_here = engine->program->module || !engine->program->n_kernels;
@@ -91,10 +90,8 @@ static hone_status_t compile_kept(hone_engine_t* engine, const hone_engine_optio
                                   const hone_engine_request_t* request, hone_cache_key_t key) {
   hone_engine_found_t found;
   if (!hone_engine_cache_find(request, key, &found)) {
-    hone_compile_report_t report;
-    HONE_TRY(compile_new(engine, request->model, options, request->passes, &report));
-    if (!report.lost_tuned)
-      engine->keeping = hone_engine_cache_keep(request, key, engine->program, engine->graph);
+    HONE_TRY(compile_new(engine, request->model, options, request->passes));
+    engine->keeping = hone_engine_cache_keep(request, key, engine->program, engine->graph);
     return NULL;
   }
   engine->file = found.file;
@@ -132,7 +129,7 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
   if (!is_kept) HONE_TRY(hone_model_digest(model, &request.contents));
   engine->model_digest = request.contents.low;
   return is_kept ? compile_kept(engine, options, &request, key)
-                 : compile_new(engine, model, options, &passes, NULL);
+                 : compile_new(engine, model, options, &passes);
 }
 
 hone_status_t hone_engine_compile_as(const hone_model_t* model, const hone_engine_options_t* given,

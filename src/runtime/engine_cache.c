@@ -116,9 +116,9 @@ static hone_status_t add_tuned(hone_str_t* out, const hone_engine_request_t* req
   hone_status_t status = named ? NULL : hone_tune_db_default_path(arena, &usual);
   if (hone_status_code(status) == HONE_OUT_OF_MEMORY) return status;
   hone_status_free(status);
-  if (!named && (!usual || access(usual, F_OK))) return NULL;
-  if (stat(named ? named : usual, &info))
-    return hone_file_error(errno, named ? named : usual, "inspect");
+  const char* path = named ? named : usual;
+  if (!path) return NULL;
+  if (stat(path, &info)) return named ? hone_file_error(errno, path, "inspect") : NULL;
   add_number(out, (int64_t)info.st_dev);
   add_number(out, (int64_t)info.st_ino);
   add_number(out, info.st_size);
@@ -285,7 +285,8 @@ hone_engine_keeping_t* hone_engine_cache_keep(const hone_engine_request_t* reque
                                               const hone_graph_t* graph) {
   hone_engine_keeping_t* keeping = NULL;
   bool is_large = hone_program_weight_bytes(program) >= LEAST_WEIGHTS;
-  if (!is_large || !program->module || hone_lower_deferred_count(graph)) return NULL;
+  if (!is_large || !program->module || program->lost_tuned || hone_lower_deferred_count(graph))
+    return NULL;
   hone_status_t status = start(request, key, program, graph, &keeping);
   if (status) hone_log_write(HONE_LOG_INFO, "engine cache: %s", hone_status_message(status));
   hone_status_free(status);

@@ -247,9 +247,10 @@ static hone_status_t take_section(const uint8_t* data, size_t size, int s, bool 
   bool inside = offset <= size && length <= size - offset && offset % ALIGNMENT == 0 &&
                 get_u64(entry) == (uint64_t)s;
   hone_digest_t digest = {.low = get_u64(entry + 24)};
-  const hone_piece_t whole = {inside ? data + offset : data, inside ? (size_t)length : 0};
-  if (inside && checked)
+  if (inside && checked) {
+    const hone_piece_t whole = {data + offset, (size_t)length};
     HONE_TRY(hone_pieces_digest(hone_thread_pool_shared(), 1, &whole, &digest));
+  }
   if (!inside || digest.low != get_u64(entry + 24))
     return hone_status_make(HONE_INVALID_DATA, "the engine file's %s are damaged", names[s]);
   *out_data = data + offset;

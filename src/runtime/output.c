@@ -1,9 +1,8 @@
 #include "runtime/output.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/tensor_impl.h"
+#include "ops/common/host.h"
 
 static bool is_in_weight(const hone_program_t* program, const hone_tensor_t* tensor) {
   bool found = false;
@@ -22,19 +21,11 @@ static bool is_borrowed(const hone_program_t* program, const hone_tensor_t* tens
   return found;
 }
 
-static hone_status_t copy_strings(const hone_tensor_t* from, hone_tensor_t* to) {
-  const hone_string_t* strings = from->data;
-  for (int64_t i = 0; i < from->count; i++)
-    HONE_TRY(hone_tensor_set_string(to, i, strings[i].data, strings[i].size));
-  return NULL;
-}
-
 static hone_status_t copy(const hone_program_t* program, const hone_tensor_t* from,
                           hone_tensor_t** out_copy) {
   hone_tensor_t* to;
   HONE_TRY(hone_tensor_create(program->allocator, from->dtype, from->rank, from->dims, &to));
-  hone_status_t status = from->dtype == HONE_STRING ? copy_strings(from, to) : NULL;
-  if (from->dtype != HONE_STRING) memcpy(to->data, from->data, from->bytes);
+  hone_status_t status = hone_host_copy(to, 0, from, 0, from->count);
   if (status)
     hone_tensor_release(to);
   else

@@ -195,6 +195,7 @@ struct hone_program {
   hone_weight_t* weights;
   hone_room_t* room; /* of packed weights; NULL: there are none */
   int n_errors;      /* error words */
+  bool lost_tuned;   /* the database of tuned kernels failed, and was left out */
   pthread_mutex_t mutex;
   struct hone_context* idle; /* contexts that no run is using */
 };

@@ -29,7 +29,6 @@ typedef struct variant {
   hone_shared_file_t* file; /* of the engine cache, which the program was found in; may be NULL */
   hone_engine_keeping_t* keeping; /* there, for the next one; may be NULL */
   int n_deferred;                 /* nodes that wait for a run, and are interpreted */
-  bool lost_tuned;                /* made without what was tuned, since that could not be read */
 } variant_t;
 
 /* Sizes of which each gets a variant of its own, where that pays. */
@@ -110,11 +109,8 @@ static hone_status_t compile(hone_session_t* session, variant_t* variant) {
       HONE_TRY(hone_pass_report_create(session->allocator, &variant->notes));
       settings.pass_report = &variant->notes;
     }
-    hone_compile_report_t report;
-    hone_status_t status = hone_compile(variant->graph, session->backend, session->device,
-                                        &settings, &report, &variant->program);
-    variant->lost_tuned = report.lost_tuned;
-    return status;
+    return hone_compile(variant->graph, session->backend, session->device, &settings, NULL,
+                        &variant->program);
   }
   HONE_TRY(narrow(session, variant->graph));
   hone_compile_options_t options = {.struct_size = sizeof options, .allocator = session->allocator};
@@ -143,8 +139,7 @@ static hone_status_t build_kept(hone_session_t* session, const reading_t* readin
     return NULL;
   }
   HONE_TRY(build_new(session, reading, out));
-  if (!out->lost_tuned)
-    out->keeping = hone_engine_cache_keep(request, key, out->program, out->graph);
+  out->keeping = hone_engine_cache_keep(request, key, out->program, out->graph);
   return NULL;
 }
 
