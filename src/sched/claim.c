@@ -6,11 +6,17 @@
  * Of a line that is in no near cache, a store has to wait for the rest, though it writes over all
  * of it; stores that wait leave no room for those of the next tile. "claim out k" asks for the
  * lines in the order of i and j: for a few in front of k, for more in its rounds, each of which
- * asks for one of as many lines or fewer. */
+ * asks for one of as many lines or fewer; for several, where a round is a matrix instruction. */
 #include "base/memory.h"
+#include "loop/intrinsic.h"
 #include "sched/common/edit.h"
 
-enum { LINE = 64 /* bytes, of the cache */, MOST_LOOPS = 8, FEW_LINES = 8 };
+enum {
+  LINE = 64, /* bytes, of the cache */
+  MOST_LOOPS = 8,
+  FEW_LINES = 8,
+  MOST_AT_ONCE = 16 /* in a round of a matrix instruction, which takes as long as many others */
+};
 
 typedef struct claiming {
   hone_kernel_t* kernel;
@@ -21,7 +27,7 @@ typedef struct claiming {
   const hone_stmt_t* around[MOST_LOOPS];
   int64_t count[MOST_LOOPS]; /* lines along each */
   int64_t step[MOST_LOOPS];  /* rounds of it to the next line */
-  int64_t lines;
+  int64_t lines, most;       /* that there are and may be */
 } claiming_t;
 
 /* The store in the statement that writes over what is in the buffer; NULL: there is none. */
@@ -43,6 +49,14 @@ static const hone_stmt_t* find_store_behind(const claiming_t* c) {
   return found;
 }
 
+/* Whether all that its rounds do is a matrix instruction. */
+static bool has_blocks(const hone_stmt_t* loop) {
+  const hone_intrinsic_t* intrinsic = NULL;
+  for (int i = 0; i < loop->n_body && !intrinsic; i++)
+    if (loop->body[i]->intrinsic) intrinsic = hone_intrinsic_find(loop->body[i]->intrinsic);
+  return intrinsic && intrinsic->block.of;
+}
+
 /* How many lines there are along each loop around the store; false: only a run knows, or more than
  * rounds. */
 static bool count_lines(claiming_t* c) {
@@ -58,7 +72,7 @@ static bool count_lines(claiming_t* c) {
     c->step[c->n] = step;
     c->count[c->n] = (s->extent.k + step - 1) / step;
     c->lines *= c->count[c->n++];
-    if (c->lines > c->loop->extent.k) return false;
+    if (c->lines > c->most) return false;
   }
   return true;
 }
@@ -74,6 +88,8 @@ static hone_status_t check(claiming_t* c) {
   if (!c->store)
     return hone_sched_refuse("claim %s: nothing behind %s writes it", c->buffer->name,
                              c->loop->name);
+  c->most = c->loop->extent.k * (has_blocks(c->loop) ? MOST_AT_ONCE : 1);
+  if (c->loop->intrinsic) c->most = FEW_LINES; /* nothing stands inside of an instruction */
   if (count_lines(c)) return NULL;
   return hone_sched_refuse("claim %s: what is written behind %s are too many lines",
                            c->buffer->name, c->loop->name);
@@ -105,10 +121,15 @@ static bool ask(const claiming_t* c, hone_dim_t line, hone_stmt_t* parent, int p
   return hone_stmt_insert(c->kernel, parent, position, stmt);
 }
 
+/* Each round asks for as many as any has to. */
 static bool ask_in_rounds(const claiming_t* c) {
   hone_dims_t* dims = c->kernel->dims;
+  int64_t rounds = c->loop->extent.k, each = (c->lines + rounds - 1) / rounds;
   hone_dim_t lines = hone_dim_mul(dims, c->loop->var, hone_dim_int(c->lines));
-  return ask(c, hone_dim_floordiv(dims, lines, c->loop->extent), c->loop, 0);
+  hone_dim_t first = hone_dim_floordiv(dims, lines, c->loop->extent);
+  for (int64_t i = 0; i < each; i++)
+    if (!ask(c, hone_dim_add(dims, first, hone_dim_int(i)), c->loop, 0)) return false;
+  return true;
 }
 
 static bool ask_at_once(const claiming_t* c) {

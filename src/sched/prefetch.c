@@ -65,7 +65,7 @@ static hone_status_t check(asking_t* a) {
   if (a->buffer->space != HONE_SPACE_GLOBAL)
     return hone_sched_refuse("prefetch %s: it is scratch", a->buffer->name);
   if (a->inner == a->loop || !hone_stmt_is_inside(a->inner, a->loop) ||
-      a->inner->loop == HONE_LOOP_VECTOR)
+      a->inner->loop == HONE_LOOP_VECTOR || a->inner->intrinsic)
     return hone_sched_refuse("prefetch %s: %s is no loop of rounds in %s", a->buffer->name,
                              a->inner->name, a->loop->name);
   HONE_TRY(check_accesses(a));

@@ -44,7 +44,7 @@ static int list_sums(hone_stmt_t* stmt, int room, hone_stmt_t** out) {
   int n = 0;
   if (hone_stmt_is_loop(stmt) && stmt->is_reduction) {
     hone_stmt_t* inner = hone_only_loop(stmt);
-    if (inner && inner->is_reduction) return list_sums(inner, room, out);
+    if (inner && inner->is_reduction && !inner->intrinsic) return list_sums(inner, room, out);
     if (room > 0) out[n++] = stmt;
     return n;
   }
@@ -154,11 +154,36 @@ static void hasten(hone_recipe_t* r, const hone_contraction_t* c, const char* bl
                                        gives_up ? of_few : MOST_LINES, gives_up));
 }
 
+/* Whether a loop around the block of lanes reads all weights again, so that the second cache may
+ * have them. */
+static bool is_repeated(const hone_recipe_t* r, const hone_contraction_t* c,
+                        const hone_stmt_t* block) {
+  if (hone_cost_bytes(weights_of(r, c)) > (double)hone_contraction_second_cache(r) / 2)
+    return false;
+  for (const hone_stmt_t* s = block->parent; s; s = s->parent)
+    if (hone_stmt_is_loop(s) && hone_dim_max_value(s->extent) > 1) return true;
+  return false;
+}
+
+/* Matrix instructions read several lines of weights each: whoever adds up a tile asks for its share
+ * of the next block's. */
+static void ask_by_instructions(hone_recipe_t* r, const hone_contraction_t* c,
+                                const hone_stmt_t* block, int n, hone_stmt_t* const* sums) {
+  enum { MOST_LINES = 64 };
+  const char* weights = c->b->buffer->name;
+  bool asks = false;
+  for (int i = 0; i < n; i++)
+    asks |= hone_recipe_did(
+        r, hone_sched_prefetch(r->kernel, weights, block->name, sums[i]->name, false));
+  if (asks)
+    hone_recipe_did(r, hone_sched_hasten(r->kernel, weights, block->name, MOST_LINES, false));
+}
+
 /* Weights come from far, and those of a block of lanes are read in little time when the
  * first tile needs them. So the tiles of the block before ask for them, line by line: all of
  * them where only a run knows how many there are of which height, and a few may have to ask
  * for everything. Where hardly a tile but one reads a block, it could not ask early enough.
- * Sums that are written out several times, and those of matrix instructions, ask for nothing. */
+ * Sums that are written out several times ask for nothing. */
 void hone_schedule_asks(hone_recipe_t* r, const hone_contraction_t* c, const char* lanes_outer,
                         const char* rows_outer) {
   hone_stmt_t* sums[HONE_FEW_HEIGHTS + 1];
@@ -166,9 +191,13 @@ void hone_schedule_asks(hone_recipe_t* r, const hone_contraction_t* c, const cha
   const hone_stmt_t* rows = *rows_outer ? hone_kernel_find_loop(r->kernel, rows_outer) : NULL;
   bool is_near = rows && hone_dim_min_value(rows->extent) > 1; /* read again for each block */
   if (!block || is_near || !c->b->buffer->is_constant || is_small(r, c) ||
-      r->choice->sum_unroll > 1 || r->matrix)
+      r->choice->sum_unroll > 1)
     return;
   int n = list_sums(block, HONE_FEW_HEIGHTS + 1, sums);
+  if (r->matrix) {
+    if (!is_repeated(r, c, block)) ask_by_instructions(r, c, block, n, sums);
+    return;
+  }
   bool is_open = n > 1 && !hone_dim_is_int(sums[0]->parent->extent);
   for (int i = 0; i < n && (i == 0 || is_open); i++) {
     if (is_alone(r, c, block, sums[i], !is_open))

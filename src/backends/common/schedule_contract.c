@@ -7,6 +7,7 @@
 #include "backends/common/contraction.h"
 #include "ir/slight.h"
 #include "loop/access.h"
+#include "loop/block.h"
 #include "tune/cost.h"
 
 /* ---- laying out ---- */
@@ -118,6 +119,19 @@ static void make_vectors(hone_recipe_t* r, hone_stmt_t* loop, const hone_intrins
   if (tail) make_vectors(r, tail, dot);
 }
 
+/* The steps of one matrix instruction, where sums stay in its registers while others follow: what
+ * asks for memory can stand between them. */
+static bool cut_steps(hone_recipe_t* r, char sum[HONE_LOOP_NAME]) {
+  const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, sum);
+  int64_t steps = loop ? hone_known_extent(loop->extent) : 0;
+  int64_t depth = steps ? hone_block_depth(r->matrix, steps) : 0;
+  char name[HONE_LOOP_NAME];
+  if (!r->matrix->block.keeps || depth < 1 || steps <= depth) return true;
+  return hone_loop_name(name, sum, "") &&
+         hone_recipe_did(r, hone_sched_split(r->kernel, name, depth, HONE_TAIL_EXACT)) &&
+         hone_loop_name(sum, name, ".i");
+}
+
 /* Cuts the loop over lanes into vectors for a matrix instruction, which does all of the sum, and of
  * the one around it where both are one run. */
 static void make_block(hone_recipe_t* r, const char* inner, const char* lanes) {
@@ -131,8 +145,10 @@ static void make_block(hone_recipe_t* r, const char* inner, const char* lanes) {
   const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes);
   bool is_vector = !loop || hone_dim_is(loop->extent, r->shape->lanes);
   if (is_vector ||
-      hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_EXACT)))
-    hone_recipe_did(r, hone_sched_tensorize(r->kernel, sum, r->matrix->name));
+      hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_EXACT))) {
+    if (cut_steps(r, sum))
+      hone_recipe_did(r, hone_sched_tensorize(r->kernel, sum, r->matrix->name));
+  }
 }
 
 static hone_stmt_t* deepest(hone_stmt_t* loop) {

@@ -231,14 +231,15 @@ static void matrix_instructions_add_to_blocks(void** state) {
        "u8",
        "i8",
        "i32",
-       {"i32[21, 32]", "in 32 reduction as block4_u8_i8_x16", "in 21 {"}},
+       {"i32[21, 32]", "k.o.i in 16 reduction as block4_u8_i8_x16", "in 21 {"}},
       {16, "i32", "u8", "u8", "i32", {"i32[16, 16]", "as block4_u8_u8_x16", "in 16 {"}},
       {16,
        "f32",
        "bf16",
        "bf16",
        "f32",
-       {"f32[21, 16]", "in 64 reduction as block2_bf16_bf16_x16", "in 2 {"}},
+       {"f32[21, 16]", "k.o.o in 4 reduction {\n        for ask in 16 {\n          prefetch in1",
+        "k.o.i in 16 reduction as block2_bf16_bf16_x16"}},
       {4, "i32", "u8", "i8", "i32", {"i32[8, 8]", "in 32 reduction as block4_u8_i8_x4", "in 8 {"}},
       {4, "f32", "bf16", "bf16", "f32", {"f32[8, 8]", "as block2_bf16_bf16_x4", "in 2 {"}},
   };
@@ -252,6 +253,25 @@ static void matrix_instructions_add_to_blocks(void** state) {
   }
   has_blocks = false;
   registers = 16;
+  lanes = 8;
+}
+
+/* What a tile writes is asked for between instructions, and never inside of one. */
+static void tiles_of_instructions_claim_what_they_write(void** state) {
+  (void)state;
+  has_blocks = true;
+  registers = 32;
+  second_cache = 1 << 10;
+  lanes = 16;
+  char* text = scheduled_narrow_product("f32", "bf16", "bf16", "f32");
+  test_schedule_expect(text, 2,
+                       (const char* const[]){"claim out0",
+                                             "in 16 reduction as block2_bf16_bf16_x16 {\n"
+                                             "          for i.i.1 in 21 {"});
+  free(text);
+  has_blocks = false;
+  registers = 16;
+  second_cache = 0;
   lanes = 8;
 }
 
@@ -924,6 +944,7 @@ int main(void) {
       cmocka_unit_test(windows_of_pairs_do_too),
       cmocka_unit_test(windows_of_fours_do_too),
       cmocka_unit_test(matrix_instructions_add_to_blocks),
+      cmocka_unit_test(tiles_of_instructions_claim_what_they_write),
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(rows_go_by_blocks),

@@ -54,11 +54,18 @@ void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop) {
 
 /* ---- sums that stay ---- */
 
+/* Whether it only asks for memory. */
+static bool only_asks(const hone_stmt_t* stmt) {
+  bool asks = stmt->kind == HONE_STMT_LOOP && stmt->n_body > 0;
+  for (int i = 0; asks && i < stmt->n_body; i++) asks = only_asks(stmt->body[i]);
+  return asks || stmt->kind == HONE_STMT_PREFETCH;
+}
+
 /* The loop in a body that has nothing else, but what asks for memory; NULL: it is not so. */
 static const hone_stmt_t* only_loop(const hone_stmt_t* stmt) {
   const hone_stmt_t* found = NULL;
   for (int i = 0; i < stmt->n_body; i++) {
-    if (stmt->body[i]->kind == HONE_STMT_PREFETCH) continue;
+    if (only_asks(stmt->body[i])) continue;
     if (found || stmt->body[i]->kind != HONE_STMT_LOOP) return NULL;
     found = stmt->body[i];
   }

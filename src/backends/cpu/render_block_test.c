@@ -20,7 +20,7 @@ typedef struct block_case {
   const char *name, *target, *other; /* one that has it, and one that has not */
   hone_dtype_t a, b;
   int rows, vectors, steps;
-  int rounds;     /* of a loop around that goes on with the same sums; 0: there is none */
+  int rounds;     /* of a loop around that goes on with the same sums, and asks; 0: there is none */
   bool is_uneven; /* rows of sums begin with numbers of their own */
 } block_case_t;
 
@@ -85,7 +85,12 @@ static hone_kernel_t* make_kernel(const block_case_t* c) {
       a, BLOCKS, c->rows, steps + 1, group, b, steps, c->vectors + 1, lanes, group, sum, BLOCKS,
       c->rows, c->vectors, lanes, sum, c->rows, c->vectors, lanes, BLOCKS);
   put_start(&text, c);
-  if (c->rounds) hone_str_appendf(&text, "    for o in %d reduction {\n", c->rounds);
+  if (c->rounds)
+    hone_str_appendf(&text,
+                     "    for o in %d reduction {\n"
+                     "      claim out[i, o, 0, 0]\n"
+                     "      for q2 in 3 { prefetch b[o + q2, 0, 0, 0] }\n",
+                     c->rounds);
   char step[32] = "s";
   if (c->rounds) snprintf(step, sizeof step, "o * %d + s", c->steps);
   hone_str_appendf(
@@ -255,6 +260,29 @@ static void blocks_of_amx_are_right(void** state) {
   test_folder_remove(&folder);
 }
 
+/* Whatever asks for memory in between. */
+static void sums_of_amx_stay_in_tiles(void** state) {
+  (void)state;
+  hone_target_t target;
+  assert_ok(hone_target_parse(AMX, &target));
+  for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+    if (!is_amx(&cases[i])) continue;
+    hone_kernel_t* kernel = make_kernel(&cases[i]);
+    hone_str_t text;
+    hone_str_init(&text, NULL);
+    assert_ok(hone_cpu_render(kernel, "blocks", lanes_of(&cases[i]), &target, &text));
+    const char* kernel_begin = strstr(hone_str_text(&text), "void blocks(");
+    assert_non_null(kernel_begin);
+    const char *open = strstr(kernel_begin, "hone_amx_open("),
+               *dot = strstr(kernel_begin, "hone_amx_");
+    const char* ask = strstr(kernel_begin, "__builtin_prefetch(");
+    assert_ptr_equal(open, dot);
+    assert_true(cases[i].rounds ? ask && open < ask : !ask);
+    hone_str_free(&text);
+    hone_kernel_destroy(kernel);
+  }
+}
+
 /* ---- refusals ---- */
 
 static void targets_without_the_instruction_refuse(void** state) {
@@ -289,6 +317,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(blocks_of_aarch64_are_right),
       cmocka_unit_test(blocks_of_amx_are_right),
+      cmocka_unit_test(sums_of_amx_stay_in_tiles),
       cmocka_unit_test(targets_without_the_instruction_refuse),
       cmocka_unit_test(every_block_is_tried),
   };
