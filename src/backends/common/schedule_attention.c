@@ -148,12 +148,20 @@ static const hone_buffer_t* grown_in(const hone_stmt_t* stmt, hone_dim_t var) {
   return NULL;
 }
 
+/* Whether matrix instructions multiply what is in the buffer, which take rows as they are. */
+static bool stays_in_rows(const hone_recipe_t* r, const hone_buffer_t* buffer) {
+  enum { DEPTH = 32 };
+  return r->shape->has_block_bf16 && has_pairs(r, buffer) &&
+         buffer->dims[buffer->rank - 1].k % DEPTH == 0;
+}
+
 /* What was a row is one of each row of the block: those become the lanes. */
 static void turn_rows(hone_recipe_t* r, const hone_stmt_t* block) {
   for (int i = 0; i < block->n_body; i++) {
     const hone_stmt_t* part = block->body[i];
     const hone_buffer_t* buffer = grown_in(part, part->var);
-    if (buffer) hone_move_axis_back(r, buffer, 0, has_pairs(r, buffer));
+    if (buffer && !stays_in_rows(r, buffer))
+      hone_move_axis_back(r, buffer, 0, has_pairs(r, buffer));
   }
 }
 
@@ -312,13 +320,17 @@ static void lay_by_columns(hone_recipe_t* r, const copy_t* copy, const char* blo
   hone_pack_words(r, copy->buffer, n, words);
 }
 
-/* What is rounded for the last product, along which pairs go, lanes { rounds { store } }. */
-static bool weave_part(hone_recipe_t* r, const hone_stmt_t* part) {
+/* What is rounded for the last product, along which pairs go, lanes { rounds { store } }; or into
+ * rows, which blocks of lanes are turned to. */
+static bool weave_part(hone_recipe_t* r, hone_stmt_t* part) {
   const hone_stmt_t* rounds = hone_only_loop(part);
   if (!rounds || rounds->is_reduction || rounds->n_body != 1) return false;
   const hone_stmt_t* store = rounds->body[0];
-  return store->kind == HONE_STMT_STORE && store->buffer->dtype == HONE_BF16 &&
-         store->buffer->role == HONE_ROLE_SCRATCH && weave(r, rounds, part);
+  if (store->kind != HONE_STMT_STORE || store->buffer->dtype != HONE_BF16 ||
+      store->buffer->role != HONE_ROLE_SCRATCH)
+    return false;
+  return stays_in_rows(r, store->buffer) ? hone_schedule_transpose(r, part)
+                                         : weave(r, rounds, part);
 }
 
 static void schedule_parts(hone_recipe_t* r, hone_stmt_t* block, int first) {

@@ -758,66 +758,6 @@ static void short_sums_are_not(void** state) {
   free(text);
 }
 
-/* Attention of narrow numbers: queries, weights and values come in pairs along what is summed over,
- * keys and values of a head are put down once. */
-static void narrow_attention_goes_in_pairs(void** state) {
-  lanes = 16;
-  test_schedule_choice.chain_rows = 32;
-  char* text =
-      scheduled("",
-                "  %0 \"q\" = input : f32[8, 64, 4]\n"
-                "  %1 \"k\" = input : f32[8, 6, 4]\n"
-                "  %2 \"v\" = input : f32[8, 6, 16]\n"
-                "  %3 = cast %0 dtype=bf16 : bf16[8, 64, 4]\n"
-                "  %4 = cast %1 dtype=bf16 : bf16[8, 6, 4]\n"
-                "  %5 = cast %2 dtype=bf16 : bf16[8, 6, 16]\n"
-                "  %6 = contract %3 %4 dtype=f32 axes=[0, 0, 2, 2] batch=1 : f32[8, 64, 6]\n"
-                "  %7 = exp %6 : f32[8, 64, 6]\n"
-                "  %8 = reduce %7 combine=add axes=[2] : f32[8, 64]\n"
-                "  %9 = reshape %8 shape=[8, 64, 1] : f32[8, 64, 1]\n"
-                "  %10 = expand %9 shape=[8, 64, 6] : f32[8, 64, 6]\n"
-                "  %11 = div %7 %10 : f32[8, 64, 6]\n"
-                "  %12 = cast %11 dtype=bf16 : bf16[8, 64, 6]\n"
-                "  %13 = contract %12 %5 dtype=f32 axes=[0, 0, 2, 1] batch=1 : f32[8, 64, 16]\n"
-                "  return %13 \"y\"\n");
-  lanes = 8;
-  test_schedule_choice = (hone_cpu_choice_t){0};
-  test_schedule_expect(text, 4,
-                       (const char* const[]){": bf16[3, 32, 2]", ": bf16[1, 1, 2, 32, 2]",
-                                             ": bf16[1, 1, 3, 16, 2]", "dot2_bf16_bf16_x16"});
-  free(text);
-}
-
-/* Keys and values that lie apart, head beside head, are copied once for each head, the values by as
- * many columns as the last product does at once; unless nobody asked for it. */
-static void attention_reads_what_is_near(void** state) {
-  const char* graph =
-      "  %0 \"q\" = input : f32[64, 8, 32]\n"
-      "  %1 \"k\" = input : f32[60, 8, 32]\n"
-      "  %2 \"v\" = input : f32[60, 8, 32]\n"
-      "  %3 = contract %0 %1 dtype=f32 axes=[1, 1, 2, 2] batch=1 : f32[8, 64, 60]\n"
-      "  %4 = exp %3 : f32[8, 64, 60]\n"
-      "  %5 = reduce %4 combine=add axes=[2] : f32[8, 64]\n"
-      "  %6 = reshape %5 shape=[8, 64, 1] : f32[8, 64, 1]\n"
-      "  %7 = expand %6 shape=[8, 64, 60] : f32[8, 64, 60]\n"
-      "  %8 = div %4 %7 : f32[8, 64, 60]\n"
-      "  %9 = contract %8 %2 dtype=f32 axes=[0, 1, 2, 0] batch=1 : f32[8, 64, 32]\n"
-      "  return %9 \"y\"\n";
-  for (int near = 0; near < 2; near++) {
-    test_schedule_choice.chain_rows = 16;
-    test_schedule_choice.chain_near = near;
-    char* text = scheduled("", graph);
-    test_schedule_choice = (hone_cpu_choice_t){0};
-    if (near)
-      test_schedule_expect(
-          text, 2,
-          (const char* const[]){"local in1.s: f32[60, 1, 32]", "local in2.s.p: f32[2, 60, 1, 16]"});
-    else
-      assert_null(strstr(text, "in2.s"));
-    free(text);
-  }
-}
-
 /* The kernel of a depthwise convolution by windows of 3 x 3, of 4 x 14 results for each of 16
  * lanes, scheduled. */
 static char* scheduled_depthwise(const char* dtype) {
@@ -976,8 +916,6 @@ int main(void) {
       cmocka_unit_test(sums_of_what_is_turned_get_lanes),
       cmocka_unit_test(sums_of_rows_are_of_several_vectors),
       cmocka_unit_test(short_sums_are_not),
-      cmocka_unit_test(narrow_attention_goes_in_pairs),
-      cmocka_unit_test(attention_reads_what_is_near),
       cmocka_unit_test(narrow_windows_of_each_lane_go_in_pairs),
       cmocka_unit_test(windows_of_each_lane_share_lines),
       cmocka_unit_test(lanes_go_where_less_lies_apart),
