@@ -60,7 +60,7 @@ def run_of(rows, args, before):
     versions = {name: peer["version"] for row in rows for name, peer in row.get("peers", {}).items()
                 if peer.get("version")}
     merged = {key_of(row): row for row in before.get("rows", [])}
-    merged.update({key_of(row): {**rounded(row), "rounds": args.rounds, "turn_seconds": args.seconds,
+    merged.update({key_of(row): {"rounds": args.rounds, **rounded(row), "turn_seconds": args.seconds,
                                  "load_average": round(os.getloadavg()[0], 1)} for row in rows})
     return {"date": TODAY, "version": (ROOT / "VERSION").read_text(encoding="utf-8").strip(),
             "commit": commit(), "peers": {**before.get("peers", {}), **versions},

@@ -47,6 +47,12 @@ def run(words):
         sys.exit(3)
     if name == "hangs_later":
         time.sleep(1000)
+    if name == "places":
+        with open({places!r}, "a") as file:
+            print(json.dumps(sorted(os.sched_getaffinity(0))), file=file)
+    if name == "unsteady":
+        load.round = getattr(load, "round", 0) + 1
+        return {{"ms": [4.0 ** (load.round % 3)] * words["most"], "cpus": 1.0}}
     return {{"ms": [0.5, 0.25, 0.75][:words["most"]] if name != "idle" else [],
              "cpus": 5.0 if name == "greedy" else 1.0}}
 
@@ -72,15 +78,18 @@ def folder(tmp_path_factory):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
               path / "model.onnx")
     np.save(path / "w.npy", weights)
-    (path / "run").write_text(FAKE.format(python=sys.executable, weights=str(path / "w.npy")))
+    (path / "run").write_text(FAKE.format(python=sys.executable, weights=str(path / "w.npy"),
+                                          places=str(path / "places")))
     (path / "run").chmod(0o755)
     (path / "temporary").mkdir()
     return path
 
 
 def bench(folder, peers, *options, run=None):
-    words = [HONE, "bench", folder / "model.onnx", "--dim", "n=2", "--threads", 1, "--runs", 4,
-             "--rounds", 2, "--vs", peers, "--peers", run or folder / "run", *options]
+    usual = {"--threads": 1, "--runs": 4, "--rounds": 2, "--most-rounds": 2}
+    words = [HONE, "bench", folder / "model.onnx", "--dim", "n=2", "--vs", peers,
+             "--peers", run or folder / "run", *options,
+             *(word for pair in usual.items() if pair[0] not in options for word in pair)]
     return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "TMPDIR": str(folder / "temporary")})
 
@@ -104,10 +113,32 @@ def test_one_that_works(folder):
     assert comparison["reference"] == "exact" and comparison["best"] == "exact"
     assert comparison["tolerance"] == 1e-3 and comparison["rounds"] == 2
     assert 0 < comparison["lowest_ratio"] <= comparison["highest_ratio"]
-    assert comparison["ratio"] == pytest.approx(0.375 / got["median_ms"])
+    # Of two rounds, the middle of their ratios.
+    middle = (comparison["lowest_ratio"] + comparison["highest_ratio"]) / 2
+    assert comparison["ratio"] == peer["ratio"] == pytest.approx(middle)
     hone = got["hone"][0]
     assert hone["state"] == "ok" and hone["error"] < 1e-6 and hone["runs"] == got["runs"] == 4
     assert hone["median_ms"] == got["median_ms"] > 0 and comparison["limit_ms"] >= 0
+
+
+def test_rounds_that_disagree_are_followed_by_others(folder):
+    got, peers = report(folder, "unsteady", "--rounds", 3, "--most-rounds", 8)
+    comparison = got["comparison"]
+    assert comparison["rounds"] == 8 and peers["unsteady"]["runs"] == 16
+    assert comparison["lowest_ratio"] < comparison["ratio"] < comparison["highest_ratio"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_thread_each_takes_turns_on_the_same_core(folder, threads):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine has one core")
+    (folder / "places").write_text("")
+    _, peers = report(folder, "places", "--threads", threads, "--runs", 8, "--rounds", 4,
+                      "--most-rounds", 4)
+    assert peers["places"]["state"] == "ok"
+    places = [json.loads(line) for line in (folder / "places").read_text().splitlines()]
+    assert len(places) == 4 and all((len(cores) == 1) == (threads == 1) for cores in places)
+    assert (places[0] != places[1]) == (threads == 1)
 
 
 @pytest.mark.parametrize("name, state, why", [

@@ -1,11 +1,13 @@
 #include "child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -69,6 +71,17 @@ void hone_child_hold(const hone_child_t* child) {
 
 void hone_child_go_on(const hone_child_t* child) {
   if (child->pid) kill(-child->pid, SIGCONT);
+}
+
+void hone_child_bind(const hone_child_t* child, const cpu_set_t* cores) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)child->pid);
+  DIR* threads = child->pid ? opendir(path) : NULL;
+  for (const struct dirent* one; threads && (one = readdir(threads));) {
+    long thread = strtol(one->d_name, NULL, 10);
+    if (thread > 0) sched_setaffinity((pid_t)thread, sizeof *cores, cores);
+  }
+  if (threads) closedir(threads);
 }
 
 /* The last line on standard error that says anything. */

@@ -6,6 +6,7 @@
 #ifndef HONE_TOOLS_CHILD_H
 #define HONE_TOOLS_CHILD_H
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include "base/str.h"
@@ -32,6 +33,8 @@ hone_child_answer_t hone_child_ask(hone_child_t* child, const char* question, do
                                    const char** out_line);
 void hone_child_hold(const hone_child_t* child);
 void hone_child_go_on(const hone_child_t* child);
+/* Has its threads, those that it has now, run on these cores. */
+void hone_child_bind(const hone_child_t* child, const cpu_set_t* cores);
 /* Ends it and all that it started; why it had ended before goes to `why`, which may
  * be NULL: "signal 11, Segmentation fault; its last words". One not started is allowed. */
 void hone_child_end(hone_child_t* child, hone_str_t* why);

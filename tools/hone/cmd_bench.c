@@ -169,6 +169,7 @@ static int run_bench(hone_cli_t* cli) {
   bench.rounds.runs = read_count(cli, "runs", 0);
   bench.rounds.seconds = hone_bench_number(cli, "seconds", hone_cli_has(cli, "runs") ? 0 : SECONDS);
   read_count(cli, "rounds", 1);
+  read_count(cli, "most-rounds", 1);
   hone_bench_number(cli, "tolerance", 0);
   hone_bench_number(cli, "peer-limit", 0);
   if (!hone_cli_ok(cli)) return HONE_EXIT_USAGE;
@@ -208,6 +209,9 @@ static const hone_option_t options[] = {
      .argument = "PEER,PEER…",
      .help = "compare with other programs, such as onnxruntime,openvino; see docs/benchmarking.md"},
     {.name = "rounds", .argument = "COUNT", .help = "turns of each with --vs; 5 without it"},
+    {.name = "most-rounds",
+     .argument = "COUNT",
+     .help = "turns where those disagree; 4 times as many without it"},
     {.name = "tolerance",
      .argument = "NUMBER",
      .help = "how far answers may differ, by the tensor's largest value; with --vs"},

@@ -2,23 +2,22 @@
 
 #include <errno.h>
 #include <ftw.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "hone/report.h"
 
-/* A turn begins when the threads of whoever had the last one sleep. */
-enum { ROUNDS = 5, LIMIT_S = 300, PAUSE_US = 100000, MOST_PEERS = 32 };
-
-/* Busy CPUs beyond its threads that a peer may have, for what a process does beside. */
-static const double SPARE_CPUS = 0.3;
+enum {
+  ROUNDS = 5,
+  MORE = 4 /* times as many where they disagree */,
+  LIMIT_S = 300,
+  MOST_PEERS = 32
+};
 
 bool hone_racer_is_ok(const hone_racer_t* racer) { return strcmp(racer->state, "ok") == 0; }
 
@@ -44,7 +43,7 @@ static hone_status_t add_racer(hone_versus_t* versus, const char* name, hone_ben
   racer->milliseconds =
       hone_arena_array(versus->bench->arena, HONE_MOST_ROUNDS, sizeof *racer->milliseconds);
   racer->round_ms =
-      hone_arena_array(versus->bench->arena, (size_t)versus->n_rounds, sizeof *racer->round_ms);
+      hone_arena_array(versus->bench->arena, (size_t)versus->most_rounds, sizeof *racer->round_ms);
   if (!racer->milliseconds || !racer->round_ms) return hone_oom();
   if (!entry) return NULL;
   snprintf(racer->version, sizeof racer->version, "hone %s", hone_version());
@@ -108,7 +107,7 @@ static hone_status_t find_reference(hone_versus_t* versus) {
   return hone_versus_keep_reference(versus, &versus->racers[0]);
 }
 
-static void show(hone_versus_t* versus, double part, const char* what, const char* name) {
+void hone_versus_show(hone_versus_t* versus, double part, const char* what, const char* name) {
   char text[96];
   snprintf(text, sizeof text, "%s %s", what, name);
   hone_progress_show(&versus->bench->progress, part, text);
@@ -118,114 +117,12 @@ static void show(hone_versus_t* versus, double part, const char* what, const cha
 static hone_status_t load_all(hone_versus_t* versus) {
   for (int i = 0; i < versus->n_racers; i++) {
     hone_racer_t* racer = &versus->racers[i];
-    show(versus, (double)i / versus->n_racers, "loading", racer->name);
+    hone_versus_show(versus, (double)i / versus->n_racers, "loading", racer->name);
     if (!racer->entry) HONE_TRY(hone_peer_load(versus, racer, false));
     if (hone_racer_is_ok(racer)) HONE_TRY(hone_versus_check_answers(versus, racer));
     hone_child_hold(&racer->child);
   }
   return NULL;
-}
-
-/* ---- turns ---- */
-
-static double cpu_seconds(void) {
-  struct rusage use;
-  if (getrusage(RUSAGE_SELF, &use)) return 0;
-  return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-         (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
-}
-
-static hone_status_t run_once(hone_racer_t* racer, double* out_ms) {
-  int64_t start = hone_clock_ns();
-  hone_status_t status = hone_bench_run_entry(racer->entry);
-  *out_ms = (double)(hone_clock_ns() - start) / 1e6;
-  hone_bench_drop_outputs(racer->entry);
-  return status;
-}
-
-/* The same as peers do (bench/peer.py). */
-static hone_status_t entry_turn(hone_racer_t* racer, double seconds, int64_t most) {
-  double ms, cpu = cpu_seconds();
-  int64_t begin = hone_clock_ns(), least = most < 3 ? most : 3;
-  HONE_TRY(run_once(racer, &ms));
-  if (ms > seconds * 1e3) least = 1;
-  for (int64_t i = 0; i < most; i++) {
-    if (i >= least && (double)(hone_clock_ns() - begin) > seconds * 1e9) break;
-    HONE_TRY(run_once(racer, &ms));
-    hone_racer_add_time(racer, ms);
-  }
-  double cpus = (cpu_seconds() - cpu) / ((double)(hone_clock_ns() - begin) / 1e9);
-  if (cpus > racer->cpus) racer->cpus = cpus;
-  return NULL;
-}
-
-static hone_status_t take_turn(hone_versus_t* versus, hone_racer_t* racer, int round) {
-  const hone_rounds_options_t* options = &versus->bench->rounds;
-  double seconds = options->seconds > 0 ? options->seconds / versus->n_rounds : INFINITY;
-  int64_t most = options->runs ? (options->runs + versus->n_rounds - 1) / versus->n_rounds
-                               : HONE_MOST_ROUNDS / versus->n_rounds;
-  int64_t before = racer->n_runs;
-  if (isinf(seconds)) seconds = 1e9;
-  usleep(PAUSE_US);
-  if (racer->entry) {
-    HONE_TRY(entry_turn(racer, seconds, most));
-  } else {
-    hone_child_go_on(&racer->child);
-    HONE_TRY(hone_peer_turn(versus, racer, seconds, most));
-    hone_child_hold(&racer->child);
-  }
-  if (racer->n_runs > before)
-    racer->round_ms[round] =
-        hone_times_find(racer->n_runs - before, racer->milliseconds + before).median;
-  return NULL;
-}
-
-static void check_threads(hone_versus_t* versus, hone_racer_t* racer) {
-  int threads = versus->bench->entries[0].threads;
-  if (racer->entry || racer->cpus <= threads + SPARE_CPUS) return;
-  hone_racer_drop(racer, "threads", "kept %.1f CPUs busy when told to use %d thread%s", racer->cpus,
-                  threads, threads == 1 ? "" : "s");
-}
-
-static hone_status_t run_rounds(hone_versus_t* versus) {
-  for (int round = 0; round < versus->n_rounds; round++) {
-    for (int i = 0; i < versus->n_racers; i++) {
-      hone_racer_t* racer = &versus->racers[(i + round) % versus->n_racers];
-      double part = (round + (double)i / versus->n_racers) / versus->n_rounds;
-      show(versus, part, "running", racer->name);
-      if (hone_racer_is_ok(racer)) HONE_TRY(take_turn(versus, racer, round));
-      if (hone_racer_is_ok(racer)) check_threads(versus, racer);
-    }
-  }
-  return NULL;
-}
-
-/* ---- what came of it ---- */
-
-static void compare_rounds(hone_versus_t* versus) {
-  const hone_racer_t *hone = &versus->racers[0], *best = versus->best;
-  versus->ratio = best->times.median / hone->times.median;
-  versus->lowest = INFINITY;
-  for (int i = 0; i < versus->n_rounds; i++) {
-    double ratio = best->round_ms[i] / hone->round_ms[i];
-    versus->lowest = fmin(versus->lowest, ratio);
-    versus->highest = fmax(versus->highest, ratio);
-  }
-}
-
-static void find_best(hone_versus_t* versus) {
-  for (int i = 0; i < versus->n_racers; i++) {
-    hone_racer_t* racer = &versus->racers[i];
-    if (!hone_racer_is_ok(racer) || !racer->n_runs) continue;
-    racer->times = hone_times_find(racer->n_runs, racer->milliseconds);
-    if (racer->entry) {
-      racer->entry->times = racer->times;
-      versus->bench->contestants[i].first_ms = racer->first_ms;
-    } else if (!versus->best || racer->times.median < versus->best->times.median) {
-      versus->best = racer;
-    }
-  }
-  if (versus->best && hone_racer_is_ok(&versus->racers[0])) compare_rounds(versus);
 }
 
 /* The sum of what each step needs at least, by the machine's peaks (hone profile). */
@@ -258,7 +155,9 @@ hone_status_t hone_versus_run(hone_bench_t* bench, hone_versus_t* versus) {
   double fallback = usual_tolerance(hone_cli_text(bench->cli, "precision", "fp32"));
   versus->tolerance = hone_bench_number(bench->cli, "tolerance", fallback);
   versus->limit_s = hone_bench_number(bench->cli, "peer-limit", LIMIT_S);
-  versus->n_rounds = (int)hone_cli_int(bench->cli, "rounds", ROUNDS);
+  versus->rounds = (int)hone_cli_int(bench->cli, "rounds", ROUNDS);
+  versus->most_rounds = (int)hone_cli_int(bench->cli, "most-rounds", MORE * versus->rounds);
+  if (versus->most_rounds < versus->rounds) versus->most_rounds = versus->rounds;
   if (hone_subject_is_engine(bench->entries[0].run.subject.path))
     return hone_status_make(HONE_INVALID_ARGUMENT,
                             "--vs: peers run models; name the model before its engine");
@@ -268,8 +167,7 @@ hone_status_t hone_versus_run(hone_bench_t* bench, hone_versus_t* versus) {
   HONE_TRY(hone_versus_write_inputs(versus));
   HONE_TRY(find_reference(versus));
   HONE_TRY(load_all(versus));
-  HONE_TRY(run_rounds(versus));
-  find_best(versus);
+  HONE_TRY(hone_versus_take_turns(versus));
   return find_limit(versus);
 }
 

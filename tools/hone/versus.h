@@ -29,6 +29,7 @@ typedef struct hone_racer {
   int64_t n_runs;
   double* milliseconds; /* of all runs */
   double* round_ms;     /* median of each turn */
+  double ratio;         /* of a peer: its round_ms by hone's, the median of the rounds */
   hone_times_t times;
 } hone_racer_t;
 
@@ -38,16 +39,17 @@ typedef struct hone_versus {
   char folder[128];   /* for inputs and answers */
   double limit_s;     /* of any answer of a peer */
   double tolerance;
-  int n_rounds;
-  const char* reference; /* whose answers count: a peer's name, or "hone" */
+  int rounds, most_rounds; /* as asked for, and at most where they disagree */
+  int n_rounds;            /* that were taken */
+  const char* reference;   /* whose answers count: a peer's name, or "hone" */
   int n_answers;
   hone_tensor_t** answers; /* of the reference */
   hone_tensor_t** hones;   /* of hone's first entry; NULL inside: none */
   int n_racers;
-  hone_racer_t* racers;          /* hone's first */
-  double limit_ms;               /* least time that the hardware needs; 0: not known */
-  const hone_racer_t* best;      /* of the peers; NULL: none ran */
-  double ratio, lowest, highest; /* its median by hone's: of all runs, and of the rounds */
+  hone_racer_t* racers;     /* hone's first */
+  double limit_ms;          /* least time that the hardware needs; 0: not known */
+  const hone_racer_t* best; /* of the peers; NULL: none ran */
+  double lowest, highest;   /* of its ratios in the rounds */
 } hone_versus_t;
 
 /* Opens the peers of --vs, compares answers, and measures. `versus` is to be closed in
@@ -57,6 +59,8 @@ void hone_versus_close(hone_versus_t* versus);
 HONE_MUST_USE hone_status_t hone_versus_print(const hone_versus_t* versus);
 HONE_MUST_USE hone_status_t hone_versus_print_json(const hone_versus_t* versus);
 
+/* On the progress bar: "loading onnxruntime". */
+void hone_versus_show(hone_versus_t* versus, double part, const char* what, const char* name);
 bool hone_racer_is_ok(const hone_racer_t* racer);
 /* Out of the race, with a sentence. */
 void hone_racer_drop(hone_racer_t* racer, const char* state, const char* format, ...)
@@ -76,6 +80,11 @@ HONE_MUST_USE hone_status_t hone_peer_turn(const hone_versus_t* versus, hone_rac
 /* Where a peer puts its answers; in the arena, NULL: out of memory. */
 const char* hone_peer_answers_path(const hone_versus_t* versus, const hone_racer_t* racer);
 void hone_racer_add_time(hone_racer_t* racer, double ms);
+
+/* ---- turns (versus_turns.c) ---- */
+
+/* Has all take turns until their rounds agree, and finds times and the best peer. */
+HONE_MUST_USE hone_status_t hone_versus_take_turns(hone_versus_t* versus);
 
 /* ---- answers (versus_answers.c) ---- */
 

@@ -30,6 +30,7 @@ static json_t* describe_peer(const hone_racer_t* racer) {
   put_ms(object, "prepare_ms", racer->prepare_ms);
   put_ms(object, "load_ms", racer->load_ms);
   put_ms(object, "first_ms", racer->first_ms);
+  if (racer->ratio > 0) json_object_set_new(object, "ratio", json_real(racer->ratio));
   json_object_set_new(object, "cpus", json_real(racer->cpus));
   json_object_set_new(object, "runs", json_integer(racer->n_runs));
   return object;
@@ -44,7 +45,7 @@ static json_t* describe_comparison(const hone_versus_t* versus) {
   json_object_set_new(object, "limit_ms", json_real(versus->limit_ms));
   if (!versus->best || !hone_racer_is_ok(hone)) return object;
   json_object_set_new(object, "best", hone_json_string(versus->best->name));
-  json_object_set_new(object, "ratio", json_real(versus->ratio));
+  json_object_set_new(object, "ratio", json_real(versus->best->ratio));
   json_object_set_new(object, "lowest_ratio", json_real(versus->lowest));
   json_object_set_new(object, "highest_ratio", json_real(versus->highest));
   return object;

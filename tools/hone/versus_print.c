@@ -64,8 +64,8 @@ static hone_status_t print_verdict(const hone_versus_t* versus, hone_str_t* line
   else if (!versus->best)
     hone_str_append(line, "No ratio: no peer ran the model.");
   else
-    hone_str_appendf(line, "Best peer's median by hone's: %.3f (%s), in %d rounds %.3f to %.3f",
-                     versus->ratio, versus->best->name, versus->n_rounds, versus->lowest,
+    hone_str_appendf(line, "Best peer's time by hone's: %.3f (%s), in %d rounds %.3f to %.3f",
+                     versus->best->ratio, versus->best->name, versus->n_rounds, versus->lowest,
                      versus->highest);
   HONE_TRY(hone_line_flush(line));
   hone_str_appendf(
