@@ -1,6 +1,8 @@
 /* Recognising blocks of sums. */
 #include "loop/block.h"
 
+#include <string.h>
+
 int64_t hone_block_depth(const hone_intrinsic_t* intrinsic, int64_t steps) {
   int64_t depth = intrinsic->block.depth;
   while (depth > 0 && steps % depth) depth--;
@@ -25,14 +27,73 @@ static bool is_counted(const hone_stmt_t* loop) {
          hone_dim_is_int(loop->extent);
 }
 
+/* How far an operand has moved in a round of the loop; false: that is no number. */
+static bool moved(hone_kernel_t* kernel, const hone_stmt_t* loop, hone_dim_t offset, int64_t round,
+                  int64_t* out) {
+  hone_dims_t* dims = kernel->dims;
+  hone_dim_t begin = hone_dim_replace_symbol(dims, offset, loop->var, hone_dim_int(0));
+  hone_dim_t now = hone_dim_replace_symbol(dims, offset, loop->var, hone_dim_int(round));
+  hone_dim_t way = hone_dim_sub(dims, now, begin);
+  if (!hone_dim_is_int(way)) return false;
+  *out = way.k;
+  return true;
+}
+
+/* Whether an operand moves by `row` in each of `first` rounds, and so again from `next` on. */
+static bool moves_in_parts(hone_kernel_t* kernel, const hone_stmt_t* loop, hone_dim_t offset,
+                           int64_t first, int64_t row, int64_t next) {
+  int64_t way;
+  for (int64_t round = 0; round < loop->extent.k; round++) {
+    int64_t wanted = round < first ? round * row : next + (round - first) * row;
+    if (!moved(kernel, loop, offset, round, &way) || way != wanted) return false;
+  }
+  return true;
+}
+
+/* Rows in two parts, as those of two lines of an image are. */
+static bool take_parts(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                       const hone_intrinsic_t* intrinsic, hone_block_t* block) {
+  hone_dim_t a = block->operands[0].offset, c = block->operands[2].offset;
+  int64_t rows = loop->extent.k, height = intrinsic->block.height, first = 1, way = 0;
+  if (!intrinsic->block.keeps || block->rows > 1 || rows < 3 || rows > 2 * height ||
+      hone_dim_uses(block->operands[1].offset, loop->var) ||
+      !moved(kernel, loop, a, 1, &block->a_row) || !moved(kernel, loop, c, 1, &block->c_row) ||
+      block->a_row < 1 || block->c_row < 1)
+    return false;
+  while (first < rows && moved(kernel, loop, a, first, &way) && way == first * block->a_row)
+    first++;
+  if (first > height || rows - first > first || !moved(kernel, loop, a, first, &block->a_next) ||
+      !moved(kernel, loop, c, first, &block->c_next) ||
+      !moves_in_parts(kernel, loop, a, first, block->a_row, block->a_next) ||
+      !moves_in_parts(kernel, loop, c, first, block->c_row, block->c_next))
+    return false;
+  block->rows = rows;
+  block->first = first;
+  for (int i = 0; i < 3; i += 2)
+    block->operands[i].offset = hone_dim_replace_symbol(kernel->dims, block->operands[i].offset,
+                                                        loop->var, hone_dim_int(0));
+  return true;
+}
+
 /* A loop between the steps and the lanes: rows move in a and c, vectors in b and c. */
-static bool take_loop(hone_kernel_t* kernel, const hone_stmt_t* loop, hone_block_t* block) {
+static bool take_loop(hone_kernel_t* kernel, const hone_stmt_t* loop,
+                      const hone_intrinsic_t* intrinsic, hone_block_t* block) {
   int64_t moves[3];
-  if (!take_moves(kernel, loop, block->operands, moves) || moves[2] == 0) return false;
+  hone_operand_range_t before[HONE_MAX_OPERANDS];
+  memcpy(before, block->operands, sizeof before);
+  if (!take_moves(kernel, loop, block->operands, moves)) {
+    memcpy(block->operands, before, sizeof before);
+    return take_parts(kernel, loop, intrinsic, block);
+  }
+  if (moves[2] == 0) return false;
   if (moves[0] && !moves[1] && block->rows == 1) {
+    int64_t height = intrinsic->block.height;
     block->rows = loop->extent.k;
+    block->first = block->rows < height ? block->rows : height;
     block->a_row = moves[0];
     block->c_row = moves[2];
+    block->a_next = block->first * block->a_row;
+    block->c_next = block->first * block->c_row;
     return true;
   }
   if (!moves[1] || moves[0] || block->vectors > 1) return false;
@@ -63,7 +124,7 @@ hone_status_t hone_block_look(hone_kernel_t* kernel, const hone_stmt_t* loop,
   const hone_intrinsic_t* dot = hone_intrinsic_find(intrinsic->block.of);
   int n = 0;
   *out = false;
-  *block = (hone_block_t){.rows = 1, .vectors = 1};
+  *block = (hone_block_t){.rows = 1, .vectors = 1, .first = 1};
   if (!is_counted(loop) || !loop->is_reduction) return NULL;
   const hone_stmt_t* inside = loop->body[0];
   while (n < MOST_LOOPS && is_counted(inside) && inside->body[0]->kind == HONE_STMT_LOOP &&
@@ -73,7 +134,7 @@ hone_status_t hone_block_look(hone_kernel_t* kernel, const hone_stmt_t* loop,
   }
   if (!is_counted(inside) || !hone_dim_is(inside->extent, dot->lanes)) return NULL;
   HONE_TRY(hone_intrinsic_match(kernel, inside, dot, out, block->operands));
-  while (*out && n > 0) *out = take_loop(kernel, between[--n], block);
+  while (*out && n > 0) *out = take_loop(kernel, between[--n], intrinsic, block);
   *out = *out && take_steps(kernel, loop, intrinsic, block) && fits(intrinsic, block);
   return NULL;
 }

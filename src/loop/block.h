@@ -14,10 +14,14 @@ typedef struct hone_block {
   int64_t steps, rows, vectors; /* 1 where there is no loop over rows or vectors */
   hone_operand_range_t operands[HONE_MAX_OPERANDS]; /* a, b and c, where all loops begin */
   int64_t a_row, b_step, b_vector, c_row, c_vector;
+  /* Rows of an instruction, as high as it does at most; the others, lines of an image for instance,
+   * begin so far behind the first one. */
+  int64_t first, a_next, c_next;
 } hone_block_t;
 
 /* Whether the loop, of the steps, with all that is in it is one for the intrinsic: rows and vectors
  * no more than it has, groups of a row side by side, and steps that `hone_block_depth` cuts well.
+ * Rows lie evenly, or, where sums stay in registers, in two parts that do.
  * Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_block_look(hone_kernel_t* kernel, const hone_stmt_t* loop,
                                             const hone_intrinsic_t* intrinsic, bool* out_is_block,

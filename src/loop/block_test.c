@@ -65,6 +65,22 @@ static void vectors_may_stand_outside_of_rows(void** state) {
   assert_int_equal(block.vectors, 2);
 }
 
+/* As lines of an image do, one of which each instruction does. */
+static void rows_lie_in_two_parts(void** state) {
+  (void)state;
+  hone_block_t block;
+  assert_true(look(make_block((shape_t){48, 20, 2}, "(y + 5*(y/12)), (4*s + k)"),
+                   "block4_u8_i8_x16", &block));
+  assert_int_equal(block.rows, 20);
+  assert_int_equal(block.first, 12);
+  assert_int_equal(block.a_row, 256);
+  assert_int_equal(block.a_next, 17 * 256);
+  assert_int_equal(block.c_next, 12 * 64);
+  assert_true(look(make_block((shape_t){48, 20, 2}, "y, (4*s + k)"), "block4_u8_i8_x16", &block));
+  assert_int_equal(block.first, 16);
+  assert_int_equal(block.a_next, 16 * 256);
+}
+
 static void others_are_none(void** state) {
   (void)state;
   static const struct {
@@ -80,6 +96,10 @@ static void others_are_none(void** state) {
       {{48, 20, 2}, "s, (4*s + k)", "block4_u8_i8_x16"}, /* rows that are the same one */
       {{48, 20, 2}, "y, (k + 4*w)", "block4_u8_i8_x16"}, /* and differ for each vector */
       {{48, 8, 2}, "y, (4*s + k)", "block4_u8_i8_x4"},   /* other lanes */
+      {{48, 21, 2}, "(y + 5*(y/7)), (4*s + k)", "block4_u8_i8_x16"},  /* rows in three parts */
+      {{48, 20, 2}, "(y + 5*(y/17)), (4*s + k)", "block4_u8_i8_x16"}, /* the first one too high */
+      {{48, 20, 2}, "(y + 5*(y/8)), (4*s + k)", "block4_u8_i8_x16"},  /* the second one higher */
+      {{48, 20, 2}, "(y + 5*(y%3)), (4*s + k)", "block4_u8_i8_x16"},  /* evenly in no part */
   };
   for (size_t i = 0; i < TEST_COUNT(cases); i++) {
     hone_block_t block;
@@ -105,6 +125,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(distances_are_found),
       cmocka_unit_test(vectors_may_stand_outside_of_rows),
+      cmocka_unit_test(rows_lie_in_two_parts),
       cmocka_unit_test(others_are_none),
       cmocka_unit_test(sums_are_cut_as_they_divide),
   };

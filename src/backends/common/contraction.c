@@ -322,6 +322,24 @@ static const hone_axis_t* find_run(const hone_recipe_t* r, const hone_contractio
              : NULL;
 }
 
+/* Lines of an image whose rows, pixels, are so few that an instruction has room for all of them:
+ * of two, each adds up those of one, by the same weights. Threads share the lanes, or lines that
+ * are even then. */
+static void find_lines_of_block(const hone_recipe_t* r, hone_contraction_t* c) {
+  enum { PAIR = 2 };
+  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, line;
+  if (rows < 2 || rows > c->matrix->block.height || !c->matrix->block.keeps) return;
+  bool shares_lanes = hone_contraction_lanes_first(r, c);
+  for (int i = 0; i < c->n_outs; i++) {
+    const hone_axis_t* axis = &c->outs[i];
+    int64_t extent = hone_known_extent(axis->extent);
+    if (axis != c->lanes && axis != c->rows && extent > PAIR && !hone_term_uses(c->b, axis->var) &&
+        (shares_lanes || extent % PAIR == 0) &&
+        hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, axis->var, &line) && line > 0)
+      c->lines = axis;
+  }
+}
+
 void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c) {
   int64_t step;
   int innermost = hone_contraction_chosen_innermost(r, c),
@@ -338,6 +356,7 @@ void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c) 
   int64_t steps = sum->extent.k / group * (around ? around->extent.k : 1);
   c->joins = around != NULL;
   c->matrix = block && hone_block_depth(block, steps) ? block : NULL;
+  if (c->matrix) find_lines_of_block(r, c);
 }
 
 int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c) {

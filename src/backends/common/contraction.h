@@ -33,7 +33,8 @@ typedef struct hone_contraction {
   bool apart;    /* each lane has data of its own, as channels of a depthwise convolution do */
   int apart_sum; /* that goes in groups where each lane has data of its own; -1: none does */
   /* Of the output: lines of an image, that see in one step of a sum of `line_steps` what their
-   * neighbours see in the next, where each lane has data of its own; NULL: there are none. */
+   * neighbours see in the next, where each lane has data of its own; or those whose rows matrix
+   * instructions do at once; NULL: there are none. */
   const hone_axis_t* lines;
   int64_t line_steps;
   bool wide;        /* products in batches of many rows (hone_contraction_is_wide) */

@@ -1,4 +1,6 @@
 /* The tile of a contraction that is kept in registers, by a model of what its steps cost. */
+#include <math.h>
+
 #include "backends/common/contraction.h"
 #include "ir/slight.h"
 
@@ -147,7 +149,7 @@ static double store_cycles(const hone_cpu_shape_t* shape, const hone_contraction
  * the one with more rows for each vector is better. */
 static double step_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
                           hone_tile_t t) {
-  if (c->matrix) return block_cycles(shape, c, t.rows, t.vectors);
+  if (c->matrix) return block_cycles(shape, c, t.rows * count_lines(t), t.vectors);
   bool in_place = loads_in_place(shape, c, t.rows);
   double arithmetic =
       step_arithmetic(c, t.rows * count_lines(t), count_vectors(shape, c, t.vectors));
@@ -245,6 +247,7 @@ bool hone_contraction_has_lines(const hone_cpu_shape_t* shape, const hone_contra
   if (lines <= 1) return true;
   int64_t extent = c->lines ? hone_known_extent(c->lines->extent) : 0, rounds = extent / lines,
           threads = shape->threads > 1 ? shape->threads : 1;
+  if (c->matrix) return lines == 2 && extent > 2;
   return rounds > 1 && extent % lines == 0 && (rounds % threads == 0 || rounds >= MANY * threads);
 }
 
@@ -255,11 +258,13 @@ static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t*
                  : hone_dim_is_int(c->rows->extent) ? c->rows->extent.k
                                                     : HONE_FEW_HEIGHTS;
   hone_tile_t best = {1, vectors, lines};
-  *out_cost = rows_cost(r, c, best);
+  bool whole_lines = c->matrix && lines > 1;
+  *out_cost = whole_lines ? INFINITY : rows_cost(r, c, best);
   if (!c->matrix && most > HONE_TILE_MOST_ROWS / lines) most = HONE_TILE_MOST_ROWS / lines;
   for (int rows = 2; rows <= most; rows++) {
     hone_tile_t t = {rows, vectors, lines};
     if (c->apart && hone_known_extent(c->rows->extent) % rows) continue;
+    if (whole_lines && rows != most) continue;
     if (!has_room(r, c, rows * lines, vectors)) break;
     double cost = rows_cost(r, c, t);
     if (cost >= *out_cost * 0.999) continue;
@@ -286,7 +291,7 @@ static double line_factor(const hone_recipe_t* r, const hone_contraction_t* c, h
  * reads what it shares with its neighbours. For all rows of a line, as a step of its sums. */
 static double line_traffic(const hone_recipe_t* r, const hone_contraction_t* c, hone_tile_t t) {
   static const double PACE = 32, SHOWS = 0.5;
-  if (!c->lines) return 0;
+  if (!c->lines || c->matrix) return 0;
   double lines = count_lines(t), steps = (double)window_steps(c), rows = t.rows,
          all = (double)(c->rows ? hone_known_extent(c->rows->extent) : 0);
   const hone_stmt_t* store = c->body->body[c->body->n_body - 1];

@@ -359,17 +359,23 @@ static bool arrange(hone_recipe_t* r, const hone_contraction_t* c, const cuts_t*
   return n < 2 || hone_recipe_did(r, hone_sched_reorder(r->kernel, n, order));
 }
 
-/* Cuts the lines of an image into those of a tile each. */
+/* Cuts the lines of an image into those of a tile each, the last of which may be done twice. */
 static void cut_lines(hone_recipe_t* r, hone_contraction_t* c, int lines, cuts_t* cuts) {
-  if (lines < 2 || !hone_loop_name(cuts->lines, c->lines->name, ".i") ||
-      !hone_loop_name(cuts->lines_outer, c->lines->name, ".o") ||
-      !hone_recipe_did(r, hone_sched_split(r->kernel, c->lines->name, lines, HONE_TAIL_EXACT))) {
+  *cuts->lines = 0;
+  if (lines < 2 || !c->lines) return;
+  int64_t extent = hone_known_extent(c->lines->extent);
+  bool overlaps = extent % lines != 0;
+  const char* name = c->lines->name;
+  if (!hone_loop_name(cuts->lines, name, overlaps ? ".w.i" : ".i") ||
+      !hone_loop_name(cuts->lines_outer, name, overlaps ? ".w.o" : ".o") ||
+      !hone_recipe_did(r, overlaps ? hone_sched_overlap(r->kernel, name, lines)
+                                   : hone_sched_split(r->kernel, name, lines, HONE_TAIL_EXACT))) {
     *cuts->lines = 0;
     return;
   }
   hone_axis_t* axis = &c->outs[c->lines - c->outs];
   axis->name = cuts->lines_outer;
-  axis->extent = hone_dim_int(axis->extent.k / lines);
+  axis->extent = hone_dim_int((extent + lines - 1) / lines);
 }
 
 /* Makes the rows of a tile's lines, which stand around them, one loop. */

@@ -275,6 +275,47 @@ static void tiles_of_instructions_claim_what_they_write(void** state) {
   lanes = 8;
 }
 
+/* 3 x 3 windows of so many lines of 7 pixels. */
+static char* scheduled_lines(int lines_of_image) {
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_appendf(&lines,
+                   "  %%0 \"x\" = input : i32[1, %d, 9, 64]\n"
+                   "  %%1 = cast %%0 dtype=u8 : u8[1, %d, 9, 64]\n"
+                   "  %%2 = window %%1 axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1]"
+                   " : u8[1, %d, 7, 64, 3, 3]\n  %%3 = constant {",
+                   lines_of_image + 2, lines_of_image + 2, lines_of_image);
+  append_numbers(&lines, 32 * 64 * 9, 7);
+  hone_str_appendf(&lines,
+                   "} : i8[32, 64, 3, 3]\n"
+                   "  %%4 = contract %%2 %%3 dtype=i32 axes=[3, 1, 4, 2, 5, 3] batch=0"
+                   " : i32[1, %d, 7, 32]\n"
+                   "  return %%4 \"y\"\n",
+                   lines_of_image);
+  test_schedule_choice.order = HONE_LANES_ORDER_FIRST;
+  char* text = scheduled("", hone_str_text(&lines));
+  test_schedule_choice = (hone_cpu_choice_t){0};
+  hone_str_free(&lines);
+  return text;
+}
+
+/* Two lines of few pixels go together, the last of an odd number with the one before. */
+static void matrix_instructions_do_two_lines(void** state) {
+  (void)state;
+  has_blocks = true;
+  registers = 32;
+  lanes = 16;
+  char *even = scheduled_lines(6), *odd = scheduled_lines(5);
+  test_schedule_expect(even, 2, (const char* const[]){"i32[14, 32]", "as block4_u8_i8_x16"});
+  test_schedule_expect(odd, 3,
+                       (const char* const[]){"i32[14, 32]", "w.o in 3", "as block4_u8_i8_x16"});
+  free(even);
+  free(odd);
+  has_blocks = false;
+  registers = 16;
+  lanes = 8;
+}
+
 static void few_outputs_are_summed_in_lanes(void** state) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
@@ -885,6 +926,7 @@ int main(void) {
       cmocka_unit_test(windows_of_fours_do_too),
       cmocka_unit_test(matrix_instructions_add_to_blocks),
       cmocka_unit_test(tiles_of_instructions_claim_what_they_write),
+      cmocka_unit_test(matrix_instructions_do_two_lines),
       cmocka_unit_test(few_outputs_are_summed_in_lanes),
       cmocka_unit_test(outputs_that_fill_no_vector_share_one),
       cmocka_unit_test(rows_go_by_blocks),

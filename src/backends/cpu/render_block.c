@@ -33,9 +33,20 @@ static void put_operand(hone_renderer_t* r, const hone_operand_range_t* operand,
                      distances[i] * (int64_t)hone_dtype_size(operand->buffer->dtype));
 }
 
-static void put_sums(hone_renderer_t* r, const hone_block_t* block, bool all_alike) {
-  put_operand(r, &block->operands[2], 2,
-              (const int64_t[]){all_alike ? 0 : block->c_row, block->c_vector});
+static void put_sums(hone_renderer_t* r, const hone_block_t* block) {
+  put_operand(r, &block->operands[2], 2, (const int64_t[]){block->c_row, block->c_vector});
+}
+
+/* Of sums that stay: rows in two parts. `all_alike`: all of them begin with the first one. */
+static void put_parts(hone_renderer_t* r, const hone_block_t* block, bool all_alike) {
+  put_operand(r, &block->operands[2], 3,
+              (const int64_t[]){all_alike ? 0 : block->c_row, all_alike ? 0 : block->c_next,
+                                block->c_vector});
+}
+
+static void put_rows(hone_renderer_t* r, const hone_block_t* block) {
+  hone_str_appendf(r->out, "%" PRId64 ", %" PRId64 ", %" PRId64, block->rows, block->first,
+                   block->vectors);
 }
 
 void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop) {
@@ -43,12 +54,17 @@ void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop) {
   const hone_intrinsic_t* intrinsic = find_block(loop);
   if (r->status || !check(r, loop, intrinsic, &block)) return;
   hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "%s(%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64,
-                   hone_intrinsic_text(intrinsic, "cpu")->text, block.rows, block.vectors,
-                   block.steps, hone_block_depth(intrinsic, block.steps));
-  put_operand(r, &block.operands[0], 1, &block.a_row);
+  hone_str_appendf(r->out, "%s(", hone_intrinsic_text(intrinsic, "cpu")->text);
+  if (intrinsic->block.keeps)
+    put_rows(r, &block);
+  else
+    hone_str_appendf(r->out, "%" PRId64 ", %" PRId64, block.rows, block.vectors);
+  hone_str_appendf(r->out, ", %" PRId64 ", %" PRId64, block.steps,
+                   hone_block_depth(intrinsic, block.steps));
+  put_operand(r, &block.operands[0], intrinsic->block.keeps ? 2 : 1,
+              (const int64_t[]){block.a_row, block.a_next});
   put_operand(r, &block.operands[1], 2, (const int64_t[]){block.b_step, block.b_vector});
-  if (!intrinsic->block.keeps) put_sums(r, &block, false);
+  if (!intrinsic->block.keeps) put_sums(r, &block);
   hone_str_append(r->out, ");\n");
 }
 
@@ -96,9 +112,10 @@ bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop, hone_blo
   r->keeper = intrinsic->block.keeps;
   r->has_sums = true;
   hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "%s_open(&hone_shaped, %" PRId64 ", %" PRId64 ", %" PRId64, r->keeper,
-                   out->rows, out->vectors, hone_block_depth(intrinsic, out->steps));
-  put_sums(r, out, r->begins_alike == loop);
+  hone_str_appendf(r->out, "%s_open(&hone_shaped, ", r->keeper);
+  put_rows(r, out);
+  hone_str_appendf(r->out, ", %" PRId64, hone_block_depth(intrinsic, out->steps));
+  put_parts(r, out, r->begins_alike == loop);
   hone_str_append(r->out, ");\n");
   return true;
 }
@@ -106,9 +123,9 @@ bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop, hone_blo
 void hone_render_close_sums(hone_renderer_t* r, const hone_block_t* block) {
   r->has_sums = false;
   hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "%s_close(%" PRId64 ", %" PRId64, r->keeper, block->rows,
-                   block->vectors);
-  put_sums(r, block, false);
+  hone_str_appendf(r->out, "%s_close(", r->keeper);
+  put_rows(r, block);
+  put_parts(r, block, false);
   hone_str_append(r->out, ");\n");
 }
 

@@ -22,6 +22,7 @@ typedef struct block_case {
   int rows, vectors, steps;
   int rounds;     /* of a loop around that goes on with the same sums, and asks; 0: there is none */
   bool is_uneven; /* rows of sums begin with numbers of their own */
+  int width;      /* rows of a line, of which a has one more; 0: there are no lines */
 } block_case_t;
 
 #define AMX "x86-64-v4+vnni+bf16+amx"
@@ -37,6 +38,8 @@ static const block_case_t cases[] = {
     {"block2_bf16_bf16_x16", AMX, "x86-64-v4+vnni+bf16", HONE_BF16, HONE_BF16, 32, 2, 32, 2},
     {"block2_bf16_bf16_x16", AMX, "x86-64-v4+vnni+bf16", HONE_BF16, HONE_BF16, 17, 2, 16, 0, true},
     {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 7, 1, 12},
+    {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 14, 2, 16, 3, false, 7},
+    {"block4_u8_i8_x16", AMX, "x86-64-v4+vnni", HONE_U8, HONE_I8, 23, 1, 16, 0, true, 14},
     {"block4_u8_i8_x4", I8MM, "aarch64-dotprod", HONE_U8, HONE_I8, 8, 2, 6, 2},
     {"block4_u8_i8_x4", I8MM, "aarch64-dotprod+bf16", HONE_U8, HONE_I8, 5, 1, 2},
     {"block4_i8_i8_x4", I8MM, "aarch64-dotprod", HONE_I8, HONE_I8, 7, 2, 8},
@@ -54,6 +57,9 @@ static hone_dtype_t sums_of(const block_case_t* c) {
 }
 
 static int rounds_of(const block_case_t* c) { return c->rounds ? c->rounds : 1; }
+static int rows_of_a(const block_case_t* c) {
+  return c->width ? (c->rows + c->width - 1) / c->width * (c->width + 1) : c->rows;
+}
 
 /* What sums begin with: a vector after the other, for each row. */
 static void put_start(hone_str_t* text, const block_case_t* c) {
@@ -82,8 +88,8 @@ static hone_kernel_t* make_kernel(const block_case_t* c) {
       "kernel blocks {\n  input a: %s[%d, %d, %d, %d] = 0\n  input b: %s[%d, %d, %d, %d] = 1\n"
       "  output out: %s[%d, %d, %d, %d] = 0\n  local acc: %s[%d, %d, %d]\n"
       "  for i in %d parallel {\n",
-      a, BLOCKS, c->rows, steps + 1, group, b, steps, c->vectors + 1, lanes, group, sum, BLOCKS,
-      c->rows, c->vectors, lanes, sum, c->rows, c->vectors, lanes, BLOCKS);
+      a, BLOCKS, rows_of_a(c), steps + 1, group, b, steps, c->vectors + 1, lanes, group, sum,
+      BLOCKS, c->rows, c->vectors, lanes, sum, c->rows, c->vectors, lanes, BLOCKS);
   put_start(&text, c);
   if (c->rounds)
     hone_str_appendf(&text,
@@ -91,17 +97,19 @@ static hone_kernel_t* make_kernel(const block_case_t* c) {
                      "      claim out[i, o, 0, 0]\n"
                      "      for q2 in 3 { prefetch b[o + q2, 0, 0, 0] }\n",
                      c->rounds);
-  char step[32] = "s";
+  char step[32] = "s", row[48] = "y";
+  if (c->width)
+    snprintf(row, sizeof row, "(y / %d) * %d + y %% %d", c->width, c->width + 1, c->width);
   if (c->rounds) snprintf(step, sizeof step, "o * %d + s", c->steps);
   hone_str_appendf(
       &text,
       "    for s in %d reduction as %s { for y in %d { for w in %d { for l in %d {\n"
       "      for k in %d reduction {\n"
-      "        acc[y, w, l] += mul(cast.%s(a[i, y, %s, k]), cast.%s(b[%s, w, l, k]))\n"
+      "        acc[y, w, l] += mul(cast.%s(a[i, %s, %s, k]), cast.%s(b[%s, w, l, k]))\n"
       "      }\n    } } } }%s\n"
       "    for q in %d { for x in %d { for u in %d vector { out[i, q, x, u] = acc[q, x, u] } } }\n"
       "  }\n}\n",
-      c->steps, c->name, c->rows, c->vectors, lanes, group, sum, step, sum, step,
+      c->steps, c->name, c->rows, c->vectors, lanes, group, sum, row, step, sum, step,
       c->rounds ? " }" : "", c->rows, c->vectors, lanes);
   assert_false(text.failed);
   assert_ok(hone_kernel_parse(NULL, text.data, text.size, &kernel));
@@ -131,7 +139,7 @@ typedef struct data {
 } data_t;
 
 static data_t make_data(const block_case_t* c, hone_kernel_t* kernel) {
-  const int64_t a[] = {BLOCKS, c->rows, rounds_of(c) * c->steps + 1, group_of(c)};
+  const int64_t a[] = {BLOCKS, rows_of_a(c), rounds_of(c) * c->steps + 1, group_of(c)};
   const int64_t b[] = {rounds_of(c) * c->steps, c->vectors + 1, lanes_of(c), group_of(c)};
   const int64_t out[] = {BLOCKS, c->rows, c->vectors, lanes_of(c)};
   data_t data = {make_tensor(c->a, a), make_tensor(c->b, b), make_tensor(sums_of(c), out),
