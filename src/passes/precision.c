@@ -262,6 +262,8 @@ static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
   hone_dtype_t dtype = context->options->precision;
   if (dtype == HONE_UNKNOWN) return NULL;
   hone_operand_store_open_rounding(&self.narrow, graph->allocator, dtype);
+  /* Where products take hardly any time, what is stored in front of them counts. */
+  self.narrow.above_most = context->options->sums_blocks;
   hone_status_t status = narrow_attention(context, graph, &self);
   if (!status) status = hone_rewrite_everywhere(context, graph, rule, &self);
   hone_operand_store_close(&self.narrow);

@@ -210,9 +210,16 @@ typedef struct way {
   bool is_parted; /* another way reads the numbers as they are, in the order that they have here */
 } way_t;
 
+/* Whether the node gives the most or least of its numbers, which is one of them rounded or not. */
+static bool picks(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_REDUCE &&
+         (node->combine == HONE_COMBINE_MAX || node->combine == HONE_COMBINE_MIN);
+}
+
 /* Whether the numbers are to be converted above the node. */
-static bool goes_above(const hone_node_t* node, way_t way) {
+static bool goes_above(const hone_operand_store_t* store, const hone_node_t* node, way_t way) {
   if (way.moves == MAX_MOVES) return false;
+  if (store->above_most && picks(node)) return !way.is_parted;
   return way.is_parted ? node->prim == HONE_PRIM_RESHAPE : hone_operand_only_moves(node);
 }
 
@@ -226,7 +233,7 @@ static hone_value_t* make(hone_operand_store_t* store, hone_rewriter_t* r, hone_
   const hone_tensor_t* constant = hone_match_constant(value);
   if (constant) return convert_constant(store, r, constant);
   if (!store->flips_sign && has_widened(node, store->dtype)) return node->inputs[0];
-  if (value->binds || !goes_above(node, way)) return recast(store, r->b, value);
+  if (value->binds || !goes_above(store, node, way)) return recast(store, r->b, value);
   way.moves++;
   way.is_parted |= hone_either_takes_part(r->graph->dims, node);
   hone_value_t* inputs[2];

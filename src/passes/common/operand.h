@@ -55,6 +55,7 @@ typedef struct hone_operand_store {
   hone_dtype_t dtype;
   int64_t flags;   /* HONE_FLAG_… of the casts */
   bool flips_sign; /* u8 that is 128 more than the i8 that it is made of */
+  bool above_most; /* what is rounded is so before the most or least of some numbers is taken */
   hone_map_t made; /* converted values by those that they come from */
   int64_t bytes;   /* of constants, as they are now */
 } hone_operand_store_t;
