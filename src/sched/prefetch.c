@@ -83,7 +83,7 @@ static bool ask(const asking_t* a) {
   stmt->is_near = a->is_near;
   hone_stmt_remove(stmt);
   return hone_stmt_insert(a->kernel, a->inner, 0, stmt) &&
-         hone_asks_number(a->kernel, stmt, a->loop, a->axis);
+         hone_asks_number(a->kernel, stmt, a->loop, a->axis, false);
 }
 
 hone_status_t hone_sched_prefetch(hone_kernel_t* kernel, const char* buffer, const char* loop,

@@ -47,8 +47,8 @@ typedef struct hone_contraction {
 enum { HONE_FEW_STEPS = 9 }; /* of a sum around others: they are written out */
 /* Of tiles, each of which is code of its own. Where only a run knows the rows, tiles share them
  * evenly, and are no higher: what higher ones left over would be a tile that reads all weights
- * for a row or two. */
-enum { HONE_FEW_HEIGHTS = 8 };
+ * for a row or two. Matrix instructions take as long for one row as for all that they can have. */
+enum { HONE_FEW_HEIGHTS = 8, HONE_MOST_HEIGHTS = 16 /* of matrix instructions */ };
 
 /* ---- contraction.c ---- */
 

@@ -202,7 +202,7 @@ static double crowd_factor(const hone_cpu_shape_t* shape, const hone_contraction
 
 bool hone_contraction_cuts_evenly(hone_dim_t extent, int64_t rows) {
   enum { FEW = 2, LEAST = 5 };
-  if (!hone_dim_is_int(extent)) return rows <= HONE_FEW_HEIGHTS;
+  if (!hone_dim_is_int(extent)) return rows <= HONE_MOST_HEIGHTS;
   int64_t rest = extent.k % rows;
   return rows >= LEAST && extent.k > 2 * rows && rest >= 1 && rest <= FEW;
 }
@@ -256,6 +256,7 @@ static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t*
                                int vectors, double* out_cost) {
   int64_t most = !c->rows                           ? 1
                  : hone_dim_is_int(c->rows->extent) ? c->rows->extent.k
+                 : c->matrix                        ? c->matrix->block.height
                                                     : HONE_FEW_HEIGHTS;
   hone_tile_t best = {1, vectors, lines};
   bool whole_lines = c->matrix && lines > 1;

@@ -186,14 +186,14 @@ static void ask_by_instructions(hone_recipe_t* r, const hone_contraction_t* c,
  * Sums that are written out several times ask for nothing. */
 void hone_schedule_asks(hone_recipe_t* r, const hone_contraction_t* c, const char* lanes_outer,
                         const char* rows_outer) {
-  hone_stmt_t* sums[HONE_FEW_HEIGHTS + 1];
+  hone_stmt_t* sums[HONE_MOST_HEIGHTS + 1];
   hone_stmt_t* block = hone_kernel_find_loop(r->kernel, lanes_outer);
   const hone_stmt_t* rows = *rows_outer ? hone_kernel_find_loop(r->kernel, rows_outer) : NULL;
   bool is_near = rows && hone_dim_min_value(rows->extent) > 1; /* read again for each block */
   if (!block || is_near || !c->b->buffer->is_constant || is_small(r, c) ||
       r->choice->sum_unroll > 1)
     return;
-  int n = list_sums(block, HONE_FEW_HEIGHTS + 1, sums);
+  int n = list_sums(block, HONE_MOST_HEIGHTS + 1, sums);
   if (r->matrix) {
     if (!is_repeated(r, c, block)) ask_by_instructions(r, c, block, n, sums);
     return;

@@ -50,11 +50,13 @@ static hone_dim_t count_before(const hone_kernel_t* kernel, const hone_stmt_t* s
   return number;
 }
 
-bool hone_asks_number(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_stmt_t* loop, int axis) {
+bool hone_asks_number(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_stmt_t* loop, int axis,
+                      bool runs_on) {
   hone_dims_t* dims = kernel->dims;
   const hone_buffer_t* buffer = stmt->buffer;
   hone_dim_t last = hone_dim_int(hone_asks_lines(kernel, buffer, axis) - 1);
-  hone_dim_t line = hone_dim_min(dims, count_before(kernel, stmt, loop), last);
+  hone_dim_t line = count_before(kernel, stmt, loop);
+  if (!runs_on) line = hone_dim_min(dims, line, last);
   hone_dim_t index[HONE_MAX_BUFFER_RANK];
   memcpy(index, stmt->index, (size_t)buffer->rank * sizeof *index);
   index[buffer->rank - 1] = hone_dim_mul(dims, line, hone_dim_int(line_of(buffer)));

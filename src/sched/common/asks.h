@@ -17,8 +17,9 @@ hone_dim_t hone_asks_in(const hone_kernel_t* kernel, const hone_stmt_t* stmt,
                         const hone_buffer_t* buffer);
 
 /* Has the statement, which asks for one along `axis` for the next round of the loop around it, ask
- * for the first that no other asked for before in this round; for the last when all were.
- * False: no memory. */
-bool hone_asks_number(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_stmt_t* loop, int axis);
+ * for the first that no other asked for before in this round; when all were, for the last, or,
+ * where it `runs_on`, which takes less, for what lies behind. False: no memory. */
+bool hone_asks_number(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_stmt_t* loop, int axis,
+                      bool runs_on);
 
 #endif
