@@ -113,6 +113,8 @@ static bool take_steps(hone_kernel_t* kernel, const hone_stmt_t* loop,
 }
 
 static bool fits(const hone_intrinsic_t* intrinsic, const hone_block_t* block) {
+  bool is_whole = block->lanes == hone_intrinsic_find(intrinsic->block.of)->lanes;
+  if (!is_whole && (!intrinsic->block.keeps || block->vectors > 1)) return false;
   return block->rows <= intrinsic->block.rows && block->vectors <= intrinsic->block.vectors &&
          hone_block_depth(intrinsic, block->steps) > 0;
 }
@@ -132,7 +134,8 @@ hone_status_t hone_block_look(hone_kernel_t* kernel, const hone_stmt_t* loop,
     between[n++] = inside;
     inside = inside->body[0];
   }
-  if (!is_counted(inside) || !hone_dim_is(inside->extent, dot->lanes)) return NULL;
+  if (!is_counted(inside) || inside->extent.k > dot->lanes) return NULL;
+  block->lanes = inside->extent.k;
   HONE_TRY(hone_intrinsic_match(kernel, inside, dot, out, block->operands));
   while (*out && n > 0) *out = take_loop(kernel, between[--n], intrinsic, block);
   *out = *out && take_steps(kernel, loop, intrinsic, block) && fits(intrinsic, block);

@@ -12,6 +12,7 @@
 /* Distances are in elements. */
 typedef struct hone_block {
   int64_t steps, rows, vectors; /* 1 where there is no loop over rows or vectors */
+  int64_t lanes;                /* of a vector; of a single one it may be a part */
   hone_operand_range_t operands[HONE_MAX_OPERANDS]; /* a, b and c, where all loops begin */
   int64_t a_row, b_step, b_vector, c_row, c_vector;
   /* Rows of an instruction, as high as it does at most; the others, lines of an image for instance,

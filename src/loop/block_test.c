@@ -9,6 +9,7 @@
 
 typedef struct shape {
   int steps, rows, vectors;
+  int lanes; /* 0: all */
 } shape_t;
 
 /* for s { for y { for w { for l { for k { c += a * b } } } } } of bytes, `a_at` being where a's
@@ -19,10 +20,10 @@ static hone_kernel_t* make_kernel(shape_t shape, const char* a_at, const char* o
   int n = snprintf(text, sizeof text,
                    "kernel block {\n  input a: u8[64, 256] = 0\n  input b: i8[64, 4, 16, 4] = 1\n"
                    "  output c: i32[64, 4, 16] = 0\n  for s in %d reduction { %s\n"
-                   "    for l in 16 { for k in 4 reduction {\n"
+                   "    for l in %d { for k in 4 reduction {\n"
                    "      c[y, w, l] += mul(cast.i32(a[%s]), cast.i32(b[s, w, l, k]))\n"
                    "    } } } } }\n}\n",
-                   shape.steps, order, a_at);
+                   shape.steps, order, shape.lanes ? shape.lanes : 16, a_at);
   assert_true(n > 0 && n < (int)sizeof text);
   assert_ok(hone_kernel_parse(NULL, text, (size_t)n, &kernel));
   return kernel;
@@ -81,6 +82,17 @@ static void rows_lie_in_two_parts(void** state) {
   assert_int_equal(block.a_next, 16 * 256);
 }
 
+static void single_vectors_may_be_parts(void** state) {
+  (void)state;
+  hone_block_t block;
+  assert_true(
+      look(make_block((shape_t){48, 20, 1, 8}, "y, (4*s + k)"), "block4_u8_i8_x16", &block));
+  assert_int_equal(block.lanes, 8);
+  assert_false(
+      look(make_block((shape_t){48, 20, 2, 8}, "y, (4*s + k)"), "block4_u8_i8_x16", &block));
+  assert_false(look(make_block((shape_t){48, 8, 1, 3}, "y, (4*s + k)"), "block4_u8_i8_x4", &block));
+}
+
 static void others_are_none(void** state) {
   (void)state;
   static const struct {
@@ -123,11 +135,9 @@ static void sums_are_cut_as_they_divide(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(distances_are_found),
-      cmocka_unit_test(vectors_may_stand_outside_of_rows),
-      cmocka_unit_test(rows_lie_in_two_parts),
-      cmocka_unit_test(others_are_none),
-      cmocka_unit_test(sums_are_cut_as_they_divide),
+      cmocka_unit_test(distances_are_found),   cmocka_unit_test(vectors_may_stand_outside_of_rows),
+      cmocka_unit_test(rows_lie_in_two_parts), cmocka_unit_test(single_vectors_may_be_parts),
+      cmocka_unit_test(others_are_none),       cmocka_unit_test(sums_are_cut_as_they_divide),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,8 @@ static int64_t count_pairs(const hone_node_t* contract, int i) {
 }
 
 /* Whether some sum over weights has enough pairs for a matrix instruction, which does several rows
- * of them for whole vectors of outputs (block2_bf16_bf16_x16 of loop/intrinsic.c). */
+ * of them for whole vectors of outputs, the last of several at least half of one
+ * (block2_bf16_bf16_x16 of loop/intrinsic.c). */
 static bool goes_in_blocks(const hone_node_t* contract) {
   enum { LEAST = 4, MOST = 16, LANES = 16 };
   int side = hone_match_constant(hone_operand_origin(contract->inputs[1])) ? 1 : 0;
@@ -76,7 +77,8 @@ static bool goes_in_blocks(const hone_node_t* contract) {
     if (extent.k > 0) outputs /= extent.k;
     for (int depth = LEAST; depth <= MOST; depth++) has_depth |= pairs > 0 && pairs % depth == 0;
   }
-  return has_depth && outputs % LANES == 0;
+  int64_t part = outputs % LANES;
+  return has_depth && (part == 0 || (outputs > LANES && 2 * part >= LANES));
 }
 
 static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {

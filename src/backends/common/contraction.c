@@ -340,14 +340,20 @@ static void find_lines_of_block(const hone_recipe_t* r, hone_contraction_t* c) {
   }
 }
 
+/* Whether there are whole vectors of lanes, and at least half of one behind them, or none. */
+static bool has_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
+                      const hone_intrinsic_t* block) {
+  int64_t lanes = c->lanes->extent.k, each = r->shape->lanes, part = lanes % each;
+  return lanes >= each && (part == 0 || (block->block.keeps && 2 * part >= each));
+}
+
 void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c) {
   int64_t step;
   int innermost = hone_contraction_chosen_innermost(r, c),
       group = hone_contraction_group(r->shape, c);
   const hone_axis_t* sum = &c->sums[innermost];
   bool is_there = group == 4 ? r->shape->has_block_int8 : r->shape->has_block_bf16;
-  bool is_whole = hone_known_extent(c->lanes->extent) % r->shape->lanes == 0;
-  if (group == 1 || c->apart || !is_there || !is_whole || !hone_dim_is_int(c->lanes->extent) ||
+  if (group == 1 || c->apart || !is_there || !hone_dim_is_int(c->lanes->extent) ||
       !has_even_rows(r, c) || !hone_contraction_is_grouped(r, c, innermost) ||
       !hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, sum->var, &step) || step != 1)
     return;
@@ -355,7 +361,8 @@ void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c) 
   const hone_axis_t* around = find_run(r, c, innermost);
   int64_t steps = sum->extent.k / group * (around ? around->extent.k : 1);
   c->joins = around != NULL;
-  c->matrix = block && hone_block_depth(block, steps) ? block : NULL;
+  bool fits = block && has_lanes(r, c, block) && hone_block_depth(block, steps);
+  c->matrix = fits ? block : NULL;
   if (c->matrix) find_lines_of_block(r, c);
 }
 

@@ -143,7 +143,7 @@ static void make_block(hone_recipe_t* r, const char* inner, const char* lanes) {
       !hone_loop_name(sum, around, inner))
     return;
   const hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes);
-  bool is_vector = !loop || hone_dim_is(loop->extent, r->shape->lanes);
+  bool is_vector = !loop || hone_dim_max_value(loop->extent) <= r->shape->lanes;
   if (is_vector ||
       hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_EXACT))) {
     if (cut_steps(r, sum))
@@ -540,7 +540,7 @@ static bool recognise_rest(hone_recipe_t* r, hone_stmt_t* rest, hone_contraction
   if (!dot || !does_parts(r, dot, c) || c->n_sums <= n_group)
     return hone_contraction_is_tileable(r, c);
   r->dot = dot;
-  r->matrix = c->matrix = block; /* of whole vectors, which leave whole ones over */
+  r->matrix = c->matrix = block; /* of whole vectors, which leave such or a part of one over */
   c->group = hone_contraction_group(r->shape, c);
   c->n_sums -= n_group;
   return true;
@@ -581,8 +581,10 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   char tail[HONE_LOOP_NAME];
   *cuts = (cuts_t){.lanes_outer = ""};
   int64_t lanes = r->shape->lanes, extent = hone_known_extent(c->lanes->extent);
-  /* A single lane is no vector, so it does not go with others. */
-  if (extent > lanes && extent % lanes == 1 && tile.vectors > extent / lanes)
+  /* A single lane is no vector, so it does not go with others, nor does part of one with others in
+   * matrix instructions. */
+  if (extent > lanes && (extent % lanes == 1 || (c->matrix && extent % lanes)) &&
+      tile.vectors > extent / lanes)
     tile.vectors = (int)(extent / lanes);
   bool fills_vectors = c->group == HONE_SLIGHT_GROUP && extent > lanes; /* parts are left over */
   bool is_block =

@@ -200,21 +200,21 @@ static void windows_of_fours_do_too(void** state) {
       "as dot4_u8_i8_x16");
 }
 
-/* 37 rows of 128 numbers by 48 columns, of these types. */
+/* 37 rows of 128 numbers by columns, of these types. */
 static char* scheduled_narrow_product(const char* from, const char* a, const char* b,
-                                      const char* sum) {
+                                      const char* sum, int columns) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_appendf(&lines,
                    "  %%0 \"x\" = input : %s[37, 128]\n"
                    "  %%1 = cast %%0 dtype=%s : %s[37, 128]\n  %%2 = constant {",
                    from, a, a);
-  append_numbers(&lines, 128 * 48, 7);
+  append_numbers(&lines, 128 * columns, 7);
   hone_str_appendf(&lines,
-                   "} : %s[128, 48]\n"
-                   "  %%3 = contract %%1 %%2 dtype=%s axes=[1, 0] batch=0 : %s[37, 48]\n"
+                   "} : %s[128, %d]\n"
+                   "  %%3 = contract %%1 %%2 dtype=%s axes=[1, 0] batch=0 : %s[37, %d]\n"
                    "  return %%3 \"y\"\n",
-                   b, sum, sum);
+                   b, columns, sum, sum, columns);
   char* text = scheduled("", hone_str_text(&lines));
   hone_str_free(&lines);
   return text;
@@ -247,10 +247,30 @@ static void matrix_instructions_add_to_blocks(void** state) {
   registers = 32;
   for (size_t i = 0; i < TEST_COUNT(cases); i++) {
     lanes = cases[i].lanes;
-    char* text = scheduled_narrow_product(cases[i].from, cases[i].a, cases[i].b, cases[i].sum);
+    char* text = scheduled_narrow_product(cases[i].from, cases[i].a, cases[i].b, cases[i].sum, 48);
     test_schedule_expect(text, 3, cases[i].lines);
     free(text);
   }
+  has_blocks = false;
+  registers = 16;
+  lanes = 8;
+}
+
+/* Behind whole vectors of lanes half of one, in tiles of its own; less than that goes with vectors.
+ */
+static void matrix_instructions_do_part_of_a_vector(void** state) {
+  (void)state;
+  has_blocks = true;
+  registers = 32;
+  lanes = 16;
+  char *half = scheduled_narrow_product("f32", "bf16", "bf16", "f32", 40),
+       *less = scheduled_narrow_product("f32", "bf16", "bf16", "f32", 20);
+  test_schedule_expect(half, 3, (const char* const[]){"f32[21, 32]", "f32[21, 8]", "in 8 {"});
+  test_schedule_expect(less, 1, (const char* const[]){"as dot2_bf16_bf16_x16"});
+  assert_null(strstr(half, "as dot2"));
+  assert_null(strstr(less, "as block2"));
+  free(half);
+  free(less);
   has_blocks = false;
   registers = 16;
   lanes = 8;
@@ -263,7 +283,7 @@ static void tiles_of_instructions_claim_what_they_write(void** state) {
   registers = 32;
   second_cache = 1 << 10;
   lanes = 16;
-  char* text = scheduled_narrow_product("f32", "bf16", "bf16", "f32");
+  char* text = scheduled_narrow_product("f32", "bf16", "bf16", "f32", 48);
   test_schedule_expect(text, 2,
                        (const char* const[]){"claim out0",
                                              "in 16 reduction as block2_bf16_bf16_x16 {\n"
@@ -925,6 +945,7 @@ int main(void) {
       cmocka_unit_test(windows_of_pairs_do_too),
       cmocka_unit_test(windows_of_fours_do_too),
       cmocka_unit_test(matrix_instructions_add_to_blocks),
+      cmocka_unit_test(matrix_instructions_do_part_of_a_vector),
       cmocka_unit_test(tiles_of_instructions_claim_what_they_write),
       cmocka_unit_test(matrix_instructions_do_two_lines),
       cmocka_unit_test(few_outputs_are_summed_in_lanes),

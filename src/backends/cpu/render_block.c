@@ -114,7 +114,8 @@ bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop, hone_blo
   hone_c_indent(r->out, r->depth);
   hone_str_appendf(r->out, "%s_open(&hone_shaped, ", r->keeper);
   put_rows(r, out);
-  hone_str_appendf(r->out, ", %" PRId64, hone_block_depth(intrinsic, out->steps));
+  hone_str_appendf(r->out, ", %" PRId64 ", %" PRId64, out->lanes,
+                   hone_block_depth(intrinsic, out->steps));
   put_parts(r, out, r->begins_alike == loop);
   hone_str_append(r->out, ");\n");
   return true;

@@ -23,6 +23,7 @@ typedef struct block_case {
   int rounds;     /* of a loop around that goes on with the same sums, and asks; 0: there is none */
   bool is_uneven; /* rows of sums begin with numbers of their own */
   int width;      /* rows of a line, of which a has one more; 0: there are no lines */
+  int part;       /* lanes of a single vector; 0: all */
 } block_case_t;
 
 #define AMX "x86-64-v4+vnni+bf16+amx"
@@ -40,6 +41,8 @@ static const block_case_t cases[] = {
     {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 7, 1, 12},
     {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 14, 2, 16, 3, false, 7},
     {"block4_u8_i8_x16", AMX, "x86-64-v4+vnni", HONE_U8, HONE_I8, 23, 1, 16, 0, true, 14},
+    {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 20, 1, 12, 2, false, 0, 8},
+    {"block4_i8_i8_x16", AMX, "x86-64-v4+vnni", HONE_I8, HONE_I8, 9, 1, 16, 0, true, 0, 13},
     {"block4_u8_i8_x4", I8MM, "aarch64-dotprod", HONE_U8, HONE_I8, 8, 2, 6, 2},
     {"block4_u8_i8_x4", I8MM, "aarch64-dotprod+bf16", HONE_U8, HONE_I8, 5, 1, 2},
     {"block4_i8_i8_x4", I8MM, "aarch64-dotprod", HONE_I8, HONE_I8, 7, 2, 8},
@@ -51,6 +54,7 @@ static const block_case_t cases[] = {
 
 static bool is_amx(const block_case_t* c) { return strcmp(c->target, AMX) == 0; }
 static int lanes_of(const block_case_t* c) { return is_amx(c) ? 16 : 4; }
+static int used_lanes(const block_case_t* c) { return c->part ? c->part : lanes_of(c); }
 static int group_of(const block_case_t* c) { return c->a == HONE_BF16 ? 2 : 4; }
 static hone_dtype_t sums_of(const block_case_t* c) {
   return c->a == HONE_BF16 ? HONE_F32 : HONE_I32;
@@ -66,7 +70,8 @@ static void put_start(hone_str_t* text, const block_case_t* c) {
   const char* sum = hone_dtype_name(sums_of(c));
   hone_str_appendf(text, "    for r in %d {\n", c->rows);
   for (int v = 0; v < c->vectors; v++) {
-    hone_str_appendf(text, "      for z%d in %d vector { acc[r, %d, z%d] = ", v, lanes_of(c), v, v);
+    hone_str_appendf(text, "      for z%d in %d vector { acc[r, %d, z%d] = ", v, used_lanes(c), v,
+                     v);
     if (c->is_uneven)
       hone_str_appendf(text, "cast.%s(a[i, r, 0, 0]) }\n", sum);
     else
@@ -81,7 +86,7 @@ static hone_kernel_t* make_kernel(const block_case_t* c) {
   hone_kernel_t* kernel;
   const char *a = hone_dtype_name(c->a), *b = hone_dtype_name(c->b);
   const char* sum = hone_dtype_name(sums_of(c));
-  int lanes = lanes_of(c), group = group_of(c), steps = rounds_of(c) * c->steps;
+  int lanes = used_lanes(c), group = group_of(c), steps = rounds_of(c) * c->steps;
   hone_str_init(&text, NULL);
   hone_str_appendf(
       &text,
@@ -140,8 +145,8 @@ typedef struct data {
 
 static data_t make_data(const block_case_t* c, hone_kernel_t* kernel) {
   const int64_t a[] = {BLOCKS, rows_of_a(c), rounds_of(c) * c->steps + 1, group_of(c)};
-  const int64_t b[] = {rounds_of(c) * c->steps, c->vectors + 1, lanes_of(c), group_of(c)};
-  const int64_t out[] = {BLOCKS, c->rows, c->vectors, lanes_of(c)};
+  const int64_t b[] = {rounds_of(c) * c->steps, c->vectors + 1, used_lanes(c), group_of(c)};
+  const int64_t out[] = {BLOCKS, c->rows, c->vectors, used_lanes(c)};
   data_t data = {make_tensor(c->a, a), make_tensor(c->b, b), make_tensor(sums_of(c), out),
                  make_tensor(sums_of(c), out)};
   void* parameters[] = {hone_tensor_data(data.a), hone_tensor_data(data.b),
