@@ -206,13 +206,14 @@ static bool is_slight(const hone_contraction_t* c) {
              : c->n_sums == 1 && hone_contraction_axis(c->b, c->sums[0].var) == b->slight - 1;
 }
 
-/* Whether instructions add up such products of numbers that each lane has of its own. */
+/* Whether instructions add up such products of numbers that each lane has of its own. Those of bf16
+ * take four times as long as products of f32 where there are tiles, which do all others. */
 static bool adds_apart(const hone_cpu_shape_t* shape, const hone_contraction_t* c) {
   enum { LANES = 16 /* of the vectors that have such instructions for bf16 */ };
   hone_dtype_t a = c->a->buffer->dtype, b = c->b->buffer->dtype, sum = c->update->value->dtype;
   return (shape->has_dot_apart && a == HONE_U8 && b == HONE_I8 && sum == HONE_I32) ||
-         (shape->has_dot2_bf16 && shape->lanes == LANES && a == HONE_BF16 && b == HONE_BF16 &&
-          sum == HONE_F32);
+         (shape->has_dot2_bf16 && !shape->has_block_bf16 && shape->lanes == LANES &&
+          a == HONE_BF16 && b == HONE_BF16 && sum == HONE_F32);
 }
 
 /* The sum of two to four steps that instructions add up where each lane has data of its own: of

@@ -230,11 +230,12 @@ static int render_stores(hone_renderer_t* r, const hone_stmt_t* stmt, int first)
 static void render_body(hone_renderer_t* r, const hone_stmt_t* stmt) {
   for (int i = 0; i < stmt->n_body;) {
     int together = render_stores(r, stmt, i);
-    bool will_one_do = together == 0 && i + 1 < stmt->n_body &&
-                       hone_render_begin_alike(r, stmt->body[i], stmt->body[i + 1]);
-    if (will_one_do)
+    int rounds = together == 0 && i + 1 < stmt->n_body
+                     ? hone_render_begin_alike(r, stmt->body[i], stmt->body[i + 1])
+                     : -1;
+    if (rounds == 1)
       render_from(r, stmt->body[i], "0", "1");
-    else if (together == 0)
+    else if (rounds < 0 && together == 0)
       render_stmt(r, stmt->body[i]);
     i += together ? together : 1;
   }

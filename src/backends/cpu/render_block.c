@@ -44,6 +44,13 @@ static void put_parts(hone_renderer_t* r, const hone_block_t* block, bool all_al
                                 block->c_vector});
 }
 
+/* The same of sums that begin with what lies in memory. */
+static void put_memory(hone_renderer_t* r, const hone_term_t* load) {
+  hone_str_append(r->out, ", ");
+  hone_render_address(r, load->buffer, NULL, r->begins_at);
+  hone_str_appendf(r->out, ", 0, 0, %zu", (size_t)r->lanes * hone_dtype_size(load->buffer->dtype));
+}
+
 static void put_rows(hone_renderer_t* r, const hone_block_t* block) {
   hone_str_appendf(r->out, "%" PRId64 ", %" PRId64 ", %" PRId64, block->rows, block->first,
                    block->vectors);
@@ -69,6 +76,10 @@ void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop) {
 }
 
 /* ---- sums that stay ---- */
+
+static bool is_zero(const hone_term_t* value) {
+  return value->kind == HONE_TERM_CONST && value->bits[0] == 0 && value->bits[1] == 0;
+}
 
 /* Whether it only asks for memory. */
 static bool only_asks(const hone_stmt_t* stmt) {
@@ -111,12 +122,18 @@ bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop, hone_blo
   if (!r->keeper) hone_str_append(r->head, "  long hone_shaped = 0;\n");
   r->keeper = intrinsic->block.keeps;
   r->has_sums = true;
+  bool is_alike = r->begins_alike == loop;
+  const hone_term_t* with = is_alike ? r->begins_with : NULL;
   hone_c_indent(r->out, r->depth);
-  hone_str_appendf(r->out, "%s_open(&hone_shaped, ", r->keeper);
+  hone_str_appendf(r->out, "%s_%s(&hone_shaped, ", r->keeper,
+                   with && is_zero(with) ? "clear" : "open");
   put_rows(r, out);
   hone_str_appendf(r->out, ", %" PRId64 ", %" PRId64, out->lanes,
                    hone_block_depth(intrinsic, out->steps));
-  put_parts(r, out, r->begins_alike == loop);
+  if (!with)
+    put_parts(r, out, is_alike);
+  else if (!is_zero(with))
+    put_memory(r, with);
   hone_str_append(r->out, ");\n");
   return true;
 }
@@ -152,14 +169,46 @@ static bool stores_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone
   return hone_dim_same(hone_buffer_offset(r->kernel, store->buffer, store->index), wanted);
 }
 
-bool hone_render_begin_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone_stmt_t* next) {
+/* Whether a vector of sums begins with what lies in memory `at` vectors behind `first`. */
+static bool lies_there(hone_renderer_t* r, const hone_stmt_t* vector, const hone_term_t* first,
+                       hone_dim_t offset, int64_t at) {
+  hone_dims_t* dims = r->kernel->dims;
+  const hone_term_t* load = vector->body[0]->value;
+  if (load->kind != HONE_TERM_LOAD || load->buffer != first->buffer || load->buffer->packing ||
+      load->buffer->dtype != vector->body[0]->buffer->dtype ||
+      load->buffer->space != HONE_SPACE_GLOBAL)
+    return false;
+  hone_dim_t wanted = hone_dim_add(dims, offset, hone_dim_int(at * r->lanes));
+  return hone_dim_same(hone_buffer_offset(r->kernel, load->buffer, load->index),
+                       hone_dim_add(dims, wanted, vector->var));
+}
+
+/* Whether tiles can be loaded with what all rows begin with, or set to 0, without a store. A load
+ * that follows stores to the same lines waits for these and for all in front of them. */
+static bool needs_no_store(hone_renderer_t* r, const hone_stmt_t* rows) {
+  const hone_stmt_t* vector = rows->body[0];
+  const hone_term_t* first = vector->body[0]->value;
+  bool are_zero = true, lie_there = first->kind == HONE_TERM_LOAD;
+  if (lie_there) {
+    hone_dim_t offset = hone_buffer_offset(r->kernel, first->buffer, first->index);
+    r->begins_at = hone_dim_replace_symbol(r->kernel->dims, offset, vector->var, hone_dim_int(0));
+  }
+  for (int i = 0; i < rows->n_body; i++) {
+    are_zero &= is_zero(rows->body[i]->body[0]->value);
+    lie_there = lie_there && lies_there(r, rows->body[i], first, r->begins_at, i);
+  }
+  r->begins_with = are_zero || lie_there ? first : NULL;
+  return r->begins_with != NULL;
+}
+
+int hone_render_begin_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone_stmt_t* next) {
   hone_block_t block;
   if (r->has_sums || rows->kind != HONE_STMT_LOOP || rows->loop != HONE_LOOP_SERIAL ||
       rows->intrinsic || !keeps_sums(r, next, &block))
-    return false;
-  if (!hone_dim_is(rows->extent, block.rows) || rows->n_body != block.vectors) return false;
+    return -1;
+  if (!hone_dim_is(rows->extent, block.rows) || rows->n_body != block.vectors) return -1;
   for (int i = 0; i < rows->n_body; i++)
-    if (!stores_alike(r, rows, rows->body[i], &block, i)) return false;
+    if (!stores_alike(r, rows, rows->body[i], &block, i)) return -1;
   r->begins_alike = next;
-  return true;
+  return needs_no_store(r, rows) ? 0 : 1;
 }

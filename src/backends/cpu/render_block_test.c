@@ -24,6 +24,7 @@ typedef struct block_case {
   bool is_uneven; /* rows of sums begin with numbers of their own */
   int width;      /* rows of a line, of which a has one more; 0: there are no lines */
   int part;       /* lanes of a single vector; 0: all */
+  enum { NUMBERS, ZEROS, MEMORY } start; /* what rows that are not uneven begin with */
 } block_case_t;
 
 #define AMX "x86-64-v4+vnni+bf16+amx"
@@ -42,6 +43,9 @@ static const block_case_t cases[] = {
     {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 14, 2, 16, 3, false, 7},
     {"block4_u8_i8_x16", AMX, "x86-64-v4+vnni", HONE_U8, HONE_I8, 23, 1, 16, 0, true, 14},
     {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 20, 1, 12, 2, false, 0, 8},
+    {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 31, 2, 16, 2, .start = ZEROS},
+    {"block2_bf16_bf16_x16", AMX, "x86-64-v4", HONE_BF16, HONE_BF16, 18, 2, 16, 0, .start = MEMORY},
+    {"block4_u8_i8_x16", AMX, "x86-64-v4+vnni", HONE_U8, HONE_I8, 5, 1, 16, 3, .start = MEMORY},
     {"block4_i8_i8_x16", AMX, "x86-64-v4+vnni", HONE_I8, HONE_I8, 9, 1, 16, 0, true, 0, 13},
     {"block4_u8_i8_x4", I8MM, "aarch64-dotprod", HONE_U8, HONE_I8, 8, 2, 6, 2},
     {"block4_u8_i8_x4", I8MM, "aarch64-dotprod+bf16", HONE_U8, HONE_I8, 5, 1, 2},
@@ -74,8 +78,10 @@ static void put_start(hone_str_t* text, const block_case_t* c) {
                      v);
     if (c->is_uneven)
       hone_str_appendf(text, "cast.%s(a[i, r, 0, 0]) }\n", sum);
+    else if (c->start == MEMORY)
+      hone_str_appendf(text, "start[0, 0, %d, z%d] }\n", v, v);
     else
-      hone_str_appendf(text, "%s(%d) }\n", sum, 3 + v);
+      hone_str_appendf(text, "%s(%d) }\n", sum, c->start == ZEROS ? 0 : 3 + v);
   }
   hone_str_append(text, "    }\n");
 }
@@ -91,10 +97,12 @@ static hone_kernel_t* make_kernel(const block_case_t* c) {
   hone_str_appendf(
       &text,
       "kernel blocks {\n  input a: %s[%d, %d, %d, %d] = 0\n  input b: %s[%d, %d, %d, %d] = 1\n"
+      "  input start: %s[1, 1, %d, %d] = 2\n"
       "  output out: %s[%d, %d, %d, %d] = 0\n  local acc: %s[%d, %d, %d]\n"
       "  for i in %d parallel {\n",
       a, BLOCKS, rows_of_a(c), steps + 1, group, b, steps, c->vectors + 1, lanes, group, sum,
-      BLOCKS, c->rows, c->vectors, lanes, sum, c->rows, c->vectors, lanes, BLOCKS);
+      c->vectors, lanes, sum, BLOCKS, c->rows, c->vectors, lanes, sum, c->rows, c->vectors, lanes,
+      BLOCKS);
   put_start(&text, c);
   if (c->rounds)
     hone_str_appendf(&text,
@@ -131,8 +139,9 @@ static hone_tensor_t* make_tensor(hone_dtype_t dtype, const int64_t dims[4]) {
   char* to = hone_tensor_data(tensor);
   for (int64_t i = 0; i < hone_tensor_count(tensor); i++) {
     uint32_t word = hone_random_u32(11, (uint64_t)i + (uint64_t)dtype * 1000);
-    if (dtype == HONE_BF16)
-      hone_from_double(dtype, ((double)word / 4294967296.0 - 0.5) * 4, true, to + 2 * i);
+    if (dtype == HONE_BF16 || dtype == HONE_F32)
+      hone_from_double(dtype, ((double)word / 4294967296.0 - 0.5) * 4, true,
+                       to + (int64_t)hone_dtype_size(dtype) * i);
     else
       to[i * (int64_t)hone_dtype_size(dtype)] = (char)word;
   }
@@ -140,17 +149,18 @@ static hone_tensor_t* make_tensor(hone_dtype_t dtype, const int64_t dims[4]) {
 }
 
 typedef struct data {
-  hone_tensor_t *a, *b, *out, *want;
+  hone_tensor_t *a, *b, *start, *out, *want;
 } data_t;
 
 static data_t make_data(const block_case_t* c, hone_kernel_t* kernel) {
   const int64_t a[] = {BLOCKS, rows_of_a(c), rounds_of(c) * c->steps + 1, group_of(c)};
   const int64_t b[] = {rounds_of(c) * c->steps, c->vectors + 1, used_lanes(c), group_of(c)};
   const int64_t out[] = {BLOCKS, c->rows, c->vectors, used_lanes(c)};
-  data_t data = {make_tensor(c->a, a), make_tensor(c->b, b), make_tensor(sums_of(c), out),
-                 make_tensor(sums_of(c), out)};
+  const int64_t start[] = {1, 1, c->vectors, used_lanes(c)};
+  data_t data = {make_tensor(c->a, a), make_tensor(c->b, b), make_tensor(sums_of(c), start),
+                 make_tensor(sums_of(c), out), make_tensor(sums_of(c), out)};
   void* parameters[] = {hone_tensor_data(data.a), hone_tensor_data(data.b),
-                        hone_tensor_data(data.want)};
+                        hone_tensor_data(data.start), hone_tensor_data(data.want)};
   assert_ok(hone_kernel_interpret(kernel, NULL, parameters));
   return data;
 }
@@ -168,6 +178,7 @@ static void check(const data_t* data) {
 static void release(data_t* data) {
   hone_tensor_release(data->a);
   hone_tensor_release(data->b);
+  hone_tensor_release(data->start);
   hone_tensor_release(data->out);
   hone_tensor_release(data->want);
 }
@@ -199,8 +210,8 @@ static void run(const block_case_t* c, const char* before, const test_folder_t* 
       .target = &target,
       .before = before,
       .runs_here = before != NULL,
-      .n = 3,
-      .tensors = {data.a, data.b, data.out},
+      .n = 4,
+      .tensors = {data.a, data.b, data.start, data.out},
   };
   render_program_run(&program, folder);
   check(&data);
@@ -230,6 +241,7 @@ static const char tiles_in_c[] =
     "  tile_bytes[i] > 64 || !tile_rows[i] != !tile_bytes[i]) __builtin_trap(); } memset(tile, 0, "
     "sizeof tile); } while (0)\n"
     "#define HONE_TILE_RELEASE() memset(tile_rows, 0, sizeof tile_rows)\n"
+    "#define HONE_TILE_CLEAR(t) memset(tile[t], 0, sizeof tile[t])\n"
     "#define HONE_TILE_LOAD(t, from, step) for (int i = 0; i < tile_rows[t]; i++) \\\n"
     "  memcpy(tile[t][i], (const char*)(from) + i * (step), tile_bytes[t])\n"
     "#define HONE_TILE_STORE(t, to, step) for (int i = 0; i < tile_rows[t]; i++) \\\n"
@@ -286,10 +298,12 @@ static void sums_of_amx_stay_in_tiles(void** state) {
     assert_ok(hone_cpu_render(kernel, "blocks", lanes_of(&cases[i]), &target, &text));
     const char* kernel_begin = strstr(hone_str_text(&text), "void blocks(");
     assert_non_null(kernel_begin);
-    const char *open = strstr(kernel_begin, "hone_amx_open("),
-               *dot = strstr(kernel_begin, "hone_amx_");
+    const char* begins = cases[i].start == ZEROS ? "hone_amx_clear(" : "hone_amx_open(";
+    const char *open = strstr(kernel_begin, begins), *dot = strstr(kernel_begin, "hone_amx_");
     const char* ask = strstr(kernel_begin, "__builtin_prefetch(");
     assert_ptr_equal(open, dot);
+    const char* store = strstr(kernel_begin, "hone_store_");
+    assert_true(cases[i].start != NUMBERS ? store > open : store < open);
     assert_true(cases[i].rounds ? ask && open < ask : !ask);
     hone_str_free(&text);
     hone_kernel_destroy(kernel);

@@ -39,6 +39,8 @@ typedef struct hone_renderer {
   hone_map_t* once;           /* terms in there, by id, as `done` of a statement */
   const hone_stmt_t *first_fill, *last_fill; /* loops of one round at the top, or NULL */
   const hone_stmt_t* begins_alike; /* a block's sums, all rows of which begin as the first one */
+  const hone_term_t* begins_with;  /* that is what lies at this load of it, or 0; NULL: in memory */
+  hone_dim_t begins_at;            /* the offset of that load */
   bool has_sums;                   /* of a block in registers, where the text is now */
   const char* keeper;        /* of such sums anywhere; NULL: there are none (render_block.c) */
   hone_rounding_t rounding;  /* of what functions give (render_function.c) */
@@ -184,9 +186,10 @@ bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop, hone_blo
 void hone_render_close_sums(hone_renderer_t* r, const hone_block_t* block);
 /* What a kernel with such sums ends with. */
 void hone_render_end_sums(hone_renderer_t* r);
-/* Whether the loop stores the same in each row of the sums that the next statement takes: its first
- * round will do. */
-bool hone_render_begin_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone_stmt_t* next);
+/* Rounds of the loop that it takes where it stores what sums begin with that the next statement
+ * takes: one where that is the same in each row, and none where it lies in memory so already, or is
+ * 0; -1: all, or it stores something else. */
+int hone_render_begin_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone_stmt_t* next);
 /* Begins a line for one lane after the other: the head of a loop whose variable
  * is the vector loop's. */
 void hone_render_open_lanes(hone_renderer_t* r);
