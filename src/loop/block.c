@@ -3,6 +3,17 @@
 
 #include <string.h>
 
+const hone_intrinsic_t* hone_block_of(const hone_stmt_t* loop) {
+  const hone_intrinsic_t* intrinsic = loop->intrinsic ? hone_intrinsic_find(loop->intrinsic) : NULL;
+  return intrinsic && intrinsic->block.of ? intrinsic : NULL;
+}
+
+bool hone_block_is_in(const hone_stmt_t* stmt) {
+  for (int i = 0; i < stmt->n_body; i++)
+    if (hone_block_of(stmt->body[i])) return true;
+  return false;
+}
+
 int64_t hone_block_depth(const hone_intrinsic_t* intrinsic, int64_t steps) {
   int64_t depth = intrinsic->block.depth;
   while (depth > 0 && steps % depth) depth--;

@@ -20,6 +20,11 @@ typedef struct hone_block {
   int64_t first, a_next, c_next;
 } hone_block_t;
 
+/* The intrinsic for blocks that computes all of the loop; NULL: it is computed in another way. */
+const hone_intrinsic_t* hone_block_of(const hone_stmt_t* loop);
+/* Whether one of the statements inside is computed so. */
+bool hone_block_is_in(const hone_stmt_t* stmt);
+
 /* Whether the loop, of the steps, with all that is in it is one for the intrinsic: rows and vectors
  * no more than it has, groups of a row side by side, and steps that `hone_block_depth` cuts well.
  * Rows lie evenly, or, where sums stay in registers, in two parts that do.

@@ -8,7 +8,7 @@
  * lines in the order of i and j: for a few in front of k, for more in its rounds, each of which
  * asks for one of as many lines or fewer; for several, where a round is a matrix instruction. */
 #include "base/memory.h"
-#include "loop/intrinsic.h"
+#include "loop/block.h"
 #include "sched/common/edit.h"
 
 enum {
@@ -49,14 +49,6 @@ static const hone_stmt_t* find_store_behind(const claiming_t* c) {
   return found;
 }
 
-/* Whether all that its rounds do is a matrix instruction. */
-static bool has_blocks(const hone_stmt_t* loop) {
-  const hone_intrinsic_t* intrinsic = NULL;
-  for (int i = 0; i < loop->n_body && !intrinsic; i++)
-    if (loop->body[i]->intrinsic) intrinsic = hone_intrinsic_find(loop->body[i]->intrinsic);
-  return intrinsic && intrinsic->block.of;
-}
-
 /* How many lines there are along each loop around the store; false: only a run knows, or more than
  * rounds. */
 static bool count_lines(claiming_t* c) {
@@ -88,7 +80,7 @@ static hone_status_t check(claiming_t* c) {
   if (!c->store)
     return hone_sched_refuse("claim %s: nothing behind %s writes it", c->buffer->name,
                              c->loop->name);
-  c->most = c->loop->extent.k * (has_blocks(c->loop) ? MOST_AT_ONCE : 1);
+  c->most = c->loop->extent.k * (hone_block_is_in(c->loop) ? MOST_AT_ONCE : 1);
   if (c->loop->intrinsic) c->most = FEW_LINES; /* nothing stands inside of an instruction */
   if (count_lines(c)) return NULL;
   return hone_sched_refuse("claim %s: what is written behind %s are too many lines",

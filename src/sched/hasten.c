@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "loop/intrinsic.h"
+#include "loop/block.h"
 #include "sched/common/asks.h"
 #include "sched/common/edit.h"
 
@@ -62,25 +62,15 @@ static bool repeat(const haste_t* h, hone_stmt_t* ask, hone_dim_t times) {
          hone_stmt_insert(h->kernel, parent, position, loop);
 }
 
-/* Whether it asks in front of a matrix instruction, whose round has many lines: to stop at the last
- * of them would take longer than asking. */
-static bool is_in_blocks(const hone_stmt_t* ask) {
-  const hone_stmt_t* round = ask->parent->parent;
-  bool found = false;
-  for (int i = 0; i < round->n_body && !found; i++) {
-    const char* name = round->body[i]->intrinsic;
-    const hone_intrinsic_t* intrinsic = name ? hone_intrinsic_find(name) : NULL;
-    found = intrinsic && intrinsic->block.of;
-  }
-  return found;
-}
-
+/* In front of a matrix instruction, whose round has many lines, to stop at the last of them would
+ * take longer than asking. */
 static bool hasten(const haste_t* h) {
   hone_dim_t times = share(h);
   for (int i = 0; i < h->n; i++)
     if (!repeat(h, h->asks[i], times)) return false;
   for (int i = 0; i < h->n; i++)
-    if (!hone_asks_number(h->kernel, h->asks[i], h->loop, h->axis, is_in_blocks(h->asks[i])))
+    if (!hone_asks_number(h->kernel, h->asks[i], h->loop, h->axis,
+                          hone_block_is_in(h->asks[i]->parent->parent)))
       return false;
   return true;
 }

@@ -470,6 +470,8 @@ static void tensorize_marks_loops(void** state) {
   assert_refused("quantized", before, "tensorize j.i.1 dot4_u8_i8_x8", "not what");
   assert_refused("quantized", before, "tensorize k.i dot4_i8", "not what");
   assert_refused("quantized", before, "tensorize k.i matmul", "no intrinsic");
+  snprintf(schedule, sizeof schedule, "%s\ntensorize j.i.1 dot4_u8_i8_x16", before);
+  assert_refused("quantized", schedule, "prefetch b j.o j.i.1", "no loop of rounds");
   assert_refused("quantized", "split j 16\nsplit k 4\ndistribute j.i\nreorder k.o j.i.1 k.i",
                  "tensorize j.i.1 dot4_u8_i8_x16", "side by side");
 }

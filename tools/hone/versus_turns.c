@@ -4,10 +4,7 @@
  *
  * One thread stays where it got to, and cores differ where others share them; so those that are to
  * use one take turns on the same core, in each round on another one. */
-#include <math.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -131,11 +128,6 @@ static hone_status_t take_round(hone_versus_t* versus, const cpu_set_t* cores) {
 
 /* ---- what came of it ---- */
 
-static int compare_numbers(const void* a, const void* b) {
-  double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
 /* A number of which that part of the others is lower; those in between by what is beside. */
 static double quantile(int n, const double* sorted, double part) {
   double place = part * (n - 1);
@@ -144,11 +136,12 @@ static double quantile(int n, const double* sorted, double part) {
   return sorted[below] + (place - below) * (next - sorted[below]);
 }
 
-/* The rounds' ratios of a peer's medians by hone's, in order. */
-static void sort_ratios(const hone_versus_t* versus, const hone_racer_t* peer, double* out) {
+/* What the rounds' ratios of a peer's medians by hone's say; gives these, in order. */
+static hone_times_t find_ratios(const hone_versus_t* versus, const hone_racer_t* peer,
+                                double* out_ratios) {
   for (int i = 0; i < versus->n_rounds; i++)
-    out[i] = peer->round_ms[i] / versus->racers[0].round_ms[i];
-  qsort(out, (size_t)versus->n_rounds, sizeof *out, compare_numbers);
+    out_ratios[i] = peer->round_ms[i] / versus->racers[0].round_ms[i];
+  return hone_times_find(versus->n_rounds, out_ratios);
 }
 
 static bool has_times(const hone_racer_t* racer) {
@@ -177,14 +170,13 @@ static void find_best(hone_versus_t* versus, double* ratios) {
       versus->bench->contestants[i].first_ms = racer->first_ms;
       continue;
     }
-    if (has_ratio) sort_ratios(versus, racer, ratios);
-    if (has_ratio) racer->ratio = quantile(versus->n_rounds, ratios, 0.5);
+    if (has_ratio) racer->ratio = find_ratios(versus, racer, ratios).median;
     if (is_better(versus, racer)) versus->best = racer;
   }
   if (!versus->best || !has_ratio) return;
-  sort_ratios(versus, versus->best, ratios);
-  versus->lowest = ratios[0];
-  versus->highest = ratios[versus->n_rounds - 1];
+  hone_times_t found = find_ratios(versus, versus->best, ratios);
+  versus->lowest = found.min;
+  versus->highest = found.max;
 }
 
 static bool agree(const hone_versus_t* versus, const double* ratios) {

@@ -262,10 +262,9 @@ static hone_tile_t choose_rows(const hone_recipe_t* r, const hone_contraction_t*
   bool whole_lines = c->matrix && lines > 1;
   *out_cost = whole_lines ? INFINITY : rows_cost(r, c, best);
   if (!c->matrix && most > HONE_TILE_MOST_ROWS / lines) most = HONE_TILE_MOST_ROWS / lines;
-  for (int rows = 2; rows <= most; rows++) {
+  for (int rows = whole_lines ? (int)most : 2; rows <= most; rows++) {
     hone_tile_t t = {rows, vectors, lines};
     if (c->apart && hone_known_extent(c->rows->extent) % rows) continue;
-    if (whole_lines && rows != most) continue;
     if (!has_room(r, c, rows * lines, vectors)) break;
     double cost = rows_cost(r, c, t);
     if (cost >= *out_cost * 0.999) continue;

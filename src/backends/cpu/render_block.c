@@ -6,12 +6,7 @@
 #include "backends/cpu/render_impl.h"
 #include "loop/block.h"
 
-static const hone_intrinsic_t* find_block(const hone_stmt_t* loop) {
-  const hone_intrinsic_t* intrinsic = loop->intrinsic ? hone_intrinsic_find(loop->intrinsic) : NULL;
-  return intrinsic && intrinsic->block.of ? intrinsic : NULL;
-}
-
-bool hone_render_is_block(const hone_stmt_t* loop) { return find_block(loop) != NULL; }
+bool hone_render_is_block(const hone_stmt_t* loop) { return hone_block_of(loop) != NULL; }
 
 /* Finds what the function takes; false when it cannot be written. */
 static bool check(hone_renderer_t* r, const hone_stmt_t* loop, const hone_intrinsic_t* intrinsic,
@@ -58,7 +53,7 @@ static void put_rows(hone_renderer_t* r, const hone_block_t* block) {
 
 void hone_render_block(hone_renderer_t* r, const hone_stmt_t* loop) {
   hone_block_t block;
-  const hone_intrinsic_t* intrinsic = find_block(loop);
+  const hone_intrinsic_t* intrinsic = hone_block_of(loop);
   if (r->status || !check(r, loop, intrinsic, &block)) return;
   hone_c_indent(r->out, r->depth);
   hone_str_appendf(r->out, "%s(", hone_intrinsic_text(intrinsic, "cpu")->text);
@@ -102,15 +97,15 @@ static const hone_stmt_t* only_loop(const hone_stmt_t* stmt) {
 /* The block in a nest of loops that only surround it; NULL: there is none, or none whose sums
  * stay. */
 static const hone_stmt_t* block_inside(const hone_stmt_t* stmt) {
-  while (stmt && stmt->kind == HONE_STMT_LOOP && !find_block(stmt))
+  while (stmt && stmt->kind == HONE_STMT_LOOP && !hone_block_of(stmt))
     stmt = stmt->loop == HONE_LOOP_SERIAL && !stmt->intrinsic ? only_loop(stmt) : NULL;
-  return stmt && stmt->kind == HONE_STMT_LOOP && find_block(stmt)->block.keeps ? stmt : NULL;
+  return stmt && stmt->kind == HONE_STMT_LOOP && hone_block_of(stmt)->block.keeps ? stmt : NULL;
 }
 
 /* Whether the statement is a nest of loops that all add to the same sums, a block's. */
 static bool keeps_sums(hone_renderer_t* r, const hone_stmt_t* stmt, hone_block_t* out) {
   const hone_stmt_t* inner = r->status ? NULL : block_inside(stmt);
-  if (!inner || !check(r, inner, find_block(inner), out)) return false;
+  if (!inner || !check(r, inner, hone_block_of(inner), out)) return false;
   for (const hone_stmt_t* s = inner; s != stmt; s = s->parent)
     if (hone_dim_uses(out->operands[2].offset, s->parent->var)) return false;
   return true;
@@ -118,7 +113,7 @@ static bool keeps_sums(hone_renderer_t* r, const hone_stmt_t* stmt, hone_block_t
 
 bool hone_render_open_sums(hone_renderer_t* r, const hone_stmt_t* loop, hone_block_t* out) {
   if (r->has_sums || !keeps_sums(r, loop, out)) return false;
-  const hone_intrinsic_t* intrinsic = find_block(block_inside(loop));
+  const hone_intrinsic_t* intrinsic = hone_block_of(block_inside(loop));
   if (!r->keeper) hone_str_append(r->head, "  long hone_shaped = 0;\n");
   r->keeper = intrinsic->block.keeps;
   r->has_sums = true;
