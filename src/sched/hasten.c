@@ -4,7 +4,8 @@
  *
  * asks for n * k lines of what may have more; how many, only a run knows. "hasten b j.o 8" puts
  * a loop around the prefetch whose rounds are the share of one, 8 at most; with "none" behind,
- * nobody asks where a share is more. */
+ * nobody asks where a share is more. Where all ask in front of a matrix instruction, a share is
+ * no piece of the block but a line from each of as many. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -38,14 +39,21 @@ static bool add_ask(void* self, hone_stmt_t* stmt) {
   return fits;
 }
 
-/* Lines for each of the rounds that ask, of which there may be none. */
-static hone_dim_t share(const haste_t* h) {
-  hone_dims_t* dims = h->kernel->dims;
-  hone_dim_t asked = hone_dim_int(0), one = hone_dim_int(1), most = hone_dim_int(h->most);
+/* Rounds that ask, of which there may be none. */
+static hone_dim_t count_rounds(const haste_t* h) {
+  hone_dim_t rounds = hone_dim_int(0);
   for (int i = 0; i < h->loop->n_body; i++)
-    asked = hone_dim_add(dims, asked, hone_asks_in(h->kernel, h->loop->body[i], h->buffer));
+    rounds =
+        hone_dim_add(h->kernel->dims, rounds, hone_asks_in(h->kernel, h->loop->body[i], h->buffer));
+  return rounds;
+}
+
+/* Lines for each of them. */
+static hone_dim_t share(const haste_t* h, hone_dim_t rounds) {
+  hone_dims_t* dims = h->kernel->dims;
+  hone_dim_t one = hone_dim_int(1), most = hone_dim_int(h->most);
   hone_dim_t lines = hone_dim_int(hone_asks_lines(h->kernel, h->buffer, h->axis));
-  hone_dim_t each = hone_dim_ceildiv(dims, lines, hone_dim_max(dims, asked, one));
+  hone_dim_t each = hone_dim_ceildiv(dims, lines, hone_dim_max(dims, rounds, one));
   return h->gives_up ? hone_dim_select_lt(dims, most, each, hone_dim_int(0), each)
                      : hone_dim_min(dims, each, most);
 }
@@ -62,17 +70,38 @@ static bool repeat(const haste_t* h, hone_stmt_t* ask, hone_dim_t times) {
          hone_stmt_insert(h->kernel, parent, position, loop);
 }
 
-/* In front of a matrix instruction, whose round has many lines, to stop at the last of them would
- * take longer than asking. */
-static bool hasten(const haste_t* h) {
-  hone_dim_t times = share(h);
+static bool is_by_instructions(const haste_t* h) {
+  for (int i = 0; i < h->n; i++)
+    if (!hone_block_is_in(h->asks[i]->parent)) return false;
+  return true;
+}
+
+/* A share is what comes one after the other. */
+static bool ask_on(const haste_t* h, hone_dim_t times) {
   for (int i = 0; i < h->n; i++)
     if (!repeat(h, h->asks[i], times)) return false;
   for (int i = 0; i < h->n; i++)
-    if (!hone_asks_number(h->kernel, h->asks[i], h->loop, h->axis,
-                          hone_block_is_in(h->asks[i]->parent->parent)))
+    if (!hone_asks_number(h->kernel, h->asks[i], h->loop, h->axis, false)) return false;
+  return true;
+}
+
+/* A share is a line from each of as many streams, along which all rounds go: memory gives several
+ * at once more than one. In front of a matrix instruction, whose round has many lines, to stop at
+ * the last of them would take longer than asking. */
+static bool ask_in_streams(const haste_t* h, hone_dim_t times, hone_dim_t rounds) {
+  for (int i = 0; i < h->n; i++)
+    if (!hone_asks_number(h->kernel, h->asks[i], h->loop, h->axis, true)) return false;
+  for (int i = 0; i < h->n; i++)
+    if (!repeat(h, h->asks[i], times) ||
+        !hone_asks_add(h->kernel, h->asks[i],
+                       hone_dim_mul(h->kernel->dims, h->asks[i]->parent->var, rounds)))
       return false;
   return true;
+}
+
+static bool hasten(const haste_t* h) {
+  hone_dim_t rounds = count_rounds(h), times = share(h, rounds);
+  return is_by_instructions(h) ? ask_in_streams(h, times, rounds) : ask_on(h, times);
 }
 
 hone_status_t hone_sched_hasten(hone_kernel_t* kernel, const char* buffer, const char* loop,

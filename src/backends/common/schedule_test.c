@@ -220,7 +220,8 @@ static char* scheduled_narrow_product(const char* from, const char* a, const cha
   return text;
 }
 
-/* Tiles are as high and wide as the instructions take, and the sum goes to them as it is. */
+/* Tiles are as high and wide as the instructions take, and the sum goes to them as it is. What they
+ * ask for comes in streams: each round's share is a line of each. */
 static void matrix_instructions_add_to_blocks(void** state) {
   static const struct {
     int lanes;
@@ -238,7 +239,8 @@ static void matrix_instructions_add_to_blocks(void** state) {
        "bf16",
        "bf16",
        "f32",
-       {"f32[21, 16]", "k.o.o in 4 reduction {\n        for ask in 16 {\n          prefetch in1",
+       {"f32[21, 16]",
+        "for ask in 16 {\n          prefetch in1[(i1.o + 1), 0, 0, (128*i.o + 32*k.o.o + 256*ask)]",
         "k.o.i in 16 reduction as block2_bf16_bf16_x16"}},
       {4, "i32", "u8", "i8", "i32", {"i32[8, 8]", "in 32 reduction as block4_u8_i8_x4", "in 8 {"}},
       {4, "f32", "bf16", "bf16", "f32", {"f32[8, 8]", "as block2_bf16_bf16_x4", "in 2 {"}},

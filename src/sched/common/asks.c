@@ -50,6 +50,17 @@ static hone_dim_t count_before(const hone_kernel_t* kernel, const hone_stmt_t* s
   return number;
 }
 
+bool hone_asks_add(hone_kernel_t* kernel, hone_stmt_t* stmt, hone_dim_t lines) {
+  hone_dims_t* dims = kernel->dims;
+  int last = stmt->buffer->rank - 1;
+  hone_dim_t index[HONE_MAX_BUFFER_RANK];
+  memcpy(index, stmt->index, (size_t)(last + 1) * sizeof *index);
+  hone_dim_t more = hone_dim_mul(dims, lines, hone_dim_int(line_of(stmt->buffer)));
+  index[last] = hone_dim_add(dims, index[last], more);
+  stmt->index = hone_index_copy(kernel, last + 1, index);
+  return stmt->index != NULL;
+}
+
 bool hone_asks_number(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_stmt_t* loop, int axis,
                       bool runs_on) {
   hone_dims_t* dims = kernel->dims;
