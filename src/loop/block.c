@@ -17,7 +17,7 @@ bool hone_block_is_in(const hone_stmt_t* stmt) {
 int64_t hone_block_depth(const hone_intrinsic_t* intrinsic, int64_t steps) {
   int64_t depth = intrinsic->block.depth;
   while (depth > 0 && steps % depth) depth--;
-  return depth >= intrinsic->block.least ? depth : 0;
+  return depth >= intrinsic->block.fewest ? depth : 0;
 }
 
 /* How far a loop moves in each operand, which then are where it begins. */

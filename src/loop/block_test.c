@@ -101,7 +101,7 @@ static void others_are_none(void** state) {
   } cases[] = {
       {{48, 33, 2}, "y, (4*s + k)", "block4_u8_i8_x16"}, /* too high */
       {{48, 20, 3}, "y, (4*s + k)", "block4_u8_i8_x16"}, /* too wide */
-      {{8, 20, 2}, "y, (4*s + k)", "block4_u8_i8_x16"},  /* half of each instruction is idle */
+      {{4, 20, 2}, "y, (4*s + k)", "block4_u8_i8_x16"},  /* most of each instruction is idle */
       {{13, 20, 2}, "y, (5*s + k)", "block4_u8_i8_x16"}, /* groups apart */
       {{13, 20, 2}, "y, (s + 4*k)", "block4_u8_i8_x16"}, /* and numbers of a group */
       {{48, 20, 2}, "y, (4*s + k)", "block4_i8_i8_x16"}, /* of other types */
@@ -127,7 +127,8 @@ static void sums_are_cut_as_they_divide(void** state) {
   assert_int_equal(hone_block_depth(amx, 36), 12);
   assert_int_equal(hone_block_depth(amx, 9), 9);
   assert_int_equal(hone_block_depth(amx, 34), 0);
-  assert_int_equal(hone_block_depth(amx, 8), 0);
+  assert_int_equal(hone_block_depth(amx, 8), 8);
+  assert_int_equal(hone_block_depth(amx, 4), 0);
   assert_int_equal(hone_block_depth(hone_intrinsic_find("block2_bf16_bf16_x16"), 6), 6);
   assert_int_equal(hone_block_depth(arm, 34), 2);
   assert_int_equal(hone_block_depth(arm, 3), 0);

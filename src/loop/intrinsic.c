@@ -95,22 +95,23 @@
 
 /* AMX: tiles of 16 rows by 64 bytes, of which four are sums. An instruction of few steps takes as
  * long as one of many: of bytes vectors do as much then, of bf16 only an eighth (docs/cpu.md). */
-#define BLOCK_AMX(dot, types, numbers, fewest)  \
-  {                                             \
-    .name = "block" dot "_" types "_x16",       \
-    .block = {.of = "dot" dot "_" types "_x16", \
-              .group = (numbers),               \
-              .rows = 32,                       \
-              .vectors = 2,                     \
-              .height = 16,                     \
-              .depth = 16,                      \
-              .least = (fewest),                \
-              .cycles = 1,                      \
-              .load_cycles = 1.6,               \
-              .keeps = "hone_amx"},             \
-    .texts = {                                  \
-      {"cpu", "amx", "hone_amx_" types}         \
-    }                                           \
+#define BLOCK_AMX(dot, types, numbers, alone, several) \
+  {                                                    \
+    .name = "block" dot "_" types "_x16",              \
+    .block = {.of = "dot" dot "_" types "_x16",        \
+              .group = (numbers),                      \
+              .rows = 32,                              \
+              .vectors = 2,                            \
+              .height = 16,                            \
+              .depth = 16,                             \
+              .least = (alone),                        \
+              .fewest = (several),                     \
+              .cycles = 1,                             \
+              .load_cycles = 1.6,                      \
+              .keeps = "hone_amx"},                    \
+    .texts = {                                         \
+      {"cpu", "amx", "hone_amx_" types}                \
+    }                                                  \
   }
 /* Arm's i8mm, and bf16: two rows by two lanes, of two steps; sums of 8 rows by 2 vectors are half
  * of the registers. */
@@ -124,6 +125,7 @@
               .height = 2,                     \
               .depth = 2,                      \
               .least = 2,                      \
+              .fewest = 2,                     \
               .cycles = 0.5,                   \
               .load_cycles = 0.25},            \
     .texts = {                                 \
@@ -151,11 +153,11 @@ static const hone_intrinsic_t intrinsics[] = {
     DOT_APART_BF16(4, 2),
     DOT2_BF16(16, "avx512bf16"),
     DOT2_BF16(4, "bf16"),
-    BLOCK_AMX("4", "u8_i8", 4, 9),
-    BLOCK_AMX("4", "i8_u8", 4, 9),
-    BLOCK_AMX("4", "i8_i8", 4, 9),
-    BLOCK_AMX("4", "u8_u8", 4, 9),
-    BLOCK_AMX("2", "bf16_bf16", 2, 4),
+    BLOCK_AMX("4", "u8_i8", 4, 9, 5),
+    BLOCK_AMX("4", "i8_u8", 4, 9, 5),
+    BLOCK_AMX("4", "i8_i8", 4, 9, 5),
+    BLOCK_AMX("4", "u8_u8", 4, 9, 5),
+    BLOCK_AMX("2", "bf16_bf16", 2, 4, 4),
     BLOCK_MMLA("4", "u8_i8", 4, "i8mm"),
     BLOCK_MMLA("4", "i8_i8", 4, "i8mm"),
     BLOCK_MMLA("4", "u8_u8", 4, "i8mm"),

@@ -29,6 +29,7 @@ typedef struct hone_intrinsic_block {
   int rows, vectors;  /* at most, of a block */
   int height, depth;  /* rows and steps that one instruction takes */
   int least;          /* steps of an instruction for which it is worth its time */
+  int fewest;         /* the same where a sum takes several instructions */
   double cycles;      /* for a step of `height` rows of one vector */
   double load_cycles; /* for what a step reads of so many rows, or of a vector */
   /* Sums stay in registers between calls: NAME_open takes them there, NAME_close back, NAME_end is

@@ -57,6 +57,7 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .mixes_signs = says(text, "mixed signs"),
                                  .sums_pairs = says(text, "pairs"),
                                  .sums_blocks = says(text, "pairs in blocks"),
+                                 .blocks_bytes = says(text, "pairs in blocks, blocks of bytes"),
                                  .sums_shorts = says(text, "shorts"),
                                  .halves_shorts = says(text, "half"),
                                  .sums_slight = says(text, "slight"),

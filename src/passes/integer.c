@@ -25,6 +25,7 @@
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/pattern.h"
+#include "passes/common/picture.h"
 #include "passes/common/quantity.h"
 
 /* GROUP: bytes that are added up at once. */
@@ -187,11 +188,22 @@ static void fill_columns(hone_rewriter_t* r, const hone_node_t* node, int pair,
   inputs[1] = computed(r, lengthen(r, inputs[1], node->axes[2 * pair + 1], whole - size));
 }
 
+/* Whether pass `pictures` will turn the channels. */
+static bool becomes_lines(const hone_pass_options_t* options, const hone_node_t* node,
+                          hone_value_t* inputs[2]) {
+  hone_picture_t picture;
+  hone_node_t product = *node;
+  product.inputs = inputs;
+  return options->blocks_bytes && hone_picture_find(&product, &picture) &&
+         hone_picture_pays(&picture, 1);
+}
+
 /* Devices that add up bytes in fours get whole ones of what lies side by side: channels, or columns
  * of a window. */
 static void fill_fours(hone_rewriter_t* r, const hone_node_t* node, hone_value_t* inputs[2]) {
-  int pair = r->context->options->sums_fours ? find_window_pair(node, inputs[0]) : -1;
-  if (pair < 0 || !constant_of(inputs[1])) return;
+  const hone_pass_options_t* options = r->context->options;
+  int pair = options->sums_fours ? find_window_pair(node, inputs[0]) : -1;
+  if (pair < 0 || !constant_of(inputs[1]) || becomes_lines(options, node, inputs)) return;
   int channels = find_channel_pair(node, inputs[0]);
   if (channels >= 0)
     fill_channels(r, node, channels, inputs);

@@ -22,6 +22,7 @@
 #include "passes/common/columns.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
+#include "passes/common/picture.h"
 #include "passes/common/rewrite.h"
 
 typedef struct narrowing {
@@ -62,23 +63,41 @@ static int64_t count_pairs(const hone_node_t* contract, int i) {
   return (extent.k + 1) / 2;
 }
 
+enum { LEAST_PAIRS = 4, MOST_PAIRS = 16 }; /* of a matrix instruction */
+
+static bool has_depth(int64_t pairs) {
+  for (int depth = LEAST_PAIRS; depth <= MOST_PAIRS; depth++)
+    if (pairs > 0 && pairs % depth == 0) return true;
+  return false;
+}
+
+/* Whether it is a convolution of pictures, of whose windows lines will be read (pass `pictures`).
+ */
+static bool reads_lines(const hone_node_t* contract) {
+  hone_picture_t picture;
+  return hone_picture_find(contract, &picture) &&
+         hone_picture_pays(&picture, (int64_t)hone_dtype_size(HONE_BF16)) &&
+         has_depth(picture.column_count * HONE_PICTURE_CHANNELS / 2);
+}
+
 /* Whether some sum over weights has enough pairs for a matrix instruction, which does several rows
  * of them for whole vectors of outputs, the last of several at least half of one
  * (block2_bf16_bf16_x16 of loop/intrinsic.c). */
 static bool goes_in_blocks(const hone_node_t* contract) {
-  enum { LEAST = 4, MOST = 16, LANES = 16 };
+  enum { LANES = 16 };
   int side = hone_match_constant(hone_operand_origin(contract->inputs[1])) ? 1 : 0;
   if (!hone_match_constant(hone_operand_origin(contract->inputs[side]))) return false;
   int64_t outputs = hone_match_count(&contract->inputs[side]->type);
-  bool has_depth = false;
+  bool is_deep = false;
+  if (reads_lines(contract)) return true;
   for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
     int64_t pairs = count_pairs(contract, i);
     hone_dim_t extent = contract->inputs[side]->type.dims[contract->axes[i + side]];
     if (extent.k > 0) outputs /= extent.k;
-    for (int depth = LEAST; depth <= MOST; depth++) has_depth |= pairs > 0 && pairs % depth == 0;
+    is_deep |= has_depth(pairs);
   }
   int64_t part = outputs % LANES;
-  return has_depth && (part == 0 || (outputs > LANES && 2 * part >= LANES));
+  return is_deep && (part == 0 || (outputs > LANES && 2 * part >= LANES));
 }
 
 static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {
@@ -109,7 +128,8 @@ static bool pays(const hone_pass_options_t* options, const hone_node_t* contract
 /* The operands, whose products go in pairs where that is faster; false: r->b has the status. */
 static bool find_operands(hone_rewriter_t* r, const hone_node_t* contract, hone_value_t* out[2]) {
   const hone_pass_options_t* options = r->context->options;
-  if (!options->widens && options->sums_pairs && hone_columns_can_fill(contract))
+  bool becomes_lines = options->sums_blocks && reads_lines(contract);
+  if (!options->widens && options->sums_pairs && !becomes_lines && hone_columns_can_fill(contract))
     return hone_columns_fill(r, contract, out);
   for (int i = 0; i < 2; i++) out[i] = contract->inputs[i];
   return true;

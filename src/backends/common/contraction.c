@@ -348,6 +348,12 @@ static bool has_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
   return lanes >= each && (part == 0 || (block->block.keeps && 2 * part >= each));
 }
 
+/* Whether instructions of so many steps are worth their time, in a sum of `all` steps. */
+static bool is_worth(const hone_intrinsic_t* block, int64_t depth, double all) {
+  enum { SEVERAL = 4 };
+  return depth > 0 && (depth >= block->block.least || all >= (double)(SEVERAL * depth));
+}
+
 void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c) {
   int64_t step;
   int innermost = hone_contraction_chosen_innermost(r, c),
@@ -362,7 +368,8 @@ void hone_contraction_find_block(const hone_recipe_t* r, hone_contraction_t* c) 
   const hone_axis_t* around = find_run(r, c, innermost);
   int64_t steps = sum->extent.k / group * (around ? around->extent.k : 1);
   c->joins = around != NULL;
-  bool fits = block && has_lanes(r, c, block) && hone_block_depth(block, steps);
+  bool fits = block && has_lanes(r, c, block) &&
+              is_worth(block, hone_block_depth(block, steps), c->sum_count / (double)group);
   c->matrix = fits ? block : NULL;
   if (c->matrix) find_lines_of_block(r, c);
 }

@@ -68,13 +68,22 @@ typedef struct lanes {
 
 static bool is_step(int64_t factor) { return factor == 0 || factor == 1; }
 
-int64_t hone_lanes_reach(hone_kernel_t* kernel, hone_dim_t var, int count, hone_dim_t offset) {
+/* From the first lane of a vector to this one; -1: nobody knows. */
+static int64_t reach_lane(hone_kernel_t* kernel, hone_dim_t var, int count, int lane,
+                          hone_dim_t offset) {
   hone_dims_t* dims = kernel->dims;
   hone_dim_t first = hone_dim_mul(dims, var, hone_dim_int(count));
-  hone_dim_t last = hone_dim_add(dims, first, hone_dim_int(count - 1));
+  hone_dim_t last = hone_dim_add(dims, first, hone_dim_int(lane));
   hone_dim_t way = hone_dim_sub(dims, hone_dim_replace_symbol(dims, offset, var, last),
                                 hone_dim_replace_symbol(dims, offset, var, first));
   return hone_dim_is_int(way) ? way.k : -1;
+}
+
+/* What comes again after three or five, say, is where it was in the last lane, not in the second.
+ */
+int64_t hone_lanes_reach(hone_kernel_t* kernel, hone_dim_t var, int count, hone_dim_t offset) {
+  int64_t way = reach_lane(kernel, var, count, count - 1, offset);
+  return way == 0 ? reach_lane(kernel, var, count, 1, offset) : way;
 }
 
 static int64_t reach(const lanes_t* lanes, hone_dim_t offset) {

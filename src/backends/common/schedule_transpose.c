@@ -1,7 +1,8 @@
 /* Maps whose results lie another way than what they read, as transposes do. Vectors go along one
  * of two loops, and as many rounds of the other as one has lanes are written out: what lies apart
  * in the lanes lies side by side from one round to the next, and a renderer turns it in registers
- * (backends/cpu/render_turned.c). So it does with two to four numbers that lie by turns. Where that
+ * (backends/cpu/render_turned.c). So it does with two to four numbers that lie by turns, and puts
+ * four narrow ones down so (render_woven.c). Where that
  * cannot be, and much is computed, vectors go along what is read, and their results are put down
  * one by one. */
 #include <string.h>
@@ -61,6 +62,15 @@ static bool is_block_side(const hone_recipe_t* r, const hone_stmt_t* loop) {
   return hone_dim_min_value(loop->extent) >= r->shape->lanes || is_part_of_vector(r, loop);
 }
 
+/* Whether what is stored is four narrow numbers of each point, by turns, all of them. */
+static bool is_woven(hone_recipe_t* r, const hone_stmt_t* store, const lying_t* lying) {
+  enum { FOUR = 4 };
+  int64_t stride;
+  hone_dim_t offset = hone_buffer_offset(r->kernel, store->buffer, store->index);
+  return lying->by_turns == FOUR && hone_dtype_bits(store->buffer->dtype) <= 16 &&
+         hone_dim_factor(offset, lying->lanes, &stride) && stride == FOUR;
+}
+
 /* More, the more accesses would be turned; with as many, rather the store than a load. 0: none
  * would, or others lie apart. */
 static int cost_of_turning(hone_recipe_t* r, const hone_stmt_t* store, const hone_stmt_t* lanes,
@@ -72,7 +82,7 @@ static int cost_of_turning(hone_recipe_t* r, const hone_stmt_t* store, const hon
     return 0;
   note_access(r, &lying, store->buffer, store->index);
   int stores = lying.turned;
-  if (stores && lying.by_turns) return 0;
+  if (stores && lying.by_turns && !is_woven(r, store, &lying)) return 0;
   note_loads(r, &lying, store->value);
   return lying.apart ? 0 : 2 * lying.turned - stores;
 }

@@ -91,6 +91,32 @@ static void many_such_rounds_are_left_alone(void** state) {
   free(text);
 }
 
+/* Pixels of four channels that lie apart, one of which comes twice, by turns; three are not put
+ * down so, nor wider numbers. */
+static void channels_of_pixels_are_written_out(void** state) {
+  static const struct {
+    const char* dtype;
+    int channels;
+    bool is_turned;
+  } cases[] = {{"u8", 4, true}, {"bf16", 4, true}, {"u8", 3, false}, {"f32", 4, false}};
+  (void)state;
+  for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+    char lines[600];
+    const char* dtype = cases[i].dtype;
+    int n = cases[i].channels;
+    snprintf(
+        lines, sizeof lines,
+        "  %%0 \"x\" = input : %s[1, 3, 40]\n  %%1 = expand %%0 shape=[2, 3, 40] : %s[2, 3, 40]\n"
+        "  %%2 = reshape %%1 shape=[6, 40] : %s[6, 40]\n"
+        "  %%3 = slice %%2 lo=[0, 0] hi=[%d, 40] step=[1, 1] : %s[%d, 40]\n"
+        "  %%4 = permute %%3 axes=[1, 0] : %s[40, %d]\n  return %%4 \"y\"\n",
+        dtype, dtype, dtype, n, dtype, n, dtype, n);
+    char* text = scheduled(lines);
+    assert_int_equal(strstr(text, " in 4 unroll {") != NULL, cases[i].is_turned);
+    free(text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(maps_that_turn_what_they_read_have_lanes),
@@ -98,6 +124,7 @@ int main(void) {
       cmocka_unit_test(sums_of_what_is_looked_up_are_turned),
       cmocka_unit_test(sums_of_sums_are_so_too),
       cmocka_unit_test(many_such_rounds_are_left_alone),
+      cmocka_unit_test(channels_of_pixels_are_written_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

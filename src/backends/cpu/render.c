@@ -205,6 +205,7 @@ static void render_stmt(hone_renderer_t* r, const hone_stmt_t* stmt) {
  * many. */
 static int render_some(hone_renderer_t* r, const hone_stmt_t* const* stores, int n,
                        hone_map_t* done) {
+  if (hone_render_store_four(r, stores, n, done)) return HONE_RENDER_FOUR;
   int turned = hone_render_store_turned(r, stores, n, done);
   if (turned) return turned;
   if (n > 1 && hone_render_may_pair(stores[0], stores[1]) &&

@@ -133,6 +133,11 @@ bool hone_render_store_pair(hone_renderer_t* r, const hone_stmt_t* first, const 
 /* The same for two, or copies, whose lanes go to every second place, by turns. */
 bool hone_render_store_woven(hone_renderer_t* r, const hone_stmt_t* first,
                              const hone_stmt_t* second, hone_map_t* done);
+/* render_woven.c: four of `n` narrow ones whose lanes go to every fourth place, by turns, in one.
+ */
+enum { HONE_RENDER_FOUR = 4 };
+bool hone_render_store_four(hone_renderer_t* r, const hone_stmt_t* const* stores, int n,
+                            hone_map_t* done);
 /* render_exponents.c: whether the term is an exponent of softmax that is only rounded to bf16, and
  * summed up, behind. */
 bool hone_render_is_rough_exponent(hone_renderer_t* r, const hone_term_t* term);

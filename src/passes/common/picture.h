@@ -1,0 +1,26 @@
+/* Pictures that are convolved: few channels, in whatever order, and windows whose columns lie side
+ * by side. Matrix instructions read a whole line of a window at once where the channels come last
+ * and are four. */
+#ifndef HONE_PASSES_COMMON_PICTURE_H
+#define HONE_PASSES_COMMON_PICTURE_H
+
+#include "ir/graph.h"
+
+enum { HONE_PICTURE_CHANNELS = 4 };
+
+typedef struct hone_picture {
+  const hone_node_t* window;
+  int data;             /* operand of the contraction */
+  int channels;         /* axis of what the window looks at */
+  int columns;          /* the same */
+  int pair;             /* of the contraction's axes: the channels */
+  int64_t column_count; /* of a window */
+} hone_picture_t;
+
+/* Whether a contraction of constant weights, for whole vectors of outputs, is a convolution of
+ * pictures of two to four channels. */
+bool hone_picture_find(const hone_node_t* contract, hone_picture_t* out);
+/* Whether a line of its windows, of numbers of so many bytes, is enough for an instruction. */
+bool hone_picture_pays(const hone_picture_t* picture, int64_t bytes);
+
+#endif
