@@ -86,13 +86,17 @@ static bool is_sum(const hone_term_t* term, const hone_buffer_t* sum) {
   return is_load_of(term, sum);
 }
 
-/* The c of sum + c, c + sum or sum - c; NULL: it is none of these. */
+/* The c of sum + c, c + sum or sum - c; NULL: it is none of these. To integers constants are added,
+ * not other sums. */
 static const hone_term_t* other_of(const start_t* s, const hone_term_t* term) {
   const hone_buffer_t* sum = s->first->buffer;
-  bool adds = term->prim == HONE_PRIM_ADD && sum->dtype == HONE_F32;
+  bool adds = term->prim == HONE_PRIM_ADD;
   if (term->kind != HONE_TERM_PRIM || (!adds && term->prim != HONE_PRIM_SUB)) return NULL;
-  for (int i = 0; i < 1 + adds; i++)
-    if (is_sum(term->args[i], sum) && is_input(term->args[!i])) return term->args[!i];
+  for (int i = 0; i < 1 + adds; i++) {
+    const hone_term_t* other = term->args[!i];
+    bool fits = !adds || sum->dtype == HONE_F32 || (is_input(other) && other->buffer->is_constant);
+    if (fits && is_sum(term->args[i], sum) && is_input(other)) return other;
+  }
   return NULL;
 }
 

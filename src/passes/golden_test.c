@@ -64,8 +64,10 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .near_cache = says(text, "large caches") ? 1 << 19
                                                : says(text, "caches")     ? 1 << 16
                                                                           : 0,
-                                 .far_cache = says(text, "caches") ? 1 << 21 : 0,
-                                 .threads = 2,
+                                 .far_cache = says(text, "caches, far") ? 1 << 28
+                                              : says(text, "caches")    ? 1 << 21
+                                                                        : 0,
+                                 .threads = says(text, "one thread") ? 1 : 2,
                                  .by_items = says(text, "items"),
                                  .precision = says(text, "bf16")  ? HONE_BF16
                                               : says(text, "f16") ? HONE_F16

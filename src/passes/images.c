@@ -91,26 +91,48 @@ static const hone_value_t* stored(const hone_value_t* value) {
   return value;
 }
 
-/* How many times as long as from the second cache a byte takes to come where so many are in use.
- * The third is shared with others: of what is more than a quarter of it nothing is found there. */
-static double distance(const images_t* m, double bytes) {
-  static const double third = 2, memory = 10, most = 0.25;
+/* How many times as long as from the second cache a byte takes to come where so many are in use,
+ * `third` from the third. That one is shared with others: of what is more than a quarter of it
+ * nothing is found there. */
+static double distance(const images_t* m, double bytes, double third) {
+  static const double memory = 10, most = 0.25;
   const hone_pass_options_t* o = m->context->options;
   double near = 0.5 * most * (double)o->far_cache;
   if (bytes <= (double)o->near_cache) return 1;
   return third + (memory - third) * fmin(1, fmax(0, bytes / near - 1));
 }
 
+/* The third cache of cores with matrix instructions is far away, and what these read of weights at
+ * once waits for it, though it was asked for (docs/cpu.md). Not so where threads take items each:
+ * to wait for one another behind each layer of a batch would cost as much. */
+static bool is_far(const images_t* m, bool by_blocks) {
+  return by_blocks && m->context->options->threads == 1;
+}
+static double third_of_data(const images_t* m, bool by_blocks) {
+  return is_far(m, by_blocks) ? 4 : 2;
+}
+static double third_of_weights(const images_t* m, bool by_blocks) {
+  return is_far(m, by_blocks) ? 8 : 2;
+}
+
 /* A layer, for one item. */
 typedef struct layer {
   double operations;    /* as many as of f32 take that time */
   double data, weights; /* in bytes */
+  bool by_blocks;       /* by matrix instructions */
 } layer_t;
 
-/* What an operation takes of that time: devices do the more at once the narrower operands are. */
-static double share_of_f32(hone_dtype_t dtype) {
+static bool has_blocks(const hone_pass_options_t* options, hone_dtype_t dtype) {
+  if (dtype == HONE_BF16) return options->sums_blocks;
+  return hone_dtype_bits(dtype) == 8 && options->blocks_bytes;
+}
+
+/* What an operation takes of that time: devices do the more at once the narrower operands are, by
+ * matrix instructions many times as many. */
+static double share_of_f32(hone_dtype_t dtype, bool by_blocks) {
+  static const double of_blocks = 0.25;
   double share = (double)hone_dtype_size(dtype) / (double)hone_dtype_size(HONE_F32);
-  return fmin(1, share);
+  return fmin(1, share) * (by_blocks ? of_blocks : 1);
 }
 
 /* False where the node is none, or goes together with one. */
@@ -128,7 +150,9 @@ static bool look_at(const images_t* m, const hone_node_t* node, layer_t* out) {
   }
   for (int i = 0; node->prim == HONE_PRIM_CONTRACT && 2 * i < node->n_axes; i++)
     if (i >= node->n_batch) out->operations *= 2 * extent_of(first->type.dims[node->axes[2 * i]]);
-  out->operations *= share_of_f32(first->type.dtype);
+  out->by_blocks =
+      node->prim == HONE_PRIM_CONTRACT && has_blocks(m->context->options, first->type.dtype);
+  out->operations *= share_of_f32(first->type.dtype, out->by_blocks);
   return true;
 }
 
@@ -142,8 +166,9 @@ static double together(double operations, double data, double weights) {
 /* Of a batch at once, and one item after the other, when so many bytes of weights are in use. */
 static double cost_of_batch(const images_t* m, const layer_t* layer, double weights) {
   double data = m->count * layer->data;
-  return together(m->count * layer->operations, data * distance(m, data),
-                  layer->weights * distance(m, weights));
+  return together(m->count * layer->operations,
+                  data * distance(m, data, third_of_data(m, layer->by_blocks)),
+                  layer->weights * distance(m, weights, third_of_weights(m, layer->by_blocks)));
 }
 
 /* Kernels that take turns hand on what one makes of an item while it is near, unless each turn
@@ -156,9 +181,10 @@ static bool takes_turns(const images_t* m, const layer_t* layer) {
 
 static double cost_of_items(const images_t* m, const layer_t* layer, double weights) {
   static const double launch = 5e4;
-  double data = layer->data * (takes_turns(m, layer) ? 1 : distance(m, layer->data));
-  return m->count *
-         (launch + together(layer->operations, data, layer->weights * distance(m, weights)));
+  double third = third_of_data(m, layer->by_blocks), data = layer->data;
+  if (!takes_turns(m, layer)) data *= distance(m, layer->data, third);
+  double read = layer->weights * distance(m, weights, third_of_weights(m, layer->by_blocks));
+  return m->count * (launch + together(layer->operations, data, read));
 }
 
 static double all_weights(const images_t* m) {
@@ -179,7 +205,7 @@ static double cost_of_crossing(const images_t* m, int cut) {
     const hone_value_t* value = node->outputs[0];
     if (m->items.axis[value->id] >= 0 && m->last[value->id] >= cut) bytes += bytes_of(m, value);
   }
-  return 2 * m->count * bytes * distance(m, m->count * bytes);
+  return 2 * m->count * bytes * distance(m, m->count * bytes, third_of_data(m, false));
 }
 
 /* Tries a cut behind each layer and what goes together with it. Products without weights, as in
