@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "loop/access.h"
+
 const hone_intrinsic_t* hone_block_of(const hone_stmt_t* loop) {
   const hone_intrinsic_t* intrinsic = loop->intrinsic ? hone_intrinsic_find(loop->intrinsic) : NULL;
   return intrinsic && intrinsic->block.of ? intrinsic : NULL;
@@ -50,36 +52,83 @@ static bool moved(hone_kernel_t* kernel, const hone_stmt_t* loop, hone_dim_t off
   return true;
 }
 
-/* Whether an operand moves by `row` in each of `first` rounds, and so again from `next` on. */
+/* Whether an operand moves by `row` in each round of a part, and by `next` from part to part. */
 static bool moves_in_parts(hone_kernel_t* kernel, const hone_stmt_t* loop, hone_dim_t offset,
-                           int64_t first, int64_t row, int64_t next) {
+                           int64_t part, int64_t row, int64_t next) {
   int64_t way;
   for (int64_t round = 0; round < loop->extent.k; round++) {
-    int64_t wanted = round < first ? round * row : next + (round - first) * row;
+    int64_t wanted = round / part * next + round % part * row;
     if (!moved(kernel, loop, offset, round, &way) || way != wanted) return false;
   }
   return true;
 }
 
-/* Rows in two parts, as those of two lines of an image are. */
+/* Whether nobody uses what lies between parts of `part` rows, the next of which begins `apart` rows
+ * behind: an axis of scratch has room for so many, and all indices are below that. */
+static bool has_gaps(hone_kernel_t* kernel, const hone_buffer_t* buffer, int64_t row, int64_t part,
+                     int64_t apart, bool* out) {
+  hone_access_list_t list;
+  int axis = buffer->rank - 1;
+  int64_t stride = 1;
+  *out = false;
+  if (buffer->role != HONE_ROLE_SCRATCH) return true;
+  for (; axis >= 0 && stride < row && hone_dim_is_int(buffer->dims[axis]); axis--)
+    stride *= buffer->dims[axis].k;
+  if (axis < 1 || stride != row || !hone_dim_is(buffer->dims[axis], apart)) return true;
+  hone_status_t status = hone_access_collect(kernel, kernel->root, &list);
+  if (status) {
+    hone_status_free(status);
+    return false;
+  }
+  *out = true;
+  for (int i = 0; i < list.count && *out; i++)
+    if (list.items[i].buffer == buffer) *out = hone_dim_max_value(list.items[i].index[axis]) < part;
+  hone_access_free(&list);
+  return true;
+}
+
+/* Parts that one instruction does with what lies between: 1, or as many as fit. False: no memory.
+ */
+static bool count_together(hone_kernel_t* kernel, const hone_intrinsic_t* intrinsic,
+                           const hone_block_t* block, int64_t* out) {
+  int64_t apart = block->a_next / block->a_row, height = intrinsic->block.height;
+  bool together, even = block->a_next % block->a_row == 0 && block->c_part == apart * block->c_row;
+  *out = 1;
+  if (!even || apart <= block->part || apart + block->part > height) return true;
+  if (!has_gaps(kernel, block->operands[2].buffer, block->c_row, block->part, apart, &together))
+    return false;
+  if (together) *out = (height - block->part) / apart + 1;
+  return true;
+}
+
+/* Rows in parts, as those of lines of an image are. */
 static bool take_parts(hone_kernel_t* kernel, const hone_stmt_t* loop,
                        const hone_intrinsic_t* intrinsic, hone_block_t* block) {
   hone_dim_t a = block->operands[0].offset, c = block->operands[2].offset;
-  int64_t rows = loop->extent.k, height = intrinsic->block.height, first = 1, way = 0;
+  int64_t rows = loop->extent.k, height = intrinsic->block.height, part = 1, way = 0, together;
   if (!intrinsic->block.keeps || block->rows > 1 || rows < 3 || rows > 2 * height ||
       hone_dim_uses(block->operands[1].offset, loop->var) ||
       !moved(kernel, loop, a, 1, &block->a_row) || !moved(kernel, loop, c, 1, &block->c_row) ||
       block->a_row < 1 || block->c_row < 1)
     return false;
-  while (first < rows && moved(kernel, loop, a, first, &way) && way == first * block->a_row)
-    first++;
-  if (first > height || rows - first > first || !moved(kernel, loop, a, first, &block->a_next) ||
-      !moved(kernel, loop, c, first, &block->c_next) ||
-      !moves_in_parts(kernel, loop, a, first, block->a_row, block->a_next) ||
-      !moves_in_parts(kernel, loop, c, first, block->c_row, block->c_next))
+  while (part < rows && moved(kernel, loop, a, part, &way) && way == part * block->a_row) part++;
+  if (part > height || part == rows || !moved(kernel, loop, a, part, &block->a_next) ||
+      !moved(kernel, loop, c, part, &block->c_part) ||
+      !moves_in_parts(kernel, loop, a, part, block->a_row, block->a_next) ||
+      !moves_in_parts(kernel, loop, c, part, block->c_row, block->c_part))
     return false;
-  block->rows = rows;
-  block->first = first;
+  block->part = part;
+  block->used = rows;
+  if (!count_together(kernel, intrinsic, block, &together)) return false;
+  int64_t parts = (rows + part - 1) / part, last = rows - (parts - 1) * part;
+  int64_t apart = block->a_next / block->a_row;
+  if (parts > 2 * together) return false;
+  bool is_one = parts <= together;
+  int64_t front = is_one ? parts : together, behind = parts - front;
+  block->first = (front - 1) * apart * (front > 1) + (is_one ? last : part);
+  block->rows = block->first + (is_one ? 0 : (behind - 1) * apart * (behind > 1) + last);
+  block->a_next *= front;
+  block->c_next = block->c_part * front;
   for (int i = 0; i < 3; i += 2)
     block->operands[i].offset = hone_dim_replace_symbol(kernel->dims, block->operands[i].offset,
                                                         loop->var, hone_dim_int(0));
@@ -105,6 +154,7 @@ static bool take_loop(hone_kernel_t* kernel, const hone_stmt_t* loop,
     block->c_row = moves[2];
     block->a_next = block->first * block->a_row;
     block->c_next = block->first * block->c_row;
+    block->used = block->part = block->rows;
     return true;
   }
   if (!moves[1] || moves[0] || block->vectors > 1) return false;
@@ -137,7 +187,7 @@ hone_status_t hone_block_look(hone_kernel_t* kernel, const hone_stmt_t* loop,
   const hone_intrinsic_t* dot = hone_intrinsic_find(intrinsic->block.of);
   int n = 0;
   *out = false;
-  *block = (hone_block_t){.rows = 1, .vectors = 1, .first = 1};
+  *block = (hone_block_t){.rows = 1, .vectors = 1, .first = 1, .used = 1, .part = 1};
   if (!is_counted(loop) || !loop->is_reduction) return NULL;
   const hone_stmt_t* inside = loop->body[0];
   while (n < MOST_LOOPS && is_counted(inside) && inside->body[0]->kind == HONE_STMT_LOOP &&

@@ -18,6 +18,9 @@ typedef struct hone_block {
   /* Rows of an instruction, as high as it does at most; the others, lines of an image for instance,
    * begin so far behind the first one. */
   int64_t first, a_next, c_next;
+  /* Rows that the loop has: `part` of them lie evenly, the next ones `c_part` behind those. Where
+   * sums have room for what lies between, instructions do that too, and nobody reads it. */
+  int64_t used, part, c_part;
 } hone_block_t;
 
 /* The intrinsic for blocks that computes all of the loop; NULL: it is computed in another way. */
@@ -27,7 +30,7 @@ bool hone_block_is_in(const hone_stmt_t* stmt);
 
 /* Whether the loop, of the steps, with all that is in it is one for the intrinsic: rows and vectors
  * no more than it has, groups of a row side by side, and steps that `hone_block_depth` cuts well.
- * Rows lie evenly, or, where sums stay in registers, in two parts that do.
+ * Rows lie evenly, or, where sums stay in registers, in a few parts that do.
  * Errors: OUT_OF_MEMORY. */
 HONE_MUST_USE hone_status_t hone_block_look(hone_kernel_t* kernel, const hone_stmt_t* loop,
                                             const hone_intrinsic_t* intrinsic, bool* out_is_block,

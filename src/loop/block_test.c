@@ -82,6 +82,50 @@ static void rows_lie_in_two_parts(void** state) {
   assert_int_equal(block.a_next, 16 * 256);
 }
 
+/* Lines of seven, `apart` rows from one to the next in the sums and in a, or `a_apart` there. */
+static hone_kernel_t* make_lines(int lines, int apart, int a_apart, const char* more) {
+  char text[1024];
+  hone_kernel_t* kernel;
+  int n =
+      snprintf(text, sizeof text,
+               "kernel lines {\n  input a: u8[64, 256] = 0\n  input b: i8[64, 4, 16, 4] = 1\n"
+               "  output c: i32[16] = 0\n  local acc: i32[4, %d, 4, 16]\n"
+               "  for s in 48 reduction { for y in %d { for w in 2 {\n"
+               "    for l in 16 { for k in 4 reduction {\n"
+               "      acc[(y/7), (y%%7), w, l] += mul(cast.i32(a[(y %%7 + %d*(y/7)), (4*s + k)]), "
+               "cast.i32(b[s, w, l, k]))\n    } } } } }\n"
+               "  for z in 16 { c[z] = acc[0, %s, 0, z] }\n}\n",
+               apart, 7 * lines, a_apart, more);
+  assert_true(n > 0 && n < (int)sizeof text);
+  assert_ok(hone_kernel_parse(NULL, text, (size_t)n, &kernel));
+  return kernel;
+}
+
+static void expect_rows(hone_kernel_t* kernel, int rows, int first, int a_next, int c_next) {
+  hone_block_t block;
+  assert_true(look(kernel, "block4_u8_i8_x16", &block));
+  assert_int_equal(block.rows, rows);
+  assert_int_equal(block.first, first);
+  assert_int_equal(block.part, 7);
+  if (rows == first) return;
+  assert_int_equal(block.a_next, a_next * 256);
+  assert_int_equal(block.c_next, c_next * 64);
+}
+
+/* With what lies between them, where the sums have room for it. */
+static void instructions_do_several_lines(void** state) {
+  (void)state;
+  hone_block_t block;
+  expect_rows(make_lines(4, 9, 9, "6"), 32, 16, 18, 18);
+  expect_rows(make_lines(3, 9, 9, "6"), 16 + 7, 16, 18, 18);
+  expect_rows(make_lines(2, 9, 9, "6"), 16, 16, 0, 0);
+  expect_rows(make_lines(2, 9, 9, "8"), 14, 7, 9, 9);     /* which somebody reads */
+  expect_rows(make_lines(2, 9, 10, "6"), 14, 7, 10, 9);   /* another way in the data */
+  expect_rows(make_lines(2, 10, 10, "6"), 14, 7, 10, 10); /* too far apart */
+  assert_false(look(make_lines(4, 10, 10, "6"), "block4_u8_i8_x16", &block));
+  assert_false(look(make_lines(3, 9, 9, "7"), "block4_u8_i8_x16", &block));
+}
+
 static void single_vectors_may_be_parts(void** state) {
   (void)state;
   hone_block_t block;
@@ -136,9 +180,13 @@ static void sums_are_cut_as_they_divide(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(distances_are_found),   cmocka_unit_test(vectors_may_stand_outside_of_rows),
-      cmocka_unit_test(rows_lie_in_two_parts), cmocka_unit_test(single_vectors_may_be_parts),
-      cmocka_unit_test(others_are_none),       cmocka_unit_test(sums_are_cut_as_they_divide),
+      cmocka_unit_test(distances_are_found),
+      cmocka_unit_test(vectors_may_stand_outside_of_rows),
+      cmocka_unit_test(rows_lie_in_two_parts),
+      cmocka_unit_test(instructions_do_several_lines),
+      cmocka_unit_test(single_vectors_may_be_parts),
+      cmocka_unit_test(others_are_none),
+      cmocka_unit_test(sums_are_cut_as_they_divide),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

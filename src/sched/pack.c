@@ -1,8 +1,9 @@
 /* pack: a constant input, or a scratch buffer, lies in another order.
  *
  * The layout names for each new axis the axis of the old array that it comes
- * from, and which part of it: old / stride % extent. The kernel then uses the
- * new array; the packing on the buffer of an input says how to make it. */
+ * from, and which part of it: old / stride % extent. Scratch may have more room along that than the
+ * part has elements, % extent ~ room. The kernel then uses the new array; the packing on the buffer
+ * of an input says how to make it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,21 +16,25 @@ typedef struct layout {
   const hone_buffer_t* from;
   hone_packing_axis_t axes[HONE_MAX_BUFFER_RANK];
   int64_t modulus[HONE_MAX_BUFFER_RANK]; /* 0: the rest of the old axis */
+  int64_t room[HONE_MAX_BUFFER_RANK];    /* as many as the modulus, or more */
   hone_dim_t dims[HONE_MAX_BUFFER_RANK];
 } layout_t;
 
-/* "1/24%4" */
+/* "1/24%4", "1%4~6" */
 static hone_status_t parse_axis(const char* word, layout_t* layout, int i) {
   char* end;
-  long long source = strtoll(word, &end, 10), stride = 1, modulus = 0;
+  long long source = strtoll(word, &end, 10), stride = 1, modulus = 0, room = 0;
   bool ok = end != word && source >= 0 && source < layout->from->rank;
   if (ok && *end == '/') stride = strtoll(end + 1, &end, 10);
-  if (ok && *end == '%') modulus = strtoll(end + 1, &end, 10), ok = modulus > 0;
+  if (ok && *end == '%') room = modulus = strtoll(end + 1, &end, 10), ok = modulus > 0;
+  if (ok && modulus && *end == '~' && layout->from->role == HONE_ROLE_SCRATCH)
+    room = strtoll(end + 1, &end, 10), ok = room >= modulus;
   if (!ok || *end || stride < 1)
     return hone_sched_refuse("pack %s: '%s' is no part of an axis such as 1, 1/24 or 1%%24",
                              layout->from->name, word);
   layout->axes[i] = (hone_packing_axis_t){(int)source, stride};
   layout->modulus[i] = modulus;
+  layout->room[i] = room;
   return NULL;
 }
 
@@ -63,7 +68,7 @@ static hone_status_t check_axis(const layout_t* layout, int source) {
 static hone_status_t set_dims(hone_kernel_t* kernel, layout_t* layout) {
   for (int i = 0; i < layout->n; i++) {
     hone_dim_t old = layout->from->dims[layout->axes[i].source];
-    layout->dims[i] = layout->modulus[i] ? hone_dim_int(layout->modulus[i])
+    layout->dims[i] = layout->modulus[i] ? hone_dim_int(layout->room[i])
                                          : hone_dim_ceildiv(kernel->dims, old,
                                                             hone_dim_int(layout->axes[i].stride));
     if (!hone_dim_is_int(layout->dims[i]) && layout->from->role != HONE_ROLE_SCRATCH)

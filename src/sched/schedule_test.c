@@ -328,6 +328,11 @@ static void pack_moves_scratch(void** state) {
   assert_body(scheduled("attention", "distribute h\npack row1 1 0"), "local row1.p: f32[11, 2]");
   assert_same("attention", "reorder h i\nsplit i 8 peel\ndistribute i.i\npack row15 1 0");
   assert_same("attention", "reorder h i\nsplit i 8 peel\ndistribute i.i\npack row15 1/4 0 1%4");
+  assert_same("attention", "reorder h i\nsplit i 8 peel\ndistribute i.i\npack row15 1/4 0 1%4~7");
+  assert_body(scheduled("attention", "distribute h\npack row1 0 1/4 1%4~7"),
+              "local row1.p: f32[2, 3, 7]");
+  assert_refused("matmul", "", "pack b 1/4 0 1%4~7", "no part");
+  assert_refused("attention", "distribute h", "pack row1 0 1/4 1%4~3", "no part");
   assert_same("attention_sizes", "reorder h i\nsplit i 8 peel\ndistribute i.i\npack row15 1 0");
   assert_refused("attention", "", "pack row 0 0", "make it up");
 }

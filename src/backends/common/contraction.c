@@ -327,17 +327,22 @@ static const hone_axis_t* find_run(const hone_recipe_t* r, const hone_contractio
  * of two, each adds up those of one, by the same weights. Threads share the lanes, or lines that
  * are even then. */
 static void find_lines_of_block(const hone_recipe_t* r, hone_contraction_t* c) {
-  enum { PAIR = 2 };
-  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, line;
-  if (rows < 2 || rows > c->matrix->block.height || !c->matrix->block.keeps) return;
+  enum { PAIR = 2, FOUR = 4 };
+  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0, line, row;
+  if (rows < 2 || rows > c->matrix->block.height || !c->matrix->block.keeps ||
+      !hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, c->rows->var, &row))
+    return;
   bool shares_lanes = hone_contraction_lanes_first(r, c);
   for (int i = 0; i < c->n_outs; i++) {
     const hone_axis_t* axis = &c->outs[i];
     int64_t extent = hone_known_extent(axis->extent);
     if (axis != c->lanes && axis != c->rows && extent > PAIR && !hone_term_uses(c->b, axis->var) &&
         (shares_lanes || extent % PAIR == 0) &&
-        hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, axis->var, &line) && line > 0)
+        hone_contraction_factor(r->kernel, c->a->buffer, c->a->index, axis->var, &line) &&
+        line > 0) {
       c->lines = axis;
+      c->line_rows = line % row == 0 && (shares_lanes || extent % FOUR == 0) ? line / row : 0;
+    }
   }
 }
 

@@ -37,9 +37,10 @@ typedef struct hone_contraction {
    * instructions do at once; NULL: there are none. */
   const hone_axis_t* lines;
   int64_t line_steps;
-  bool wide;        /* products in batches of many rows (hone_contraction_is_wide) */
-  int result_bytes; /* of an element that is stored */
-  bool overlaps;    /* rows see in one of few steps what their neighbours see some steps later */
+  int64_t line_rows; /* of those: rows from one to the next in a; 0: no number of them */
+  bool wide;         /* products in batches of many rows (hone_contraction_is_wide) */
+  int result_bytes;  /* of an element that is stored */
+  bool overlaps;     /* rows see in one of few steps what their neighbours see some steps later */
   const hone_intrinsic_t* matrix; /* what adds to the sums of a tile at once; NULL: nothing does */
   bool joins;                     /* it goes along the two innermost sums, which are one run */
 } hone_contraction_t;

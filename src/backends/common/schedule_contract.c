@@ -1,6 +1,7 @@
 /* Contractions: a tile of the output is kept in registers, `rows` elements
  * of one axis by `vectors` vectors of the last one, and the sums run around
  * it. Weights are laid out in the order in which they are read. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,6 +133,24 @@ static bool cut_steps(hone_recipe_t* r, char sum[HONE_LOOP_NAME]) {
          hone_loop_name(sum, name, ".i");
 }
 
+/* The sums that the loop adds to; NULL: there are none. */
+static const hone_buffer_t* sums_of(const hone_stmt_t* loop) {
+  while (loop && loop->kind == HONE_STMT_LOOP) loop = loop->n_body ? loop->body[0] : NULL;
+  return loop && loop->kind == HONE_STMT_STORE ? loop->buffer : NULL;
+}
+
+/* Gives the sums of a tile's lines room for what lies between these in the data, so that one
+ * instruction can do several. */
+static void part_lines(hone_recipe_t* r, const char* sum) {
+  char lines[24], rows[64];
+  const hone_buffer_t* sums = sums_of(hone_kernel_find_loop(r->kernel, sum));
+  if (r->line_apart <= r->line || !sums || sums->rank != 2) return;
+  snprintf(lines, sizeof lines, "0/%" PRId64, r->line);
+  snprintf(rows, sizeof rows, "0%%%" PRId64 "~%" PRId64, r->line, r->line_apart);
+  hone_recipe_did(
+      r, hone_sched_pack(r->kernel, sums->name, 3, (const char* const[]){lines, rows, "1"}));
+}
+
 /* Cuts the loop over lanes into vectors for a matrix instruction, which does all of the sum, and of
  * the one around it where both are one run. */
 static void make_block(hone_recipe_t* r, const char* inner, const char* lanes) {
@@ -146,6 +165,7 @@ static void make_block(hone_recipe_t* r, const char* inner, const char* lanes) {
   bool is_vector = !loop || hone_dim_max_value(loop->extent) <= r->shape->lanes;
   if (is_vector ||
       hone_recipe_did(r, hone_sched_split(r->kernel, lanes, r->shape->lanes, HONE_TAIL_EXACT))) {
+    part_lines(r, sum);
     if (cut_steps(r, sum))
       hone_recipe_did(r, hone_sched_tensorize(r->kernel, sum, r->matrix->name));
   }
@@ -609,9 +629,14 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
   cut_lines(r, c, tile.lines, cuts);
   if (!arrange(r, c, cuts) || !join_lines(r, c, cuts)) return;
+  if (*cuts->lines && c->matrix && c->line_rows + tile.rows <= c->matrix->block.height) {
+    r->line = tile.rows;
+    r->line_apart = c->line_rows;
+  }
   if (*cuts->lines) tile.rows *= tile.lines;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, cuts->lanes);
   if (loop) schedule_block(r, loop, c->rows ? c->rows->name : NULL, tile.rows);
+  r->line = r->line_apart = 0;
   if (!is_round) hone_schedule_asks(r, c, cuts->lanes_outer, cuts->rows_outer);
   hone_stmt_t* rest = is_block || !extent ? NULL : hone_kernel_find_loop(r->kernel, tail);
   if (rest) schedule_rest(r, rest, c, cuts);

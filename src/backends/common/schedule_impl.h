@@ -14,9 +14,10 @@ typedef struct hone_recipe {
   const hone_intrinsic_t* dot;
   const hone_intrinsic_t* matrix; /* and what does so for a whole tile; NULL: a loop */
   bool joins;                     /* along the two innermost sums */
-  bool is_short;                  /* and that has few steps, to be written out */
-  bool is_window;                 /* so has the other sum, whose steps share what they read */
-  hone_status_t status;           /* out of memory: nothing more is done */
+  int64_t line, line_apart; /* rows of a line in its tile, and from one to the next; 0: one line */
+  bool is_short;            /* and that has few steps, to be written out */
+  bool is_window;           /* so has the other sum, whose steps share what they read */
+  hone_status_t status;     /* out of memory: nothing more is done */
 } hone_recipe_t;
 
 /* Takes the status of a primitive: true when it was applied. A refusal is

@@ -297,23 +297,24 @@ static void tiles_of_instructions_claim_what_they_write(void** state) {
   lanes = 8;
 }
 
-/* 3 x 3 windows of so many lines of 7 pixels. */
-static char* scheduled_lines(int lines_of_image) {
+/* 3 x 3 windows of so many lines of so many pixels. */
+static char* scheduled_lines(int lines_of_image, int pixels) {
   hone_str_t lines;
   hone_str_init(&lines, hone_allocator_system());
   hone_str_appendf(&lines,
-                   "  %%0 \"x\" = input : i32[1, %d, 9, 64]\n"
-                   "  %%1 = cast %%0 dtype=u8 : u8[1, %d, 9, 64]\n"
+                   "  %%0 \"x\" = input : i32[1, %d, %d, 64]\n"
+                   "  %%1 = cast %%0 dtype=u8 : u8[1, %d, %d, 64]\n"
                    "  %%2 = window %%1 axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1]"
-                   " : u8[1, %d, 7, 64, 3, 3]\n  %%3 = constant {",
-                   lines_of_image + 2, lines_of_image + 2, lines_of_image);
+                   " : u8[1, %d, %d, 64, 3, 3]\n  %%3 = constant {",
+                   lines_of_image + 2, pixels + 2, lines_of_image + 2, pixels + 2, lines_of_image,
+                   pixels);
   append_numbers(&lines, 32 * 64 * 9, 7);
   hone_str_appendf(&lines,
                    "} : i8[32, 64, 3, 3]\n"
                    "  %%4 = contract %%2 %%3 dtype=i32 axes=[3, 1, 4, 2, 5, 3] batch=0"
-                   " : i32[1, %d, 7, 32]\n"
+                   " : i32[1, %d, %d, 32]\n"
                    "  return %%4 \"y\"\n",
-                   lines_of_image);
+                   lines_of_image, pixels);
   test_schedule_choice.order = HONE_LANES_ORDER_FIRST;
   char* text = scheduled("", hone_str_text(&lines));
   test_schedule_choice = (hone_cpu_choice_t){0};
@@ -321,18 +322,22 @@ static char* scheduled_lines(int lines_of_image) {
   return text;
 }
 
-/* Two lines of few pixels go together, the last of an odd number with the one before. */
+/* Two lines of few pixels go together, the last of an odd number with the one before; four of so
+ * few that an instruction does two, and has sums for what lies between. */
 static void matrix_instructions_do_two_lines(void** state) {
   (void)state;
   has_blocks = true;
   registers = 32;
   lanes = 16;
-  char *even = scheduled_lines(6), *odd = scheduled_lines(5);
-  test_schedule_expect(even, 2, (const char* const[]){"i32[14, 32]", "as block4_u8_i8_x16"});
+  char *even = scheduled_lines(6, 10), *odd = scheduled_lines(5, 10), *four = scheduled_lines(7, 7);
+  test_schedule_expect(even, 2, (const char* const[]){"i32[20, 32]", "as block4_u8_i8_x16"});
   test_schedule_expect(odd, 3,
-                       (const char* const[]){"i32[14, 32]", "w.o in 3", "as block4_u8_i8_x16"});
+                       (const char* const[]){"i32[20, 32]", "w.o in 3", "as block4_u8_i8_x16"});
+  test_schedule_expect(four, 3,
+                       (const char* const[]){"i32[4, 9, 32]", "w.o in 2", "as block4_u8_i8_x16"});
   free(even);
   free(odd);
+  free(four);
   has_blocks = false;
   registers = 16;
   lanes = 8;

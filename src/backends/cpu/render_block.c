@@ -146,6 +146,19 @@ void hone_render_end_sums(hone_renderer_t* r) {
   if (r->keeper) hone_str_appendf(r->out, "  %s_end(hone_shaped);\n", r->keeper);
 }
 
+/* Whether in each round of the loop over rows an offset, where `vector` begins, is that of the
+ * block's row. */
+static bool goes_with_rows(hone_renderer_t* r, const hone_stmt_t* rows, const hone_block_t* block,
+                           hone_dim_t offset, hone_dim_t first) {
+  hone_dims_t* dims = r->kernel->dims;
+  for (int64_t round = 0; round < block->used; round++) {
+    int64_t way = round / block->part * block->c_part + round % block->part * block->c_row;
+    hone_dim_t now = hone_dim_replace_symbol(dims, offset, rows->var, hone_dim_int(round));
+    if (!hone_dim_same(now, hone_dim_add(dims, first, hone_dim_int(way)))) return false;
+  }
+  return true;
+}
+
 /* Whether the loop stores a vector of a row of sums, the same in each of its rounds. */
 static bool stores_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone_stmt_t* vector,
                          const hone_block_t* block, int64_t at) {
@@ -159,9 +172,8 @@ static bool stores_alike(hone_renderer_t* r, const hone_stmt_t* rows, const hone
       hone_term_uses(store->value, rows->var))
     return false;
   hone_dim_t first = hone_dim_add(dims, c->offset, hone_dim_int(at * block->c_vector));
-  hone_dim_t row = hone_dim_mul(dims, rows->var, hone_dim_int(block->c_row));
-  hone_dim_t wanted = hone_dim_add(dims, hone_dim_add(dims, first, row), vector->var);
-  return hone_dim_same(hone_buffer_offset(r->kernel, store->buffer, store->index), wanted);
+  return goes_with_rows(r, rows, block, hone_buffer_offset(r->kernel, store->buffer, store->index),
+                        hone_dim_add(dims, first, vector->var));
 }
 
 /* Whether a vector of sums begins with what lies in memory `at` vectors behind `first`. */
@@ -201,7 +213,7 @@ int hone_render_begin_alike(hone_renderer_t* r, const hone_stmt_t* rows, const h
   if (r->has_sums || rows->kind != HONE_STMT_LOOP || rows->loop != HONE_LOOP_SERIAL ||
       rows->intrinsic || !keeps_sums(r, next, &block))
     return -1;
-  if (!hone_dim_is(rows->extent, block.rows) || rows->n_body != block.vectors) return -1;
+  if (!hone_dim_is(rows->extent, block.used) || rows->n_body != block.vectors) return -1;
   for (int i = 0; i < rows->n_body; i++)
     if (!stores_alike(r, rows, rows->body[i], &block, i)) return -1;
   r->begins_alike = next;
