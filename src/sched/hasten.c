@@ -88,20 +88,22 @@ static bool ask_on(const haste_t* h, hone_dim_t times) {
 /* A share is a line from each of as many streams, along which all rounds go: memory gives several
  * at once more than one. In front of a matrix instruction, whose round has many lines, to stop at
  * the last of them would take longer than asking. */
-static bool ask_in_streams(const haste_t* h, hone_dim_t times, hone_dim_t rounds) {
+static bool ask_in_streams(const haste_t* h, hone_dim_t times) {
+  hone_dims_t* dims = h->kernel->dims;
+  hone_dim_t lines = hone_dim_int(hone_asks_lines(h->kernel, h->buffer, h->axis));
+  hone_dim_t stream = hone_dim_ceildiv(dims, lines, hone_dim_max(dims, times, hone_dim_int(1)));
   for (int i = 0; i < h->n; i++)
     if (!hone_asks_number(h->kernel, h->asks[i], h->loop, h->axis, true)) return false;
   for (int i = 0; i < h->n; i++)
     if (!repeat(h, h->asks[i], times) ||
-        !hone_asks_add(h->kernel, h->asks[i],
-                       hone_dim_mul(h->kernel->dims, h->asks[i]->parent->var, rounds)))
+        !hone_asks_add(h->kernel, h->asks[i], hone_dim_mul(dims, h->asks[i]->parent->var, stream)))
       return false;
   return true;
 }
 
 static bool hasten(const haste_t* h) {
-  hone_dim_t rounds = count_rounds(h), times = share(h, rounds);
-  return is_by_instructions(h) ? ask_in_streams(h, times, rounds) : ask_on(h, times);
+  hone_dim_t times = share(h, count_rounds(h));
+  return is_by_instructions(h) ? ask_in_streams(h, times) : ask_on(h, times);
 }
 
 hone_status_t hone_sched_hasten(hone_kernel_t* kernel, const char* buffer, const char* loop,

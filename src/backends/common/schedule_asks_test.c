@@ -57,12 +57,48 @@ static void weights_are_asked_near(void** state) {
   free(many);
 }
 
+/* Of rows that only a run knows, of which tiles of sixteen heights ask, each with a long expression
+ * for what the others have asked for. */
+static hone_graph_t* make_open_product(void) {
+  enum { SUMS = 600, COLUMNS = 64, MOST = 6 };
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_str_appendf(&text, "  %%0 \"x\" <0 dim 0> = input : bf16[n, %d]\n  %%1 = constant {", SUMS);
+  test_schedule_numbers(&text, SUMS * COLUMNS, MOST);
+  hone_str_appendf(&text,
+                   "} : bf16[%d, %d]\n"
+                   "  %%2 = contract %%0 %%1 dtype=f32 axes=[1, 0] batch=0 : f32[n, %d]\n"
+                   "  return %%2 \"y\"\n",
+                   SUMS, COLUMNS, COLUMNS);
+  hone_graph_t* graph =
+      hone_graph_of_text("symbol \"n\" input 0 2147483647\n", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static void tiles_of_all_heights_ask_in_streams(void** state) {
+  (void)state;
+  test_schedule_shape = (hone_cpu_shape_t){.lanes = 16,
+                                           .registers = 32,
+                                           .first_cache = 48 << 10,
+                                           .second_cache = 64 << 10,
+                                           .has_dot2_bf16 = true,
+                                           .has_block_bf16 = true};
+  char* text = test_schedule_run(make_open_product(), make_open_product(), 1);
+  test_schedule_expect(text, 3,
+                       (const char* const[]){"for i.b16.o in", "as block2_bf16_bf16_x16",
+                                             "prefetch in1[(i1.o + 1), 0, 0, "});
+  if (strstr(text, "bad")) fail_msg("asks for nothing that can be told:\n%s", text);
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(weights_of_few_rows_come_in_streams),
       cmocka_unit_test(vectors_of_a_line_come_in_one),
       cmocka_unit_test(high_tiles_ask),
       cmocka_unit_test(weights_are_asked_near),
+      cmocka_unit_test(tiles_of_all_heights_ask_in_streams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

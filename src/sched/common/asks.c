@@ -57,6 +57,7 @@ bool hone_asks_add(hone_kernel_t* kernel, hone_stmt_t* stmt, hone_dim_t lines) {
   memcpy(index, stmt->index, (size_t)(last + 1) * sizeof *index);
   hone_dim_t more = hone_dim_mul(dims, lines, hone_dim_int(line_of(stmt->buffer)));
   index[last] = hone_dim_add(dims, index[last], more);
+  if (hone_dim_is_bad(index[last])) return true;
   stmt->index = hone_index_copy(kernel, last + 1, index);
   return stmt->index != NULL;
 }

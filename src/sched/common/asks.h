@@ -22,7 +22,8 @@ hone_dim_t hone_asks_in(const hone_kernel_t* kernel, const hone_stmt_t* stmt,
 bool hone_asks_number(hone_kernel_t* kernel, hone_stmt_t* stmt, const hone_stmt_t* loop, int axis,
                       bool runs_on);
 
-/* Has the statement ask for what lies so many lines behind. False: no memory. */
+/* Has the statement ask for what lies so many lines behind, unless that is too long an expression.
+ * False: no memory. */
 bool hone_asks_add(hone_kernel_t* kernel, hone_stmt_t* stmt, hone_dim_t lines);
 
 #endif
