@@ -16,6 +16,11 @@ bool hone_block_is_in(const hone_stmt_t* stmt) {
   return false;
 }
 
+int64_t hone_block_parts(const hone_intrinsic_t* intrinsic, int64_t part, int64_t apart) {
+  int64_t height = intrinsic->block.height;
+  return apart > part && apart + part <= height ? (height - part) / apart + 1 : 1;
+}
+
 int64_t hone_block_depth(const hone_intrinsic_t* intrinsic, int64_t steps) {
   int64_t depth = intrinsic->block.depth;
   while (depth > 0 && steps % depth) depth--;
@@ -91,13 +96,28 @@ static bool has_gaps(hone_kernel_t* kernel, const hone_buffer_t* buffer, int64_t
  */
 static bool count_together(hone_kernel_t* kernel, const hone_intrinsic_t* intrinsic,
                            const hone_block_t* block, int64_t* out) {
-  int64_t apart = block->a_next / block->a_row, height = intrinsic->block.height;
-  bool together, even = block->a_next % block->a_row == 0 && block->c_part == apart * block->c_row;
+  int64_t apart = block->a_next / block->a_row;
+  int64_t most = hone_block_parts(intrinsic, block->part, apart);
+  bool has, even = block->a_next % block->a_row == 0 && block->c_part == apart * block->c_row;
   *out = 1;
-  if (!even || apart <= block->part || apart + block->part > height) return true;
-  if (!has_gaps(kernel, block->operands[2].buffer, block->c_row, block->part, apart, &together))
+  if (most == 1 || !even) return true;
+  if (!has_gaps(kernel, block->operands[2].buffer, block->c_row, block->part, apart, &has))
     return false;
-  if (together) *out = (height - block->part) / apart + 1;
+  if (has) *out = most;
+  return true;
+}
+
+/* The instructions' rows, where each of two does so many of the parts together, or one all; false:
+ * there are more. */
+static bool set_rows(hone_block_t* block, int64_t together) {
+  int64_t parts = (block->used + block->part - 1) / block->part;
+  int64_t last = block->used - (parts - 1) * block->part, apart = block->a_next / block->a_row;
+  int64_t front = parts < together ? parts : together, behind = parts - front;
+  if (behind > together) return false;
+  block->first = (front - 1) * apart + (behind ? block->part : last);
+  block->rows = block->first + (behind ? (behind - 1) * apart + last : 0);
+  block->a_next *= front;
+  block->c_next = block->c_part * front;
   return true;
 }
 
@@ -119,16 +139,8 @@ static bool take_parts(hone_kernel_t* kernel, const hone_stmt_t* loop,
     return false;
   block->part = part;
   block->used = rows;
-  if (!count_together(kernel, intrinsic, block, &together)) return false;
-  int64_t parts = (rows + part - 1) / part, last = rows - (parts - 1) * part;
-  int64_t apart = block->a_next / block->a_row;
-  if (parts > 2 * together) return false;
-  bool is_one = parts <= together;
-  int64_t front = is_one ? parts : together, behind = parts - front;
-  block->first = (front - 1) * apart * (front > 1) + (is_one ? last : part);
-  block->rows = block->first + (is_one ? 0 : (behind - 1) * apart * (behind > 1) + last);
-  block->a_next *= front;
-  block->c_next = block->c_part * front;
+  if (!count_together(kernel, intrinsic, block, &together) || !set_rows(block, together))
+    return false;
   for (int i = 0; i < 3; i += 2)
     block->operands[i].offset = hone_dim_replace_symbol(kernel->dims, block->operands[i].offset,
                                                         loop->var, hone_dim_int(0));

@@ -28,6 +28,10 @@ const hone_intrinsic_t* hone_block_of(const hone_stmt_t* loop);
 /* Whether one of the statements inside is computed so. */
 bool hone_block_is_in(const hone_stmt_t* stmt);
 
+/* Parts of so many rows, each of which begins `apart` rows behind the one before, that one
+ * instruction does with what lies between them; 1: it does not reach over two. */
+int64_t hone_block_parts(const hone_intrinsic_t* intrinsic, int64_t part, int64_t apart);
+
 /* Whether the loop, of the steps, with all that is in it is one for the intrinsic: rows and vectors
  * no more than it has, groups of a row side by side, and steps that `hone_block_depth` cuts well.
  * Rows lie evenly, or, where sums stay in registers, in a few parts that do.

@@ -94,8 +94,9 @@ static const hone_term_t* other_of(const start_t* s, const hone_term_t* term) {
   if (term->kind != HONE_TERM_PRIM || (!adds && term->prim != HONE_PRIM_SUB)) return NULL;
   for (int i = 0; i < 1 + adds; i++) {
     const hone_term_t* other = term->args[!i];
-    bool fits = !adds || sum->dtype == HONE_F32 || (is_input(other) && other->buffer->is_constant);
-    if (fits && is_sum(term->args[i], sum) && is_input(other)) return other;
+    if (is_sum(term->args[i], sum) && is_input(other) &&
+        (!adds || sum->dtype == HONE_F32 || other->buffer->is_constant))
+      return other;
   }
   return NULL;
 }

@@ -126,10 +126,8 @@ static hone_value_t* quantize(hone_builder_t* b, hone_value_t* x, hone_value_t* 
 static hone_value_t* fill_vectors(hone_rewriter_t* r, const product_t* p, hone_value_t* x) {
   enum { COLUMNS = 32 };
   const hone_dim_t none[3] = {{0}}, more[] = {{0}, {0}, hone_d(-p->columns & (COLUMNS - 1))};
-  hone_tensor_t* filled;
   if (hone_dim_is(more[2], 0)) return x;
-  hone_status_t status = hone_evaluate(r->context, hone_pad(r->b, x, none, more, NULL), &filled);
-  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, filled);
+  return hone_evaluate_constant(r, hone_pad(r->b, x, none, more, NULL));
 }
 
 static hone_value_t* multiply(hone_rewriter_t* r, const hone_node_t* node, const product_t* p) {

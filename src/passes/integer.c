@@ -57,14 +57,7 @@ static const hone_tensor_t* constant_of(const hone_value_t* q) {
   return hone_match_constant(q);
 }
 
-/* Its value, computed at once: repeated zeros are not folded, and weights are to be known as such.
- */
-static hone_value_t* computed(hone_rewriter_t* r, const hone_value_t* value) {
-  hone_tensor_t* tensor;
-  if (!hone_builder_ok(r->b)) return NULL;
-  hone_status_t status = hone_evaluate(r->context, value, &tensor);
-  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, tensor);
-}
+/* Weights are computed at once: repeated zeros are not folded, and they are to be known as such. */
 
 /* Weights whose zero point can be subtracted within i8 get rid of it. */
 static void center(hone_rewriter_t* r, hone_quantity_t* w) {
@@ -78,7 +71,7 @@ static void center(hone_rewriter_t* r, hone_quantity_t* w) {
     if (distance < -128 || distance > 127) return;
   }
   hone_value_t* centered = hone_sub(r->b, hone_cast(r->b, w->q, HONE_I32), w->zero);
-  w->q = computed(r, hone_cast(r->b, centered, HONE_I8));
+  w->q = hone_evaluate_constant(r, hone_cast(r->b, centered, HONE_I8));
   w->zero = NULL;
 }
 
@@ -91,7 +84,7 @@ static void give_sign(hone_rewriter_t* r, hone_quantity_t* w, const hone_quantit
     return;
   hone_value_t* middle = hone_scalar_i64(r->b, HONE_I32, 128);
   hone_value_t* moved = hone_sub(r->b, hone_cast(r->b, w->q, HONE_I32), middle);
-  w->q = computed(r, hone_cast(r->b, moved, HONE_I8));
+  w->q = hone_evaluate_constant(r, hone_cast(r->b, moved, HONE_I8));
   w->zero = hone_sub(r->b, w->zero, middle);
 }
 
@@ -165,7 +158,7 @@ static void fill_channels(hone_rewriter_t* r, const hone_node_t* node, int pair,
   hone_value_t* wider = lengthen(r, window->inputs[0], axis, more);
   inputs[0] = hone_window(r->b, wider, window->n_axes, window->axes, window->shape, window->step,
                           window->hi);
-  inputs[1] = computed(r, lengthen(r, inputs[1], of_weights, more));
+  inputs[1] = hone_evaluate_constant(r, lengthen(r, inputs[1], of_weights, more));
 }
 
 /* More columns of a window, which meet weights of zero. */
@@ -185,7 +178,8 @@ static void fill_columns(hone_rewriter_t* r, const hone_node_t* node, int pair,
   hone_value_t* longer = lengthen(r, window->inputs[0], axis, needed - had.k);
   inputs[0] =
       hone_window(r->b, longer, window->n_axes, window->axes, sizes, window->step, window->hi);
-  inputs[1] = computed(r, lengthen(r, inputs[1], node->axes[2 * pair + 1], whole - size));
+  inputs[1] =
+      hone_evaluate_constant(r, lengthen(r, inputs[1], node->axes[2 * pair + 1], whole - size));
 }
 
 /* Whether pass `pictures` will turn the channels. */

@@ -28,19 +28,15 @@ static bool pays(const hone_pass_options_t* options, const hone_node_t* contract
          hone_picture_pays(p, (int64_t)hone_dtype_size(a));
 }
 
-/* The axes in their order, but for one that comes last. */
-static void list_last(int rank, int axis, int64_t* order) {
-  int n = 0;
-  for (int i = 0; i < rank; i++)
-    if (i != axis) order[n++] = i;
-  order[n] = axis;
+/* Where an axis is once another one, of so many, has come last. */
+static int64_t axis_behind(int rank, int64_t last, int64_t axis) {
+  return axis == last ? rank - 1 : axis - (axis > last);
 }
 
 /* Four channels: all, and the first again. */
 static hone_value_t* repeat_channels(hone_rewriter_t* r, hone_value_t* x, int axis) {
   hone_dim_t shape[HONE_MAX_RANK], channels = x->type.dims[axis];
   int rank = x->type.rank;
-  if (rank == HONE_MAX_RANK) return x;
   x = hone_unsqueeze(r->b, x, axis);
   for (int i = 0; i <= rank && x; i++) shape[i] = i == axis ? hone_d(2) : x->type.dims[i];
   x = hone_expand(r->b, x, rank + 1, shape);
@@ -54,47 +50,39 @@ static hone_value_t* repeat_channels(hone_rewriter_t* r, hone_value_t* x, int ax
 static hone_value_t* turn(hone_rewriter_t* r, const hone_picture_t* p) {
   hone_value_t* x = p->window->inputs[0];
   const hone_node_t* pad = hone_match_prim(x, HONE_PRIM_PAD);
-  int64_t order[HONE_MAX_RANK];
   hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
   int rank = x->type.rank;
-  list_last(rank, p->channels, order);
-  for (int i = 0; i < rank; i++) {
-    lo[i] = pad ? pad->lo[order[i]] : hone_d(0);
-    hi[i] = pad ? pad->hi[order[i]] : hone_d(0);
+  for (int i = 0; pad && i < rank; i++) {
+    lo[axis_behind(rank, p->channels, i)] = pad->lo[i];
+    hi[axis_behind(rank, p->channels, i)] = pad->hi[i];
   }
   x = repeat_channels(r, pad ? pad->inputs[0] : x, p->channels);
-  x = hone_permute(r->b, x, order);
+  x = hone_move_axis(r->b, x, p->channels, rank - 1);
   return pad ? hone_pad(r->b, x, lo, hi, pad->inputs[1]) : x;
 }
 
 static hone_value_t* slide(hone_rewriter_t* r, const hone_picture_t* p, hone_value_t* x) {
   const hone_node_t* window = p->window;
+  if (!x) return NULL;
   int64_t axes[HONE_MAX_RANK];
   for (int i = 0; i < window->n_axes; i++)
-    axes[i] = window->axes[i] - (window->axes[i] > p->channels);
+    axes[i] = axis_behind(x->type.rank, p->channels, window->axes[i]);
   return hone_window(r->b, x, window->n_axes, axes, window->shape, window->step, window->hi);
 }
 
-/* Weights in the order of the sums, the channels' last with zeros behind; `pairs`: which axis each
- * has become. */
+/* Weights with the channels last, and zeros behind them; `axes`: which one each axis has become. */
 static hone_value_t* turn_weights(hone_rewriter_t* r, const hone_node_t* contract,
                                   const hone_picture_t* p, hone_dim_t more, int64_t* axes) {
   hone_value_t* w = contract->inputs[1 - p->data];
   int rank = w->type.rank, channels = (int)contract->axes[2 * p->pair + 1 - p->data];
-  int64_t order[HONE_MAX_RANK];
   hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
-  hone_tensor_t* made;
-  list_last(rank, channels, order);
   for (int i = 0; i < rank; i++) {
     lo[i] = hi[i] = hone_d(0);
-    axes[order[i]] = i;
+    axes[i] = axis_behind(rank, channels, i);
   }
   hi[rank - 1] = more;
-  const hone_value_t* turned =
-      hone_pad(r->b, hone_permute(r->b, w, order), lo, hi, hone_scalar(r->b, w->type.dtype, 0));
-  if (!turned) return NULL;
-  hone_status_t status = hone_evaluate(r->context, turned, &made);
-  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, made);
+  w = hone_move_axis(r->b, w, channels, rank - 1);
+  return hone_evaluate_constant(r, hone_pad(r->b, w, lo, hi, NULL));
 }
 
 static hone_value_t* convolve(hone_rewriter_t* r, const hone_node_t* contract,

@@ -84,20 +84,14 @@ static bool reads_lines(const hone_node_t* contract) {
  * of them for whole vectors of outputs, the last of several at least half of one
  * (block2_bf16_bf16_x16 of loop/intrinsic.c). */
 static bool goes_in_blocks(const hone_node_t* contract) {
-  enum { LANES = 16 };
   int side = hone_match_constant(hone_operand_origin(contract->inputs[1])) ? 1 : 0;
-  if (!hone_match_constant(hone_operand_origin(contract->inputs[side]))) return false;
-  int64_t outputs = hone_match_count(&contract->inputs[side]->type);
-  bool is_deep = false;
-  if (reads_lines(contract)) return true;
-  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
-    int64_t pairs = count_pairs(contract, i);
-    hone_dim_t extent = contract->inputs[side]->type.dims[contract->axes[i + side]];
-    if (extent.k > 0) outputs /= extent.k;
-    is_deep |= has_depth(pairs);
-  }
-  int64_t part = outputs % LANES;
-  return is_deep && (part == 0 || (outputs > LANES && 2 * part >= LANES));
+  if (!hone_match_constant(hone_operand_origin(contract->inputs[side])) ||
+      !hone_operand_fills_lanes(contract, side, HONE_BLOCK_LANES))
+    return false;
+  bool is_deep = reads_lines(contract);
+  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2)
+    is_deep |= has_depth(count_pairs(contract, i));
+  return is_deep;
 }
 
 static bool is_slow(const hone_pass_options_t* options, const hone_node_t* contract) {

@@ -100,18 +100,14 @@ static bool find_run(const hone_node_t* node, int data, int* out_columns, int* o
 
 /* `x` with its axes in this order, computed at once, as a view of the last two as one. */
 static hone_value_t* laid_out(hone_rewriter_t* r, hone_value_t* x, const int64_t* order) {
-  hone_tensor_t* made;
   hone_dim_t shape[HONE_MAX_RANK];
   hone_value_t* permuted = hone_permute(r->b, x, order);
   if (!permuted) return NULL;
   int last = permuted->type.rank - 2;
   for (int i = 0; i < last; i++) shape[i] = permuted->type.dims[i];
   shape[last] = hone_d_mul(r->b, permuted->type.dims[last], permuted->type.dims[last + 1]);
-  const hone_value_t* joined = hone_reshape(r->b, permuted, last + 1, shape);
-  if (!joined) return NULL;
-  hone_status_t status = hone_evaluate(r->context, joined, &made);
-  if (status) return hone_fail_status(r->b, status);
-  return hone_reshape(r->b, hone_constant(r->b, made), last + 2, permuted->type.dims);
+  hone_value_t* joined = hone_evaluate_constant(r, hone_reshape(r->b, permuted, last + 1, shape));
+  return joined ? hone_reshape(r->b, joined, last + 2, permuted->type.dims) : NULL;
 }
 
 /* The contraction of `inputs`, with such a run summed up last: axes of the weights that are not

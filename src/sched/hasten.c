@@ -39,21 +39,14 @@ static bool add_ask(void* self, hone_stmt_t* stmt) {
   return fits;
 }
 
-/* Rounds that ask, of which there may be none. */
-static hone_dim_t count_rounds(const haste_t* h) {
-  hone_dim_t rounds = hone_dim_int(0);
-  for (int i = 0; i < h->loop->n_body; i++)
-    rounds =
-        hone_dim_add(h->kernel->dims, rounds, hone_asks_in(h->kernel, h->loop->body[i], h->buffer));
-  return rounds;
-}
-
-/* Lines for each of them. */
-static hone_dim_t share(const haste_t* h, hone_dim_t rounds) {
+/* Lines for each of the rounds that ask, of which there may be none. */
+static hone_dim_t share(const haste_t* h) {
   hone_dims_t* dims = h->kernel->dims;
-  hone_dim_t one = hone_dim_int(1), most = hone_dim_int(h->most);
+  hone_dim_t asked = hone_dim_int(0), one = hone_dim_int(1), most = hone_dim_int(h->most);
+  for (int i = 0; i < h->loop->n_body; i++)
+    asked = hone_dim_add(dims, asked, hone_asks_in(h->kernel, h->loop->body[i], h->buffer));
   hone_dim_t lines = hone_dim_int(hone_asks_lines(h->kernel, h->buffer, h->axis));
-  hone_dim_t each = hone_dim_ceildiv(dims, lines, hone_dim_max(dims, rounds, one));
+  hone_dim_t each = hone_dim_ceildiv(dims, lines, hone_dim_max(dims, asked, one));
   return h->gives_up ? hone_dim_select_lt(dims, most, each, hone_dim_int(0), each)
                      : hone_dim_min(dims, each, most);
 }
@@ -102,7 +95,7 @@ static bool ask_in_streams(const haste_t* h, hone_dim_t times) {
 }
 
 static bool hasten(const haste_t* h) {
-  hone_dim_t times = share(h, count_rounds(h));
+  hone_dim_t times = share(h);
   return is_by_instructions(h) ? ask_in_streams(h, times) : ask_on(h, times);
 }
 

@@ -3,6 +3,7 @@
 
 #include "backends/common/contraction.h"
 #include "ir/slight.h"
+#include "loop/block.h"
 
 /* Elements whose addresses differ by a multiple of this share a set of the first
  * cache, which has as many ways as it has such pieces. */
@@ -92,19 +93,12 @@ static double step_loads(const hone_cpu_shape_t* shape, const hone_contraction_t
   return group_vectors(c) * (rows * (evicts_itself(shape, c->row_bytes, rows) ? 4 : 1) + vectors);
 }
 
-/* Lines that one matrix instruction does, with what lies between them. */
-static int64_t lines_together(const hone_contraction_t* c, int64_t rows) {
-  int64_t height = c->matrix->block.height;
-  return c->line_rows > rows && c->line_rows + rows <= height ? (height - rows) / c->line_rows + 1
-                                                              : 1;
-}
-
 /* Cycles for one step of a tile that matrix instructions add to, of those with as many steps as
  * they can have: what they read does not arrive beside products. */
 static double block_cycles(const hone_cpu_shape_t* shape, const hone_contraction_t* c,
                            hone_tile_t t) {
   const hone_intrinsic_block_t* b = &c->matrix->block;
-  int64_t each = lines_together(c, t.rows), vectors = t.vectors;
+  int64_t each = hone_block_parts(c->matrix, t.rows, c->line_rows), vectors = t.vectors;
   int64_t heights = count_lines(t) > 1 ? (count_lines(t) + each - 1) / each
                                        : (t.rows + b->height - 1) / b->height;
   double weights = (double)vectors * vector_cycles(shape, c->sum_count / c->group, (int)vectors);
@@ -258,7 +252,8 @@ bool hone_contraction_has_lines(const hone_cpu_shape_t* shape, const hone_contra
   int64_t extent = c->lines ? hone_known_extent(c->lines->extent) : 0, rounds = extent / lines,
           threads = shape->threads > 1 ? shape->threads : 1;
   if (c->matrix && lines > 2)
-    return lines == 4 && extent > lines && lines_together(c, c->rows->extent.k) > 1;
+    return lines == 4 && extent > lines &&
+           hone_block_parts(c->matrix, c->rows->extent.k, c->line_rows) > 1;
   if (c->matrix) return extent > 2;
   return rounds > 1 && extent % lines == 0 && (rounds % threads == 0 || rounds >= MANY * threads);
 }

@@ -133,18 +133,13 @@ static bool cut_steps(hone_recipe_t* r, char sum[HONE_LOOP_NAME]) {
          hone_loop_name(sum, name, ".i");
 }
 
-/* The sums that the loop adds to; NULL: there are none. */
-static const hone_buffer_t* sums_of(const hone_stmt_t* loop) {
-  while (loop && loop->kind == HONE_STMT_LOOP) loop = loop->n_body ? loop->body[0] : NULL;
-  return loop && loop->kind == HONE_STMT_STORE ? loop->buffer : NULL;
-}
-
 /* Gives the sums of a tile's lines room for what lies between these in the data, so that one
  * instruction can do several. */
 static void part_lines(hone_recipe_t* r, const char* sum) {
   char lines[24], rows[64];
-  const hone_buffer_t* sums = sums_of(hone_kernel_find_loop(r->kernel, sum));
-  if (r->line_apart <= r->line || !sums || sums->rank != 2) return;
+  const hone_stmt_t* loop = r->line ? hone_kernel_find_loop(r->kernel, sum) : NULL;
+  const hone_buffer_t* sums = loop ? hone_innermost_loop(loop)->body[0]->buffer : NULL;
+  if (!sums || sums->rank != 2) return;
   snprintf(lines, sizeof lines, "0/%" PRId64, r->line);
   snprintf(rows, sizeof rows, "0%%%" PRId64 "~%" PRId64, r->line, r->line_apart);
   hone_recipe_did(
@@ -629,7 +624,7 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
   cut_lines(r, c, tile.lines, cuts);
   if (!arrange(r, c, cuts) || !join_lines(r, c, cuts)) return;
-  if (*cuts->lines && c->matrix && c->line_rows + tile.rows <= c->matrix->block.height) {
+  if (*cuts->lines && c->matrix && hone_block_parts(c->matrix, tile.rows, c->line_rows) > 1) {
     r->line = tile.rows;
     r->line_apart = c->line_rows;
   }

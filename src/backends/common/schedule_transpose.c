@@ -2,9 +2,8 @@
  * of two loops, and as many rounds of the other as one has lanes are written out: what lies apart
  * in the lanes lies side by side from one round to the next, and a renderer turns it in registers
  * (backends/cpu/render_turned.c). So it does with two to four numbers that lie by turns, and puts
- * four narrow ones down so (render_woven.c). Where that
- * cannot be, and much is computed, vectors go along what is read, and their results are put down
- * one by one. */
+ * four narrow ones down so (render_woven.c). Where that cannot be, and much is computed, vectors go
+ * along what is read, and their results are put down one by one. */
 #include <string.h>
 
 #include "backends/common/schedule_impl.h"

@@ -51,11 +51,7 @@ static hone_value_t* add_one(hone_rewriter_t* r, hone_value_t* x, int axis) {
 
 /* The same of weights, as a constant again. */
 static hone_value_t* add_zeros(hone_rewriter_t* r, hone_value_t* weights, int axis) {
-  hone_tensor_t* made;
-  const hone_value_t* wider = add_one(r, weights, axis);
-  if (!wider) return NULL;
-  hone_status_t status = hone_evaluate(r->context, wider, &made);
-  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, made);
+  return hone_evaluate_constant(r, add_one(r, weights, axis));
 }
 
 bool hone_columns_fill(hone_rewriter_t* r, const hone_node_t* contract, hone_value_t* out[2]) {

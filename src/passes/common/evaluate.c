@@ -101,3 +101,10 @@ hone_status_t hone_evaluate(const hone_pass_context_t* context, const hone_value
                             hone_tensor_t** out_tensor) {
   return hone_evaluate_all(context, 1, &value, out_tensor);
 }
+
+hone_value_t* hone_evaluate_constant(hone_rewriter_t* r, const hone_value_t* value) {
+  hone_tensor_t* made;
+  if (!value || !hone_builder_ok(r->b)) return NULL;
+  hone_status_t status = hone_evaluate(r->context, value, &made);
+  return status ? hone_fail_status(r->b, status) : hone_constant(r->b, made);
+}

@@ -3,7 +3,7 @@
 #ifndef HONE_PASSES_COMMON_EVALUATE_H
 #define HONE_PASSES_COMMON_EVALUATE_H
 
-#include "passes/pass.h"
+#include "passes/common/rewrite.h"
 
 /* The value of `value`, all of whose ancestors are constants, static iota and
  * dims, and pure primitives of static shape. Fails as the run fails: what is
@@ -14,5 +14,8 @@ HONE_MUST_USE hone_status_t hone_evaluate(const hone_pass_context_t* context,
 HONE_MUST_USE hone_status_t hone_evaluate_all(const hone_pass_context_t* context, int count,
                                               const hone_value_t* const* values,
                                               hone_tensor_t** out_tensors);
+/* The same as a new constant of the graph that is rewritten; NULL: r->b has the status, also where
+ * `value` is NULL. */
+hone_value_t* hone_evaluate_constant(hone_rewriter_t* r, const hone_value_t* value);
 
 #endif

@@ -19,6 +19,18 @@ hone_value_t* hone_operand_origin(hone_value_t* value) {
   return value;
 }
 
+bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lanes) {
+  const hone_type_t* type = &contract->inputs[side]->type;
+  int64_t outputs = hone_match_count(type);
+  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
+    hone_dim_t extent = type->dims[contract->axes[i + side]];
+    if (!hone_dim_is_int(extent) || extent.k < 1) return false;
+    outputs /= extent.k;
+  }
+  int64_t part = outputs % lanes;
+  return outputs >= lanes && (part == 0 || 2 * part >= lanes);
+}
+
 bool hone_operand_has_groups(const hone_node_t* contract, int64_t count) {
   for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
     hone_dim_t extent = contract->inputs[0]->type.dims[contract->axes[i]];

@@ -24,26 +24,12 @@ static bool find_channels(const hone_node_t* contract, hone_picture_t* p) {
 /* Whether columns lie side by side, channels apart, and a window takes some without gaps. */
 static bool find_columns(hone_picture_t* p) {
   int rank = p->window->inputs[0]->type.rank, last = p->window->n_axes - 1;
-  p->columns = p->channels == rank - 1 ? rank - 2 : rank - 1;
-  if (last < 0 || p->window->axes[last] != p->columns || !hone_dim_is(p->window->hi[last], 1) ||
+  int columns = p->channels == rank - 1 ? rank - 2 : rank - 1;
+  if (last < 0 || p->window->axes[last] != columns || !hone_dim_is(p->window->hi[last], 1) ||
       !hone_dim_is_int(p->window->shape[last]))
     return false;
   p->column_count = p->window->shape[last].k;
   return p->column_count > 1;
-}
-
-/* Outputs for whole vectors, the last of several at least half of one. */
-static bool has_lanes(const hone_node_t* contract, int side) {
-  enum { LANES = 16 };
-  const hone_type_t* weights = &contract->inputs[side]->type;
-  int64_t outputs = hone_match_count(weights);
-  for (int i = 0; 2 * i < contract->n_axes; i++) {
-    hone_dim_t extent = weights->dims[contract->axes[2 * i + side]];
-    if (!hone_dim_is_int(extent) || extent.k < 1) return false;
-    outputs /= extent.k;
-  }
-  int64_t part = outputs % LANES;
-  return outputs >= LANES && (part == 0 || 2 * part >= LANES);
 }
 
 bool hone_picture_find(const hone_node_t* contract, hone_picture_t* out) {
@@ -56,7 +42,7 @@ bool hone_picture_find(const hone_node_t* contract, hone_picture_t* out) {
       continue;
     hone_dim_t channels = out->window->inputs[0]->type.dims[out->channels];
     return hone_dim_is_int(channels) && channels.k >= 2 && channels.k <= HONE_PICTURE_CHANNELS &&
-           has_lanes(contract, 1 - side);
+           hone_operand_fills_lanes(contract, 1 - side, HONE_BLOCK_LANES);
   }
   return false;
 }

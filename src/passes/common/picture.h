@@ -12,7 +12,6 @@ typedef struct hone_picture {
   const hone_node_t* window;
   int data;             /* operand of the contraction */
   int channels;         /* axis of what the window looks at */
-  int columns;          /* the same */
   int pair;             /* of the contraction's axes: the channels */
   int64_t column_count; /* of a window */
 } hone_picture_t;
