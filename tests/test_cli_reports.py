@@ -282,6 +282,8 @@ def test_every_node_is_explained(small):
     assert "n_r (Relu)" in gemm["nodes"] and gemm["arithmetic"] >= 2 * 32 * 48
     sort = [s for s in steps if s["kind"] == "interpreted"]
     assert sort and all(s["why"] for s in sort)
+    assert all(report["limits"][n] >= report["limits"]["gflops"] > 0
+               for n in ("gflops_bf16", "gflops_int8"))
     assert report["limits"]["gflops"] > 0 and report["limits"]["source"].startswith("measured")
 
 

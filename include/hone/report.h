@@ -80,6 +80,7 @@ typedef struct hone_report_step {
   double read, written;              /* bytes, each counted once */
   double predicted;                  /* seconds, by who chose the tactic; 0: not said */
   double limit;                      /* least seconds that the device needs; 0: not known */
+  double compute;                    /* least seconds that its operations need; 0: not known */
   const char* bound;                 /* what limits it: "compute", "memory" or "" */
   /* Measured: medians over the runs, of all the times it ran in one. */
   double seconds;        /* without what ran inside of it */
@@ -104,8 +105,10 @@ typedef struct hone_report_device {
   const char* target;     /* what kernels are built for */
   const char* source;     /* of the figures: "the device", "measured", "measured earlier", "" */
   int threads;            /* or groups that run at once */
-  double gflops;          /* f32, 10^9 a second; 0: not known */
+  double gflops;          /* f32, 10^9 operations a second; 0: not known */
   double gflops_one;      /* on one thread */
+  double gflops_bf16;     /* of bf16, summed in f32; as f32 where that is no slower */
+  double gflops_int8;     /* of bytes, summed in i32, likewise */
   int n_levels;           /* of memory, the fastest first */
   double level_bytes[4];  /* working sets of up to so much; the last: 0, any */
   double level_gbytes[4]; /* 10^9 bytes a second */

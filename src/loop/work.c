@@ -89,6 +89,25 @@ static bool count_term(counter_t* c, const hone_term_t* term) {
   return true;
 }
 
+/* bf16, or i16 for integers of at most so many bits, where the statement adds up products of two
+ * such numbers; else f32. */
+static hone_dtype_t type_of_products(const hone_stmt_t* stmt) {
+  const hone_term_t* product = stmt->value;
+  bool is_sum = stmt->combine == HONE_COMBINE_ADD && product->kind == HONE_TERM_PRIM &&
+                product->prim == HONE_PRIM_MUL;
+  if (!is_sum) return HONE_F32;
+  bool is_bf16 = true, is_short = true;
+  for (int i = 0; i < 2; i++) {
+    const hone_term_t* factor = product->args[i];
+    hone_dtype_t from = factor->kind == HONE_TERM_PRIM && factor->prim == HONE_PRIM_CAST
+                            ? factor->args[0]->dtype
+                            : factor->dtype;
+    is_bf16 &= from == HONE_BF16;
+    is_short &= hone_dtype_is_int(from) && hone_dtype_size(from) <= 2;
+  }
+  return is_bf16 ? HONE_BF16 : is_short ? HONE_I16 : HONE_F32;
+}
+
 static hone_dim_t all_rounds(const counter_t* c, const hone_stmt_t* stmt, int64_t count) {
   hone_dim_t d = hone_dim_int(count);
   for (const hone_stmt_t* at = stmt->parent; at && count; at = at->parent)
@@ -103,7 +122,11 @@ static bool count_stmt(void* self, hone_stmt_t* stmt) {
   c->transcendental = 0;
   c->arithmetic = stmt->combine != HONE_COMBINE_SET;
   count_term(c, stmt->value);
-  c->work.arithmetic = sum(c, c->work.arithmetic, all_rounds(c, stmt, c->arithmetic));
+  hone_dim_t arithmetic = all_rounds(c, stmt, c->arithmetic);
+  hone_dtype_t type = type_of_products(stmt);
+  c->work.arithmetic = sum(c, c->work.arithmetic, arithmetic);
+  if (type == HONE_BF16) c->work.bf16 = sum(c, c->work.bf16, arithmetic);
+  if (type == HONE_I16) c->work.int8 = sum(c, c->work.int8, arithmetic);
   c->work.transcendental = sum(c, c->work.transcendental, all_rounds(c, stmt, c->transcendental));
   return !c->kernel->out_of_memory;
 }
@@ -181,8 +204,9 @@ static hone_status_t count_bytes(counter_t* c) {
 static hone_dim_t known(hone_dim_t d) { return hone_dim_is_bad(d) ? hone_dim_int(0) : d; }
 
 static hone_work_t known_work(const hone_work_t* work) {
-  return (hone_work_t){known(work->arithmetic), known(work->transcendental), known(work->single),
-                       known(work->read), known(work->written)};
+  return (hone_work_t){known(work->arithmetic),     known(work->bf16),   known(work->int8),
+                       known(work->transcendental), known(work->single), known(work->read),
+                       known(work->written)};
 }
 
 hone_status_t hone_kernel_work(hone_kernel_t* kernel, hone_work_t* out_work) {
@@ -243,6 +267,8 @@ hone_work_t hone_work_replace(hone_dims_t* dims, const hone_work_t* work, int n,
                               const hone_dim_t* to) {
   const hone_work_t replaced = {
       .arithmetic = hone_dim_replace(dims, work->arithmetic, n, to, NULL),
+      .bf16 = hone_dim_replace(dims, work->bf16, n, to, NULL),
+      .int8 = hone_dim_replace(dims, work->int8, n, to, NULL),
       .transcendental = hone_dim_replace(dims, work->transcendental, n, to, NULL),
       .single = hone_dim_replace(dims, work->single, n, to, NULL),
       .read = hone_dim_replace(dims, work->read, n, to, NULL),
@@ -261,6 +287,8 @@ hone_work_amount_t hone_work_eval(const hone_work_t* work, const int64_t* symbol
   /* What writes nothing has loops without rounds around what it would read. */
   if (!(out.written > 0)) return out;
   out.arithmetic = amount(work->arithmetic, symbols);
+  out.bf16 = amount(work->bf16, symbols);
+  out.int8 = amount(work->int8, symbols);
   out.transcendental = amount(work->transcendental, symbols);
   out.single = amount(work->single, symbols);
   out.read = amount(work->read, symbols);

@@ -6,6 +6,8 @@
  * - arithmetic: an elementwise primitive of one element is 1, so that a
  *   multiply-add is 2. Casts, selections, and what only computes indices or
  *   conditions of statements are 0.
+ * - bf16, int8: of the arithmetic, what adds up products of two numbers of bf16, or of two integers
+ *   of 16 bits and fewer, for which devices have instructions of their own.
  * - transcendental: exp, tanh and their like, apart from the above, since they
  *   cost many times as much.
  * - single: what is done one element at a time, of any kind, loads and stores too: outside of
@@ -29,13 +31,14 @@ enum { HONE_TRANSCENDENTAL_COST = 16 };
 
 typedef struct hone_work {
   hone_dim_t arithmetic;
+  hone_dim_t bf16, int8; /* of those */
   hone_dim_t transcendental;
   hone_dim_t single;
   hone_dim_t read, written; /* bytes */
 } hone_work_t;              /* 0 stands for counts beyond 2^63 too */
 
 typedef struct hone_work_amount {
-  double arithmetic, transcendental, single;
+  double arithmetic, bf16, int8, transcendental, single;
   double read, written; /* bytes */
 } hone_work_amount_t;
 

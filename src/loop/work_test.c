@@ -41,6 +41,29 @@ static void a_multiply_add_is_two(void** state) {
   assert_work_of("matmul_sizes", 7 * 10 * 6 * 2, 0, 4 * (7 * 6 + 10 * 6), 4 * 7 * 10);
 }
 
+/* Sums of products of bf16 or of small integers; what is added to them, and products of wider
+ * numbers beside them, are of neither. */
+static void narrow_products_are_counted_apart(void** state) {
+  static const char* const format =
+      "kernel k { input x: %s[8, 4] = 0 input y: %s[4] = 1 output out: %s[8] = 0\n"
+      "for i in 8 { for k in 4 reduction { out[i] += mul(cast.%s(x[i, k]), cast.%s(y[k])) } } }";
+  static const struct {
+    const char *x, *y, *sum;
+    double bf16, int8;
+  } cases[] = {{"bf16", "bf16", "f32", 64, 0}, {"u8", "i8", "i32", 0, 64},
+               {"i16", "i16", "i32", 0, 64},   {"bf16", "f32", "f32", 0, 0},
+               {"u8", "i32", "i32", 0, 0},     {"bf16", "i8", "f32", 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    snprintf(text, sizeof text, format, cases[i].x, cases[i].y, cases[i].sum, cases[i].sum,
+             cases[i].sum);
+    hone_work_amount_t amount = work_of(text, NULL);
+    assert_float_equal(amount.arithmetic, 64, 0);
+    assert_float_equal(amount.bf16, cases[i].bf16, 0);
+    assert_float_equal(amount.int8, cases[i].int8, 0);
+  }
+}
+
 /* Padding is a matter of indices, and windows read an element more than once. */
 static void windows_are_touched_once(void** state) {
   double outs = 8 * 9 * 10, sums = 4 * 3 * 3;
@@ -193,6 +216,7 @@ static void memory_may_run_out(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_multiply_add_is_two),
+      cmocka_unit_test(narrow_products_are_counted_apart),
       cmocka_unit_test(windows_are_touched_once),
       cmocka_unit_test(transcendental_is_counted_apart),
       cmocka_unit_test(sizes_stay_sizes),

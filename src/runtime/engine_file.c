@@ -19,7 +19,7 @@
 #include "runtime/engine_program.h"
 
 enum {
-  VERSION = 10,
+  VERSION = 11,
   HEADER_SIZE = 64,
   ENTRY_SIZE = 32,
   ALIGNMENT = 64,

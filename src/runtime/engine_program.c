@@ -272,8 +272,9 @@ static void io_guards(transfer_t* t, hone_step_t* step) {
 }
 
 static void io_work(transfer_t* t, hone_work_t* work) {
-  hone_dim_t* const counts[] = {&work->arithmetic, &work->transcendental, &work->single,
-                                &work->read, &work->written};
+  hone_dim_t* const counts[] = {&work->arithmetic,     &work->bf16,   &work->int8,
+                                &work->transcendental, &work->single, &work->read,
+                                &work->written};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) hone_io_dim(&t->io, counts[i]);
 }
 

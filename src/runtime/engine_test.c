@@ -303,16 +303,16 @@ static void strangers_are_refused_with_the_reason(void** state) {
   assert_ok(hone_file_write(path, "not an engine, but long enough to be one, were it one", 50));
   expect_failure(path, NULL, HONE_INVALID_DATA, "not an engine file");
   bytes_t bytes = read_file(f->path);
-  bytes.data[8] = 11; /* the version */
+  bytes.data[8] = 12; /* the version */
   assert_ok(hone_file_write(path, bytes.data, bytes.size));
-  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 11");
+  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 12");
   enum { HEAD = 64 + 4 * 32, CHECKSUM = 32 };
-  bytes.data[8] = 9;
+  bytes.data[8] = 10;
   memset(bytes.data + CHECKSUM, 0, 8);
   uint64_t checksum = XXH64(bytes.data, HEAD, 0); /* little end first, as this machine has it */
   memcpy(bytes.data + CHECKSUM, &checksum, sizeof checksum);
   assert_ok(hone_file_write(path, bytes.data, bytes.size));
-  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 9");
+  expect_failure(path, NULL, HONE_UNSUPPORTED, "version 10");
   hone_free(NULL, bytes.data, bytes.size + 1);
   const hone_engine_options_t elsewhere = {.device = "ref"};
   expect_failure(f->path, &elsewhere, HONE_UNAVAILABLE, "compiled for 'cpu', not for 'ref'");

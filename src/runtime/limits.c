@@ -10,82 +10,19 @@
 #include "base/trace.h"
 #include "codegen/cache.h"
 #include "loop/text.h"
+#include "runtime/limits_kernels.h"
 #include "runtime/routine.h"
 
 enum {
   TIMES = 12,                /* the best of so many counts */
   ENOUGH_NS = 1000000,       /* of one time */
   MOST_ROUNDS = 1 << 24,     /* that it takes to fill it */
-  UNITS = 8,                 /* vectors of the reading kernel that are summed side by side */
   LARGE_SET = 256 << 20,     /* bytes: the largest working set that is tried */
-  DEPTH = 256,               /* of the products, which stay in the first cache */
   DEFAULT_CACHE = 256 << 10, /* second level, where it is not known */
-};
-
-/* ---- the two kernels ---- */
-
-/* Tiles of products, as a matrix product has them: `rows` by two vectors. */
-static const char peak_text[] =
-    "kernel peak {\n"
-    "  size groups 1..65536\n"
-    "  size rounds 1..16777216\n"
-    "  input a: f32[%d, %d] = 0\n"
-    "  input b: f32[%d, 2, %d] = 1\n"
-    "  output out: f32[groups, %d, 2, %d] = 0\n"
-    "  local acc: f32[%d, 2, %d]\n"
-    "  for g in groups parallel {\n"
-    "    for r in %d unroll { for v in 2 unroll { for l in %d vector {\n"
-    "      acc[r, v, l] = f32(0)\n"
-    "    } } }\n"
-    "    for t in rounds reduction { for k in %d reduction {\n"
-    "      for r1 in %d unroll { for v1 in 2 unroll { for l1 in %d vector {\n"
-    "        acc[r1, v1, l1] += mul(a[k, r1], b[k, v1, l1])\n"
-    "      } } }\n"
-    "    } }\n"
-    "    for r2 in %d unroll { for v2 in 2 unroll { for l2 in %d vector {\n"
-    "      out[g, r2, v2, l2] = acc[r2, v2, l2]\n"
-    "    } } }\n"
-    "  }\n"
-    "}\n";
-
-static const char read_text[] =
-    "kernel read {\n"
-    "  size groups 1..65536\n"
-    "  size rounds 1..16777216\n"
-    "  size chunk 1..16777216\n"
-    "  input x: f32[groups, chunk, %d, %d] = 0\n"
-    "  output out: f32[groups, %d, %d] = 0\n"
-    "  local acc: f32[%d, %d]\n"
-    "  for g in groups parallel {\n"
-    "    for r in %d unroll { for l in %d vector { acc[r, l] = f32(0) } }\n"
-    "    for t in rounds reduction { for k in chunk reduction {\n"
-    "      for r1 in %d unroll { for l1 in %d vector { acc[r1, l1] += x[g, k, r1, l1] } }\n"
-    "    } }\n"
-    "    for r2 in %d unroll { for l2 in %d vector { out[g, r2, l2] = acc[r2, l2] } }\n"
-    "  }\n"
-    "}\n";
-
-/* What a compiler keeps in registers is its own affair: several tiles are tried. */
-static const int tile_rows[] = {12, 6, 4};
-
-enum {
-  PEAKS = sizeof tile_rows / sizeof *tile_rows,
-  READ = PEAKS, /* the kernel behind those */
-  KERNELS,
+  KERNELS = HONE_LIMIT_PRODUCTS + 1,
   MOST_SIZES = 3,
   MOST_BUFFERS = 3,
-  TEXT = 2048
 };
-
-static void put_peak(char* text, int rows, int lanes) {
-  snprintf(text, TEXT, peak_text, DEPTH, rows, DEPTH, lanes, rows, lanes, rows, lanes, rows, lanes,
-           DEPTH, rows, lanes, rows, lanes);
-}
-
-static void put_read(char* text, int lanes) {
-  snprintf(text, TEXT, read_text, UNITS, lanes, UNITS, lanes, UNITS, lanes, UNITS, lanes, UNITS,
-           lanes, UNITS, lanes);
-}
 
 /* ---- building ---- */
 
@@ -94,39 +31,47 @@ typedef struct probe {
   const hone_backend_t* backend;
   hone_device_t* device;
   const hone_device_properties_t* properties;
-  int threads, lanes;
-  hone_kernel_t* kernels[KERNELS];
+  int threads;
+  int n_products;
+  hone_limit_product_t products[HONE_LIMIT_PRODUCTS];
+  hone_kernel_t* kernels[KERNELS]; /* those of the products, and the reading one */
   hone_module_t* module;
   hone_stream_t* stream;
   hone_memory_t* memory[MOST_BUFFERS]; /* of the kernel at hand */
 } probe_t;
 
-static hone_status_t make_kernels(probe_t* p) {
-  char texts[KERNELS][TEXT];
-  for (int i = 0; i < PEAKS; i++) put_peak(texts[i], tile_rows[i], p->lanes);
-  put_read(texts[READ], p->lanes);
-  for (int i = 0; i < KERNELS; i++) {
-    HONE_TRY(hone_kernel_parse(p->allocator, texts[i], strlen(texts[i]), &p->kernels[i]));
-    char why[HONE_DEVICE_TEXT_SIZE] = "";
-    if (!p->backend->supports(p->device, p->kernels[i], why))
-      return hone_status_make(HONE_UNSUPPORTED, "%s", why);
-  }
-  return NULL;
+static hone_status_t make_kernel(probe_t* p, int which) {
+  hone_str_t text;
+  hone_str_init(&text, p->allocator);
+  if (which < p->n_products)
+    hone_limit_put_product(&p->products[which], &text);
+  else
+    hone_limit_put_read(hone_limit_lanes(p->properties), &text);
+  hone_status_t status = text.failed ? hone_oom()
+                                     : hone_kernel_parse(p->allocator, hone_str_text(&text),
+                                                         text.size, &p->kernels[which]);
+  hone_str_free(&text);
+  HONE_TRY(status);
+  char why[HONE_DEVICE_TEXT_SIZE] = "";
+  if (p->backend->supports(p->device, p->kernels[which], why)) return NULL;
+  return hone_status_make(HONE_UNSUPPORTED, "%s", why);
 }
 
 static hone_status_t build(probe_t* p) {
-  static const char* const names[KERNELS] = {"hone_limit_12", "hone_limit_6", "hone_limit_4",
-                                             "hone_limit_read"};
   hone_blob_t sources[KERNELS] = {{0}}, binary = {0};
-  const char* texts[KERNELS];
+  const char *names[KERNELS], *texts[KERNELS];
+  char room[KERNELS][32];
+  int n = p->n_products + 1;
   hone_status_t status = NULL;
-  for (int i = 0; i < KERNELS && !status; i++) {
+  for (int i = 0; i < n && !status; i++) {
+    snprintf(room[i], sizeof room[i], "hone_limit_%d", i);
+    names[i] = room[i];
     status = p->backend->render(p->device, p->kernels[i], names[i], &sources[i]);
     texts[i] = sources[i].data;
   }
-  if (!status) status = p->backend->build(p->device, KERNELS, names, texts, &binary);
-  if (!status) status = p->backend->load(p->device, &binary, KERNELS, names, &p->module);
-  for (int i = 0; i < KERNELS; i++) hone_free(p->allocator, sources[i].data, sources[i].size);
+  if (!status) status = p->backend->build(p->device, n, names, texts, &binary);
+  if (!status) status = p->backend->load(p->device, &binary, n, names, &p->module);
+  for (int i = 0; i < n; i++) hone_free(p->allocator, sources[i].data, sources[i].size);
   hone_free(p->allocator, binary.data, binary.size);
   return status;
 }
@@ -164,7 +109,7 @@ static hone_status_t make_buffers(probe_t* p, const hone_kernel_t* kernel, const
     const hone_buffer_t* buffer = kernel->buffers[i];
     int64_t count = 1;
     for (int k = 0; k < buffer->rank; k++) count *= hone_dim_eval(buffer->dims[k], symbols);
-    size_t bytes = (size_t)count * sizeof(float);
+    size_t bytes = (size_t)count * hone_dtype_size(buffer->dtype);
     HONE_TRY(p->backend->alloc(p->device, HONE_MEMORY_DEVICE, bytes, &p->memory[i]));
     HONE_TRY(fill(p, p->memory[i], bytes));
   }
@@ -227,35 +172,52 @@ static hone_status_t time_kernel(probe_t* p, int which, int64_t* sizes, double* 
 /* ---- what is measured ---- */
 
 static hone_status_t measure_flops(probe_t* p, int which, int threads, double* out_gflops) {
-  double seconds;
+  const hone_limit_product_t* product = &p->products[which];
+  double seconds, products = (double)product->rows * product->vectors * product->lanes *
+                             product->halves * product->group * HONE_LIMIT_DEPTH;
   int64_t sizes[MOST_SIZES] = {threads, 1};
   HONE_TRY(time_kernel(p, which, sizes, &seconds));
-  *out_gflops = 2.0 * threads * DEPTH * tile_rows[which] * 2 * p->lanes / seconds * 1e-9;
+  *out_gflops = 2.0 * threads * products / seconds * 1e-9;
   return NULL;
 }
 
-/* The tile that is best on one thread is taken for all of them. */
-static hone_status_t measure_peak(probe_t* p, hone_limits_t* out) {
-  int best = 0;
-  for (int i = 0; i < PEAKS; i++) {
+/* The kernel that is best on one thread is taken for all of them. */
+static hone_status_t measure_peak(probe_t* p, hone_peak_t peak, hone_limits_t* out) {
+  double *one = &out->gflops_one[peak], *all = &out->gflops[peak];
+  int best = -1;
+  for (int i = 0; i < p->n_products; i++) {
+    if (p->products[i].peak != peak) continue;
     double gflops;
     HONE_TRY(measure_flops(p, i, 1, &gflops));
-    if (gflops <= out->gflops_one) continue;
-    out->gflops_one = gflops;
+    if (gflops <= *one) continue;
+    *one = gflops;
     best = i;
   }
-  if (p->threads > 1) HONE_TRY(measure_flops(p, best, p->threads, &out->gflops));
-  if (out->gflops < out->gflops_one) out->gflops = out->gflops_one;
+  if (best >= 0 && p->threads > 1) HONE_TRY(measure_flops(p, best, p->threads, all));
+  if (*all < *one) *all = *one;
+  return NULL;
+}
+
+/* What is slower than f32 had better be done in that. */
+static void raise_to_floats(double gflops[HONE_PEAKS]) {
+  for (int i = 0; i < HONE_PEAKS; i++)
+    if (gflops[i] < gflops[HONE_PEAK_F32]) gflops[i] = gflops[HONE_PEAK_F32];
+}
+
+static hone_status_t measure_peaks(probe_t* p, hone_limits_t* out) {
+  for (int i = 0; i < HONE_PEAKS; i++) HONE_TRY(measure_peak(p, (hone_peak_t)i, out));
+  raise_to_floats(out->gflops_one);
+  raise_to_floats(out->gflops);
   return NULL;
 }
 
 static hone_status_t measure_level(probe_t* p, size_t bytes, double* out_gbytes) {
   double seconds;
-  size_t piece = (size_t)UNITS * (size_t)p->lanes * sizeof(float);
+  size_t piece = (size_t)HONE_LIMIT_UNITS * (size_t)hone_limit_lanes(p->properties) * sizeof(float);
   int64_t chunk = (int64_t)(bytes / piece / (size_t)p->threads);
   if (chunk < 1) chunk = 1;
   int64_t sizes[MOST_SIZES] = {p->threads, 1, chunk};
-  HONE_TRY(time_kernel(p, READ, sizes, &seconds));
+  HONE_TRY(time_kernel(p, p->n_products, sizes, &seconds));
   *out_gbytes = (double)chunk * (double)piece * p->threads / seconds * 1e-9;
   return NULL;
 }
@@ -279,10 +241,10 @@ static hone_status_t measure_levels(probe_t* p, hone_limits_t* out) {
 }
 
 static hone_status_t measure(probe_t* p, hone_limits_t* out) {
-  HONE_TRY(make_kernels(p));
+  for (int i = 0; i <= p->n_products; i++) HONE_TRY(make_kernel(p, i));
   HONE_TRY(build(p));
   HONE_TRY(p->backend->stream_create(p->device, &p->stream));
-  HONE_TRY(measure_peak(p, out));
+  HONE_TRY(measure_peaks(p, out));
   HONE_TRY(measure_levels(p, out));
   out->source = HONE_LIMITS_MEASURED;
   return NULL;
@@ -292,7 +254,7 @@ static hone_status_t measure(probe_t* p, hone_limits_t* out) {
 
 static hone_cache_key_t key_of(const hone_backend_t* backend,
                                const hone_device_properties_t* properties) {
-  static const char purpose[] = "limits of a device, second form";
+  static const char purpose[] = "limits of a device, third form";
   char sizes[128];
   snprintf(sizes, sizeof sizes, "%d %zu %zu %zu", properties->compute_units,
            properties->cache_bytes[0], properties->cache_bytes[1], properties->cache_bytes[2]);
@@ -303,12 +265,14 @@ static hone_cache_key_t key_of(const hone_backend_t* backend,
   return hone_cache_key((int)(sizeof parts / sizeof *parts), parts, lengths);
 }
 
-enum { FIELDS = 2 + 2 * HONE_MEMORY_LEVELS };
+enum { FIELDS = 2 * HONE_PEAKS + 2 * HONE_MEMORY_LEVELS };
 
 static void list_fields(hone_limits_t* limits, double* fields[FIELDS]) {
   int n = 0;
-  fields[n++] = &limits->gflops_one;
-  fields[n++] = &limits->gflops;
+  for (int i = 0; i < HONE_PEAKS; i++) {
+    fields[n++] = &limits->gflops_one[i];
+    fields[n++] = &limits->gflops[i];
+  }
   for (int i = 0; i < HONE_MEMORY_LEVELS; i++) {
     fields[n++] = &limits->levels[i].bytes;
     fields[n++] = &limits->levels[i].gbytes;
@@ -336,7 +300,7 @@ static bool read_fields(const char* text, size_t size, hone_limits_t* limits) {
     if (end == text || !(*fields[i] >= 0 && *fields[i] < 1e30)) return false;
     text = end;
   }
-  return limits->gflops > 0;
+  return limits->gflops[HONE_PEAK_F32] > 0;
 }
 
 static bool find_kept(hone_cache_t* cache, hone_cache_key_t key, const hone_allocator_t* allocator,
@@ -374,20 +338,18 @@ hone_status_t hone_limits_find(const hone_allocator_t* allocator, const hone_bac
   backend->properties(device, &properties);
   *out_limits = (hone_limits_t){.threads = properties.compute_units};
   if (properties.peak_gflops > 0 && properties.peak_gbytes > 0) {
-    out_limits->gflops = properties.peak_gflops;
+    out_limits->gflops[HONE_PEAK_F32] = properties.peak_gflops;
+    raise_to_floats(out_limits->gflops);
     out_limits->levels[HONE_MEMORY_LEVELS - 1].gbytes = properties.peak_gbytes;
     out_limits->source = HONE_LIMITS_DEVICE;
     return NULL;
   }
-  int lanes = properties.vector_bytes / (int)sizeof(float);
   probe_t p = {.allocator = allocator ? allocator : hone_allocator_system(),
                .backend = backend,
                .device = device,
                .properties = &properties,
-               .threads = properties.compute_units > 0 ? properties.compute_units : 1,
-               .lanes = lanes < 4    ? 4
-                        : lanes > 16 ? 16
-                                     : lanes};
+               .threads = properties.compute_units > 0 ? properties.compute_units : 1};
+  p.n_products = hone_limit_products(&properties, p.products);
   hone_cache_t* cache;
   HONE_TRY(hone_cache_open(p.allocator, HONE_CACHE_KERNELS, NULL, 0, &cache));
   hone_status_t status = find(&p, cache, out_limits);
@@ -398,8 +360,12 @@ hone_status_t hone_limits_find(const hone_allocator_t* allocator, const hone_bac
 /* ---- using them ---- */
 
 double hone_limits_compute_seconds(const hone_limits_t* limits, const hone_work_amount_t* work) {
-  if (!(limits->gflops > 0)) return 0;
-  return hone_work_operations(work) / limits->gflops * 1e-9;
+  const double* gflops = limits->gflops;
+  if (!(gflops[HONE_PEAK_F32] > 0)) return 0;
+  double floats = hone_work_operations(work) - work->bf16 - work->int8;
+  return (floats / gflops[HONE_PEAK_F32] + work->bf16 / gflops[HONE_PEAK_BF16] +
+          work->int8 / gflops[HONE_PEAK_INT8]) *
+         1e-9;
 }
 
 double hone_limits_memory_seconds(const hone_limits_t* limits, const hone_work_amount_t* work) {

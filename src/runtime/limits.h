@@ -1,12 +1,12 @@
 /* Limits: what a device can do at best, which a roofline is made of.
  *
- * Where its driver does not say, two kernels are built and timed: one that does
- * nothing but multiply-adds of f32 in registers, from data in the first cache,
- * and one that does nothing but read f32, from working sets of several sizes.
- * The best of a few times counts. That is what code of this compiler reached on
- * this machine while it was measured, not what its maker promises: a busy
- * machine gives low figures. Results are kept in the cache of kernels for each
- * device, compiler and number of threads; `hone cache clear` forgets them. */
+ * Where its driver does not say, kernels are built and timed: some that do nothing but
+ * multiply-adds in registers, from data in the first cache, of f32, and of bf16 and bytes by the
+ * instructions that the device has for them, and one that does nothing but read f32, from working
+ * sets of several sizes. The best of a few times counts. That is what code of this compiler reached
+ * on this machine while it was measured, not what its maker promises: a busy machine gives low
+ * figures. Results are kept in the cache of kernels for each device, compiler and number of
+ * threads; `hone cache clear` forgets them. */
 #ifndef HONE_RUNTIME_LIMITS_H
 #define HONE_RUNTIME_LIMITS_H
 
@@ -14,6 +14,9 @@
 #include "loop/work.h"
 
 enum { HONE_MEMORY_LEVELS = 3 };
+
+/* Multiply-adds of numbers of that type, summed in f32 or i32. */
+typedef enum hone_peak { HONE_PEAK_F32, HONE_PEAK_BF16, HONE_PEAK_INT8, HONE_PEAKS } hone_peak_t;
 
 /* Reading from a working set of up to so many bytes. */
 typedef struct hone_memory_level {
@@ -29,8 +32,8 @@ typedef enum hone_limits_source {
 } hone_limits_source_t;
 
 typedef struct hone_limits {
-  double gflops_one; /* f32, 10^9 a second, on one thread (group) */
-  double gflops;     /* on all of them */
+  double gflops_one[HONE_PEAKS]; /* 10^9 operations a second, on one thread (group) */
+  double gflops[HONE_PEAKS];     /* on all of them */
   int threads;
   hone_memory_level_t levels[HONE_MEMORY_LEVELS]; /* from the smallest working set on */
   hone_limits_source_t source;

@@ -230,7 +230,7 @@ static void fill_launch(const hone_report_t* report, const hone_step_t* from,
   to->transcendental = work.transcendental;
   to->read = work.read;
   to->written = work.written;
-  double compute = hone_limits_compute_seconds(&report->limits, &work);
+  double compute = to->compute = hone_limits_compute_seconds(&report->limits, &work);
   double memory = hone_limits_memory_seconds(&report->limits, &work);
   to->limit = compute > memory ? compute : memory;
   if (to->limit > 0) to->bound = compute > memory ? "compute" : "memory";
@@ -289,8 +289,10 @@ static void fill_device(hone_report_t* report, const hone_session_parts_t* parts
                                    .target = "",
                                    .source = sources[limits->source],
                                    .threads = limits->threads,
-                                   .gflops = limits->gflops,
-                                   .gflops_one = limits->gflops_one};
+                                   .gflops = limits->gflops[HONE_PEAK_F32],
+                                   .gflops_one = limits->gflops_one[HONE_PEAK_F32],
+                                   .gflops_bf16 = limits->gflops[HONE_PEAK_BF16],
+                                   .gflops_int8 = limits->gflops[HONE_PEAK_INT8]};
   if (report->program) {
     device->target = report->program->properties.target;
     device->threads = report->program->properties.compute_units;

@@ -256,6 +256,7 @@ static void the_device_is_measured_once(void** state) {
     assert_ok(hone_report_create(f->session, &options, &report));
     const hone_report_device_t* device = hone_report_device(report);
     assert_true(device->gflops >= device->gflops_one && device->gflops_one > 0);
+    assert_true(device->gflops_bf16 >= device->gflops && device->gflops_int8 >= device->gflops);
     assert_true(device->n_levels >= 1 && device->level_gbytes[device->n_levels - 1] > 0);
     if (i) assert_string_equal(device->source, "measured earlier");
     bool limited = false;

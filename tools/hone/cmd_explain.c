@@ -99,6 +99,9 @@ static hone_status_t print_device(const hone_report_t* report, hone_str_t* line)
   hone_str_appendf(line, "limits (%s): %.1f GFLOP/s of f32 on %d threads, %.1f on one",
                    device->source, device->gflops, device->threads, device->gflops_one);
   HONE_TRY(hone_line_flush(line));
+  hone_str_appendf(line, "  %.1f GFLOP/s of bf16, %.1f of int8", device->gflops_bf16,
+                   device->gflops_int8);
+  HONE_TRY(hone_line_flush(line));
   for (int i = 0; i < device->n_levels; i++) {
     char size[HONE_AMOUNT_SIZE];
     hone_print_bytes(device->level_bytes[i], size);

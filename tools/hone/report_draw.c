@@ -117,6 +117,8 @@ static bounds_t find_bounds(const hone_report_t* report) {
     widen(b.y, speed(step) * 0.7);
     widen(b.y, speed(step) * 1.5);
   }
+  widen(b.y, device->gflops_bf16 * 1.6);
+  widen(b.y, device->gflops_int8 * 1.6);
   return b;
 }
 
@@ -136,13 +138,17 @@ static void put_grid(FILE* file, const axis_t* x, const axis_t* y) {
   }
 }
 
-/* The slope of one level of memory, from the left edge (or the bottom) to the roof. */
+static double highest_roof(const hone_report_device_t* device) {
+  return fmax(device->gflops, fmax(device->gflops_bf16, device->gflops_int8));
+}
+
+/* The slope of one level of memory, from the left edge (or the bottom) to the highest roof. */
 static void put_slope(FILE* file, const hone_report_device_t* device, int level, const axis_t* x,
                       const axis_t* y) {
   double gbytes = device->level_gbytes[level], floor_y = pow(10, y->from);
   double left = pow(10, x->from);
   if (left * gbytes < floor_y) left = floor_y / gbytes;
-  double right = device->gflops / gbytes;
+  double right = highest_roof(device) / gbytes;
   if (right <= left) return;
   double limit = pow(10, x->to);
   if (right > limit) right = limit;
@@ -161,16 +167,26 @@ static void put_slope(FILE* file, const hone_report_device_t* device, int level,
             is_last ? "start" : "end", "roofname", text);
 }
 
-static void put_roofs(FILE* file, const hone_report_device_t* device, const axis_t* x,
-                      const axis_t* y) {
+/* What arithmetic of a type can do, from where the fastest memory keeps up with it. */
+static void put_roof(FILE* file, const hone_report_device_t* device, double gflops,
+                     const char* type, const axis_t* x, const axis_t* y) {
   char text[80];
   double slowest = device->level_gbytes[device->n_levels - 1];
   double fastest = device->level_gbytes[0];
-  double from = device->gflops / (fastest > slowest ? fastest : slowest), left = pow(10, x->from);
-  double at = place(y, device->gflops);
+  double from = gflops / (fastest > slowest ? fastest : slowest), left = pow(10, x->from);
+  double at = place(y, gflops);
   put_line(file, "roof", place(x, from > left ? from : left), at, x->end, at);
-  snprintf(text, sizeof text, "%.4g GFLOP/s of f32", device->gflops);
+  snprintf(text, sizeof text, "%.4g GFLOP/s of %s", gflops, type);
   put_label(file, x->end - 4, at - 7, "end", "roofname", text);
+}
+
+static void put_roofs(FILE* file, const hone_report_device_t* device, const axis_t* x,
+                      const axis_t* y) {
+  put_roof(file, device, device->gflops, "f32", x, y);
+  if (device->gflops_bf16 > device->gflops)
+    put_roof(file, device, device->gflops_bf16, "bf16", x, y);
+  if (device->gflops_int8 > device->gflops)
+    put_roof(file, device, device->gflops_int8, "int8", x, y);
   for (int i = 0; i < device->n_levels; i++) put_slope(file, device, i, x, y);
 }
 

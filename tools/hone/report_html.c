@@ -247,8 +247,9 @@ static void put_limits(FILE* file, const hone_report_t* report) {
   if (!(device->gflops > 0)) return;
   fprintf(file,
           "<h2>Roofline</h2>\n<p class=\"soft\">What the device can do (%s): %.4g GFLOP/s of f32 "
-          "on %d threads, %.4g on one.</p>\n",
-          device->source, device->gflops, device->threads, device->gflops_one);
+          "on %d threads, %.4g on one, %.4g of bf16, %.4g of int8.</p>\n",
+          device->source, device->gflops, device->threads, device->gflops_one, device->gflops_bf16,
+          device->gflops_int8);
   hone_draw_roofline(file, report);
 }
 

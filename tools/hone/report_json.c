@@ -118,6 +118,8 @@ json_t* hone_json_device(const hone_report_t* report) {
   json_object_set_new(object, "threads", json_integer(device->threads));
   set_known(object, "gflops", device->gflops);
   set_known(object, "gflops_one_thread", device->gflops_one);
+  set_known(object, "gflops_bf16", device->gflops_bf16);
+  set_known(object, "gflops_int8", device->gflops_int8);
   for (int i = 0; i < device->n_levels; i++) {
     json_t* level = json_object();
     set_known(level, "up_to_bytes", device->level_bytes[i]);

@@ -159,7 +159,7 @@ typedef struct sums {
 static void add_kernel(const hone_report_step_t* step, sums_t* sums) {
   sums->seconds += step->seconds;
   sums->limit += step->limit * step->runs;
-  sums->compute += step->arithmetic * step->runs;
+  sums->compute += step->compute * step->runs;
   sums->bytes += (step->read + step->written) * step->runs;
   if (strcmp(step->bound, "memory") == 0) sums->memory_bound += step->seconds;
 }
@@ -190,7 +190,7 @@ hone_usage_t hone_report_usage(const hone_report_t* report) {
   usage.kernel_share = ratio(times->kernels, times->profiled);
   usage.launch_share = ratio(times->launches, times->profiled);
   usage.limit_share = ratio(sums.limit, sums.seconds);
-  usage.compute_share = ratio(sums.compute, sums.seconds * device->gflops * 1e9);
+  usage.compute_share = ratio(sums.compute, sums.seconds);
   usage.bandwidth_share = ratio(sums.bytes, sums.seconds * gbytes * 1e9);
   usage.memory_bound = ratio(sums.memory_bound, sums.seconds);
   usage.average_bytes = ratio(sums.alive, sums.alive_seconds);
