@@ -125,11 +125,53 @@ static void threads_share_pictures_beside_a_border(void** state) {
   free(text);
 }
 
+/* A depthwise convolution by windows of 3 x 3 of lines of which only a run knows the length. */
+static hone_graph_t* make_windows(void) {
+  enum { WEIGHTS = 16 * 3 * 3 };
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  hone_str_append(&text,
+                  "  %0 \"x\" <0 dim 1> = input : f32[6, w, 16]\n"
+                  "  %1 = window %0 axes=[0, 1] shape=[3, 3] hi=[1, 1] step=[1, 1]"
+                  " : f32[4, w - 2, 16, 3, 3]\n"
+                  "  %2 = constant {");
+  test_schedule_numbers(&text, WEIGHTS, 7);
+  hone_str_append(
+      &text,
+      "} : f32[16, 3, 3]\n"
+      "  %3 = contract %1 %2 dtype=f32 axes=[2, 0, 3, 1, 4, 2] batch=1 : f32[16, 4, w - 2]\n"
+      "  %4 = permute %3 axes=[1, 2, 0] : f32[4, w - 2, 16]\n"
+      "  return %4 \"y\"\n");
+  hone_graph_t* graph = hone_graph_of_text("symbol \"w\" input 3 40\n", hone_str_text(&text));
+  hone_str_free(&text);
+  return graph;
+}
+
+static int count_lines(const char* text, const char* line) {
+  int n = 0;
+  for (const char* at = strstr(text, line); at; at = strstr(at + 1, line)) n++;
+  return n;
+}
+
+/* Both sums are written out in tiles of the greatest height and of one row less, the inner one in
+ * all. */
+static void heights_of_short_lines_keep_a_loop(void** state) {
+  (void)state;
+  test_schedule_shape = (hone_cpu_shape_t){.lanes = 8, .registers = 32, .threads = 1};
+  char* text = test_schedule_run(make_windows(), make_windows(), 1);
+  int written = count_lines(text, " in 3 unroll reduction {"),
+      loops = count_lines(text, " in 3 reduction {");
+  if (!strstr(text, "balance") || loops < 2 || written != loops + 4)
+    fail_msg("%d sums written out, %d not, in:\n%s", written, loops, text);
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(films_are_cut_along_their_pictures),
       cmocka_unit_test(threads_share_rows_beside_few_weights),
       cmocka_unit_test(threads_share_pictures_beside_a_border),
+      cmocka_unit_test(heights_of_short_lines_keep_a_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

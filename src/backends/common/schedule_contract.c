@@ -260,17 +260,24 @@ static bool move_lanes_out(hone_recipe_t* r, const hone_contraction_t* c) {
 /* Tiles of rows that are cut evenly: of fewer rows than `rows` where that leaves over none,
  * since a tile of one or two rows takes hardly less time than one of four: its few sums wait
  * for one another. Gives whether it is done: not at the top, where threads share the tiles,
- * which have to be known not to overlap. */
+ * which have to be known not to overlap. Where only a run knows the rows, there is a tile of each
+ * height; those that only short lines have are no windows written out, which would be most of the
+ * kernel. */
 static bool schedule_evenly(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
+  bool is_open = !hone_dim_is_int(loop->extent);
   if (loop->parent == r->kernel->root && !hone_dim_is_int(loop->extent)) return false;
   hone_share_around(r, loop);
   hone_stmt_t* parent = loop->parent;
   int position = hone_stmt_position(loop), before = parent->n_body;
   if (!hone_recipe_did(r, hone_sched_balance(r->kernel, loop->name, rows))) return false;
+  bool is_window = r->is_window;
   for (int i = parent->n_body - before; i >= 0; i--) {
     hone_stmt_t* tile = hone_only_loop(parent->body[position + i]);
-    if (tile) schedule_tile(r, tile, deepest(tile));
+    if (!tile) continue;
+    r->is_window = is_window && (!is_open || hone_known_extent(tile->extent) >= rows - 1);
+    schedule_tile(r, tile, deepest(tile));
   }
+  r->is_window = is_window;
   return true;
 }
 
