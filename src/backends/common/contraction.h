@@ -85,6 +85,8 @@ bool hone_contraction_factor(hone_kernel_t* k, const hone_buffer_t* buffer, cons
 /* The sum whose steps are consecutive in a, else the last; and that, or the one chosen. */
 int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* c);
 int hone_contraction_chosen_innermost(const hone_recipe_t* r, const hone_contraction_t* c);
+/* The latter goes innermost. */
+void hone_contraction_order_sums(hone_recipe_t* r, hone_contraction_t* c);
 /* How many products of the operands' types one instruction adds up; 1: there is none that adds
  * up several. */
 int hone_contraction_group(const hone_cpu_shape_t* shape, const hone_contraction_t* c);
@@ -166,5 +168,13 @@ int64_t hone_contraction_vectors(const hone_recipe_t* r, const hone_contraction_
 /* The extent when all sizes are as small as they can be, one at least. HONE_MANY_ROUNDS
  * when that is one. */
 int64_t hone_likely_extent(hone_kernel_t* kernel, hone_dim_t extent);
+
+/* ---- schedule_dots.c ---- */
+
+/* Whether a sum has enough consecutive steps in the data to give it the lanes. */
+bool hone_contraction_has_long_sum(const hone_recipe_t* r, const hone_contraction_t* c);
+/* Where one, or a run of two, has: makes it innermost, with weights laid out as it goes, so that
+ * rows give it lanes. Results that lie side by side are then computed in blocks of a vector. */
+void hone_prepare_dots(hone_recipe_t* r, hone_contraction_t* c);
 
 #endif

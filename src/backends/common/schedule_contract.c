@@ -74,8 +74,7 @@ static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t 
   return hone_pack_words(r, c->b->buffer, n, words);
 }
 
-/* The sum whose steps are consecutive in a, or the one chosen, goes innermost. */
-static void order_sums(hone_recipe_t* r, hone_contraction_t* c) {
+void hone_contraction_order_sums(hone_recipe_t* r, hone_contraction_t* c) {
   int best = hone_contraction_chosen_innermost(r, c);
   if (best == c->n_sums - 1) return;
   const char* names[HONE_CONTRACTION_LOOPS];
@@ -697,7 +696,7 @@ static void cut_groups(hone_recipe_t* r, hone_contraction_t* c, char steps[HONE_
 static bool lay_out(hone_recipe_t* r, hone_contraction_t* c, int64_t block,
                     char grouped[HONE_LOOP_NAME]) {
   int64_t stride;
-  order_sums(r, c);
+  hone_contraction_order_sums(r, c);
   if (c->group > 1 && !hone_contraction_is_grouped(r, c, c->n_sums - 1)) c->group = 1;
   if (!r->choice->no_pack && hone_dim_is_int(c->lanes->extent) && pack_weights(r, c, block)) {
     cut_groups(r, c, grouped);
@@ -718,68 +717,15 @@ static hone_tile_t find_tile(const hone_recipe_t* r, const hone_contraction_t* c
   return tile;
 }
 
-/* Weights in the order in which the sums go around, the other axes in front. */
-static bool pack_along_sums(hone_recipe_t* r, const hone_contraction_t* c,
-                            const hone_term_t* weights) {
-  hone_layout_word_t words[HONE_MAX_RANK];
-  bool is_sum[HONE_MAX_RANK] = {false};
-  int n = 0, rank = weights->buffer->rank, of_sum[HONE_CONTRACTION_LOOPS];
-  if (rank > HONE_MAX_RANK) return false;
-  for (int k = 0; k < c->n_sums; k++) {
-    of_sum[k] = hone_contraction_axis(weights, c->sums[k].var);
-    if (of_sum[k] < 0 || is_sum[of_sum[k]]) return false;
-    is_sum[of_sum[k]] = true;
-  }
-  for (int i = 0; i < rank; i++)
-    if (!is_sum[i]) snprintf(words[n++], sizeof *words, "%d", i);
-  for (int k = 0; k < c->n_sums; k++) snprintf(words[n++], sizeof *words, "%d", of_sum[k]);
-  return hone_pack_words(r, weights->buffer, n, words);
-}
-
-/* The operand that is not weights; NULL where none or both are. */
-static const hone_term_t* find_data(const hone_contraction_t* c) {
-  if (c->a->buffer->is_constant == c->b->buffer->is_constant) return NULL;
-  return c->a->buffer->is_constant ? c->b : c->a;
-}
-
-/* Whether a sum has enough consecutive steps in the data to give it the lanes. */
-static bool has_long_sum(const hone_recipe_t* r, const hone_contraction_t* c) {
-  int64_t step;
-  hone_contraction_t by_data = *c;
-  by_data.a = find_data(c);
-  if (!by_data.a) return false;
-  const hone_axis_t* sum = &c->sums[hone_contraction_innermost(r->kernel, &by_data)];
-  return hone_known_extent(sum->extent) >= 2 * r->shape->lanes &&
-         hone_contraction_factor(r->kernel, by_data.a->buffer, by_data.a->index, sum->var, &step) &&
-         step == 1;
-}
-
 /* Whether so few outputs are summed up faster one by one, with lanes along the sum,
  * than in vectors of which most lanes hold nothing. */
 static bool are_dots_faster(const hone_recipe_t* r, const hone_contraction_t* c) {
   static const double cycles = 1.5; /* a vector of one sum */
   int64_t lanes = hone_known_extent(c->lanes->extent);
-  if (!lanes || lanes >= r->shape->lanes || !has_long_sum(r, c)) return false;
+  if (!lanes || lanes >= r->shape->lanes || !hone_contraction_has_long_sum(r, c)) return false;
   double rows = c->rows ? (double)hone_likely_extent(r->kernel, c->rows->extent) : HONE_MANY_ROUNDS;
   return cycles * rows * (double)lanes / r->shape->lanes <
          hone_contraction_cost(r, c, hone_contraction_tile(r, c));
-}
-
-/* Where no tile is made, as in a last layer with one output: the sum whose steps are
- * consecutive in the data gets lanes instead (by schedule_rows.c), together with the
- * one around it where both are one run. */
-static void prepare_dots(hone_recipe_t* r, hone_contraction_t* c) {
-  if (!has_long_sum(r, c)) return;
-  const hone_term_t *data = find_data(c), *weights = data == c->a ? c->b : c->a;
-  int64_t outer;
-  c->a = data;
-  c->b = weights;
-  order_sums(r, c);
-  if (!pack_along_sums(r, c, weights) || c->n_sums < 2) return;
-  const hone_axis_t *last = &c->sums[c->n_sums - 1], *around = &c->sums[c->n_sums - 2];
-  if (hone_contraction_factor(r->kernel, data->buffer, data->index, around->var, &outer) &&
-      outer == last->extent.k)
-    hone_recipe_did(r, hone_sched_fuse(r->kernel, around->name, last->name));
 }
 
 /* Whether each lane has data of its own that does not lie beside the next one's, as where a
@@ -846,7 +792,7 @@ bool hone_schedule_contract(hone_recipe_t* r, hone_stmt_t* nest) {
     return true;
   if (!is_tileable || are_dots_faster(r, &c) ||
       !lay_out(r, &c, (int64_t)r->shape->lanes * tile.vectors, grouped)) {
-    prepare_dots(r, &c);
+    hone_prepare_dots(r, &c);
     return r->status != NULL;
   }
   if (move_lanes_out(r, &c)) schedule_lanes(r, &c, tile, false, &cuts);

@@ -297,6 +297,15 @@ static void add_up_vectors(hone_recipe_t* r, const char* loop, int vectors) {
   if (hone_loop_name(part, loop, ".o")) hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
 }
 
+/* Lanes of a short sum: half a vector where those of a whole one would leave over as many. */
+static int lanes_of_sum(const hone_recipe_t* r, hone_dim_t extent) {
+  enum { SHORT = 8 };
+  int lanes = r->shape->lanes, half = lanes / 2;
+  bool is_half = hone_dim_is_int(extent) && extent.k < (int64_t)SHORT * lanes &&
+                 extent.k % lanes == half && half >= 4;
+  return is_half ? half : lanes;
+}
+
 /* Sums over consecutive elements get vectors of partial sums. */
 static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
   hone_stmt_t* parent = loop->parent;
@@ -306,8 +315,9 @@ static void schedule_reduction(hone_recipe_t* r, hone_stmt_t* loop) {
     add_by_parts(r, loop);
     return;
   }
-  int lanes = r->shape->lanes, vectors = is_plain ? partial_sums(r, loop->extent) : 1;
-  if (hone_dim_is_int(loop->extent) && loop->extent.k < 2 * lanes) return;
+  if (hone_dim_is_int(loop->extent) && loop->extent.k < 2 * (int64_t)r->shape->lanes) return;
+  int lanes = is_plain ? lanes_of_sum(r, loop->extent) : r->shape->lanes;
+  int vectors = is_plain && lanes == r->shape->lanes ? partial_sums(r, loop->extent) : 1;
   if (!hone_recipe_did(
           r, hone_sched_split(r->kernel, loop->name, (int64_t)lanes * vectors, HONE_TAIL_PEEL)))
     return;
