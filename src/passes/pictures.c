@@ -28,11 +28,6 @@ static bool pays(const hone_pass_options_t* options, const hone_node_t* contract
          hone_picture_pays(p, (int64_t)hone_dtype_size(a));
 }
 
-/* Where an axis is once another one, of so many, has come last. */
-static int64_t axis_behind(int rank, int64_t last, int64_t axis) {
-  return axis == last ? rank - 1 : axis - (axis > last);
-}
-
 /* Four channels: all, and the first again. */
 static hone_value_t* repeat_channels(hone_rewriter_t* r, hone_value_t* x, int axis) {
   hone_dim_t shape[HONE_MAX_RANK], channels = x->type.dims[axis];
@@ -50,24 +45,10 @@ static hone_value_t* repeat_channels(hone_rewriter_t* r, hone_value_t* x, int ax
 static hone_value_t* turn(hone_rewriter_t* r, const hone_picture_t* p) {
   hone_value_t* x = p->window->inputs[0];
   const hone_node_t* pad = hone_match_prim(x, HONE_PRIM_PAD);
-  hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
   int rank = x->type.rank;
-  for (int i = 0; pad && i < rank; i++) {
-    lo[axis_behind(rank, p->channels, i)] = pad->lo[i];
-    hi[axis_behind(rank, p->channels, i)] = pad->hi[i];
-  }
   x = repeat_channels(r, pad ? pad->inputs[0] : x, p->channels);
   x = hone_move_axis(r->b, x, p->channels, rank - 1);
-  return pad ? hone_pad(r->b, x, lo, hi, pad->inputs[1]) : x;
-}
-
-static hone_value_t* slide(hone_rewriter_t* r, const hone_picture_t* p, hone_value_t* x) {
-  const hone_node_t* window = p->window;
-  if (!x) return NULL;
-  int64_t axes[HONE_MAX_RANK];
-  for (int i = 0; i < window->n_axes; i++)
-    axes[i] = axis_behind(x->type.rank, p->channels, window->axes[i]);
-  return hone_window(r->b, x, window->n_axes, axes, window->shape, window->step, window->hi);
+  return pad && x ? hone_picture_pad(r->b, pad, p->channels, x) : x;
 }
 
 /* Weights with the channels last, and zeros behind them; `axes`: which one each axis has become. */
@@ -78,7 +59,7 @@ static hone_value_t* turn_weights(hone_rewriter_t* r, const hone_node_t* contrac
   hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
   for (int i = 0; i < rank; i++) {
     lo[i] = hi[i] = hone_d(0);
-    axes[i] = axis_behind(rank, channels, i);
+    axes[i] = hone_picture_axis(rank, channels, i);
   }
   hi[rank - 1] = more;
   w = hone_move_axis(r->b, w, channels, rank - 1);
@@ -89,8 +70,8 @@ static hone_value_t* convolve(hone_rewriter_t* r, const hone_node_t* contract,
                               const hone_picture_t* p, hone_dim_t more) {
   int64_t pairs[HONE_MAX_RANK][2], w_axes[HONE_MAX_RANK];
   int n = contract->n_axes / 2, rank = p->window->inputs[0]->type.rank, at = 0;
-  hone_value_t* operands[2];
-  operands[p->data] = slide(r, p, turn(r, p));
+  hone_value_t *operands[2], *x = turn(r, p);
+  operands[p->data] = x ? hone_picture_slide(r->b, p->window, p->channels, x) : NULL;
   operands[1 - p->data] = turn_weights(r, contract, p, more, w_axes);
   for (int i = 0; i < n; i++) {
     int place = i == p->pair ? n - 1 : at++; /* channels are summed up last */

@@ -522,6 +522,26 @@ static bool lays_out_rows(const hone_fusion_t* f, const hone_fusion_search_t* s,
   return found > 1 || (found == 1 && to->kind == HONE_FUSION_REDUCE);
 }
 
+/* Whether the group's views put numbers side by side that the reader adds up in groups, with
+ * weights (pass `channels`). */
+static bool lays_out_sums(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
+                          int reader) {
+  const hone_fusion_group_t* to = &f->groups[reader];
+  if (to->kind != HONE_FUSION_CONTRACT) return false;
+  for (int side = 0; side < 2; side++) {
+    const hone_value_t* v = to->anchor->inputs[side];
+    if (!hone_match_from_constants(to->anchor->inputs[1 - side])) continue;
+    while (hone_fusion_is_view(v->node) && hone_fusion_group_of(f, s->index_of, v) == reader)
+      v = v->node->inputs[0];
+    bool is_narrow = hone_dtype_size(v->type.dtype) == 1 || v->type.dtype == HONE_BF16;
+    int last = v->type.rank - 1;
+    if (is_narrow && hone_fusion_group_of(f, s->index_of, v) == group &&
+        v->node->prim == HONE_PRIM_PERMUTE && last >= 0 && v->node->axes[last] != last)
+      return true;
+  }
+  return false;
+}
+
 /* Whether the reader has the contraction's results as one of two parts (common/either.h), and no
  * other contraction's: they are made where they belong. */
 static bool is_part_of_either(const hone_fusion_t* f, const hone_fusion_group_t* map, int reader) {
@@ -539,7 +559,8 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
   if (map->kind == HONE_FUSION_CONTRACT) return is_only && is_part_of_either(f, map, reader);
   if (map->kind != HONE_FUSION_MAP) return false;
   contents_t c = contents_of(f, group);
-  if (c.only_views) return is_only && !lays_out_rows(f, s, group, reader);
+  if (c.only_views)
+    return is_only && !lays_out_rows(f, s, group, reader) && !lays_out_sums(f, s, group, reader);
   if (is_looked_up_often(f, s, group, reader)) return false;
   /* In the loops of a reduction what is on a stack could not be told apart, and where numbers are
    * looked up by it, each would be taken from all of the stack. */

@@ -51,3 +51,25 @@ bool hone_picture_pays(const hone_picture_t* picture, int64_t bytes) {
   enum { GROUP = 4 /* bytes that go to a lane together */, LEAST_GROUPS = 5 };
   return picture->column_count * HONE_PICTURE_CHANNELS * bytes >= LEAST_GROUPS * GROUP;
 }
+
+int hone_picture_axis(int rank, int channels, int64_t axis) {
+  return axis == channels ? rank - 1 : (int)axis - (axis > channels);
+}
+
+hone_value_t* hone_picture_pad(hone_builder_t* b, const hone_node_t* pad, int channels,
+                               hone_value_t* x) {
+  hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
+  for (int i = 0; i < x->type.rank; i++) {
+    lo[hone_picture_axis(x->type.rank, channels, i)] = pad->lo[i];
+    hi[hone_picture_axis(x->type.rank, channels, i)] = pad->hi[i];
+  }
+  return hone_pad(b, x, lo, hi, pad->inputs[1]);
+}
+
+hone_value_t* hone_picture_slide(hone_builder_t* b, const hone_node_t* window, int channels,
+                                 hone_value_t* x) {
+  int64_t axes[HONE_MAX_RANK];
+  for (int i = 0; i < window->n_axes; i++)
+    axes[i] = hone_picture_axis(x->type.rank, channels, window->axes[i]);
+  return hone_window(b, x, window->n_axes, axes, window->shape, window->step, window->hi);
+}

@@ -4,7 +4,7 @@
 #ifndef HONE_PASSES_COMMON_PICTURE_H
 #define HONE_PASSES_COMMON_PICTURE_H
 
-#include "ir/graph.h"
+#include "ir/builder.h"
 
 enum { HONE_PICTURE_CHANNELS = 4 };
 
@@ -21,5 +21,16 @@ typedef struct hone_picture {
 bool hone_picture_find(const hone_node_t* contract, hone_picture_t* out);
 /* Whether a line of its windows, of numbers of so many bytes, is enough for an instruction. */
 bool hone_picture_pays(const hone_picture_t* picture, int64_t bytes);
+
+/* Pictures whose channels, axis `channels`, have come last. */
+
+/* Where an axis, of `rank`, is then. */
+int hone_picture_axis(int rank, int channels, int64_t axis);
+/* `x` padded, and seen through a window, as the node did with the channels where they were; NULL: b
+ * has the status. */
+hone_value_t* hone_picture_pad(hone_builder_t* b, const hone_node_t* pad, int channels,
+                               hone_value_t* x);
+hone_value_t* hone_picture_slide(hone_builder_t* b, const hone_node_t* window, int channels,
+                                 hone_value_t* x);
 
 #endif
