@@ -236,6 +236,18 @@ void hone_fusion_move(hone_fusion_t* f, int node, int group) {
   if (node > g->last) g->last = node;
 }
 
+/* Whether the group looks many bytes up in a table of 256 (passes/table.c): whole vectors do so at
+ * a time where nothing else is computed (backends/cpu/render_lookup.c), and one by one else. */
+static bool looks_bytes_up(const hone_fusion_t* f, const hone_fusion_group_t* g) {
+  enum { NUMBERS = 256, MANY = 4096 };
+  const hone_node_t* node = g->anchor;
+  if (node->prim != HONE_PRIM_GATHER || hone_dtype_size(node->outputs[0]->type.dtype) != 1 ||
+      !hone_match_constant(node->inputs[0]) ||
+      hone_match_count(&node->inputs[0]->type) != NUMBERS || node->inputs[0]->type.rank != 1)
+    return false;
+  return hone_dim_max_value(count_of(f, node->outputs[0])) >= MANY;
+}
+
 /* ---- forwards ---- */
 
 bool hone_fusion_keeps_shape(const hone_node_t* node) {
@@ -289,6 +301,8 @@ static bool may_follow(const hone_fusion_search_t* s, const hone_fusion_group_t*
   const hone_value_t* out = node->outputs[0];
   if (node->prim == HONE_PRIM_PAD) return may_pad(s, g, node);
   if (node->prim == HONE_PRIM_REDUCE) return is_same_reduction(f, g, node);
+  bool is_widened = node->prim == HONE_PRIM_CAST && node->dtype == HONE_I16; /* (shorts.c) */
+  if (looks_bytes_up(f, g) && !hone_fusion_is_view(node) && !is_widened) return false;
   if (hone_fusion_kind_of(node) != HONE_FUSION_MAP || node->prim == HONE_PRIM_WINDOW ||
       node->prim == HONE_PRIM_GATHER || g->kind == HONE_FUSION_WHOLE)
     return false;
@@ -561,7 +575,8 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
   contents_t c = contents_of(f, group);
   if (c.only_views)
     return is_only && !lays_out_rows(f, s, group, reader) && !lays_out_sums(f, s, group, reader);
-  if (is_looked_up_often(f, s, group, reader)) return false;
+  if (is_looked_up_often(f, s, group, reader) || looks_bytes_up(f, map) || looks_bytes_up(f, to))
+    return false;
   /* In the loops of a reduction what is on a stack could not be told apart, and where numbers are
    * looked up by it, each would be taken from all of the stack. */
   if (to->kind == HONE_FUSION_CONTRACT ||
