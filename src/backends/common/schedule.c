@@ -226,8 +226,11 @@ static void make_lanes(hone_recipe_t* r, hone_stmt_t* loop, int vectors) {
   memcpy(part + length, ".i", 3);
   hone_make_vectors(r, part, vectors);
   memcpy(part + length, ".t", 3);
-  hone_stmt_t* rest = vectors > 1 ? hone_kernel_find_loop(r->kernel, part) : NULL;
-  if (rest) make_lanes(r, rest, vectors / 2);
+  hone_stmt_t* rest = hone_kernel_find_loop(r->kernel, part);
+  if (rest && vectors > 1)
+    make_lanes(r, rest, vectors / 2);
+  else if (rest && hone_dim_is_int(rest->extent))
+    make_part(r, rest);
 }
 
 void hone_make_lanes(hone_recipe_t* r, hone_stmt_t* loop) {

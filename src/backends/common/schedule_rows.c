@@ -201,24 +201,15 @@ static columns_t choose_columns(const hone_recipe_t* r, hone_stmt_t* loop,
   return (columns_t){pays ? (int)lanes : 0, false};
 }
 
-static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
-  hone_stmt_t* reduction = hone_only_reduction(loop);
-  if (r->choice->no_columns || !reduction) return false;
-  const columns_t columns = choose_columns(r, loop, reduction);
-  if (!columns.lanes) return false;
-  hone_stmt_t* parent = loop->parent;
-  int position = hone_stmt_position(loop);
-  if (!hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, columns.lanes, HONE_TAIL_PEEL)))
-    return false;
-  hone_stmt_t* inner = hone_only_loop(parent->body[position]);
-  if (!inner) return true;
-  hone_stmt_t* outer = inner->parent;
-  if (!hone_recipe_did(r, hone_sched_distribute(r->kernel, inner->name))) return true;
-  for (int i = 0; i < outer->n_body; i++) {
+/* The parts of the tile that the loop has been cut into, from place `first` of what is around it
+ * on, but for the last `behind`, get lanes. */
+static void make_columns(hone_recipe_t* r, const columns_t* columns, const hone_stmt_t* outer,
+                         int first, int behind) {
+  for (int i = first; i < outer->n_body - behind; i++) {
     hone_stmt_t* part = outer->body[i];
     char name[128];
     if (!hone_stmt_is_loop(part) || strlen(part->name) >= sizeof name) continue;
-    if (!columns.sums && hone_only_loop(part)) continue;
+    if (!columns->sums && hone_only_loop(part)) continue;
     memcpy(name, part->name, strlen(part->name) + 1);
     if (!hone_sink_lanes(r, name, part)) continue;
     hone_recipe_did(r, hone_sched_hoist(r->kernel, name));
@@ -228,6 +219,36 @@ static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
     if (rounds) add_by_parts(r, rounds);
     i += outer->n_body - before; /* what parts leave over has lanes, too */
   }
+}
+
+/* Columns that are left over are part of a vector, if they are at least half of one. */
+static void make_last_columns(hone_recipe_t* r, const columns_t* columns, hone_stmt_t* outer,
+                              int position) {
+  const hone_stmt_t* rest = position < outer->n_body ? outer->body[position] : NULL;
+  int64_t extent =
+      rest && hone_stmt_is_loop(rest) && hone_dim_is_int(rest->extent) ? rest->extent.k : 0;
+  int behind = outer->n_body - position - 1;
+  if (2 * extent >= r->shape->lanes && extent <= r->shape->lanes &&
+      hone_recipe_did(r, hone_sched_distribute(r->kernel, rest->name)))
+    make_columns(r, columns, outer, position, behind);
+}
+
+static bool schedule_columns(hone_recipe_t* r, hone_stmt_t* loop) {
+  hone_stmt_t* reduction = hone_only_reduction(loop);
+  if (r->choice->no_columns || !reduction) return false;
+  const columns_t columns = choose_columns(r, loop, reduction);
+  if (!columns.lanes) return false;
+  hone_stmt_t* parent = loop->parent;
+  int position = hone_stmt_position(loop);
+  bool has_rest = hone_dim_is_int(loop->extent) && loop->extent.k % columns.lanes;
+  if (!hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, columns.lanes, HONE_TAIL_PEEL)))
+    return false;
+  if (has_rest) make_last_columns(r, &columns, parent, position + 1);
+  hone_stmt_t* inner = hone_only_loop(parent->body[position]);
+  if (!inner) return true;
+  const hone_stmt_t* outer = inner->parent;
+  if (hone_recipe_did(r, hone_sched_distribute(r->kernel, inner->name)))
+    make_columns(r, &columns, outer, 0, 0);
   return true;
 }
 
