@@ -29,8 +29,7 @@ typedef struct channels {
 static bool has_groups(const hone_pass_options_t* options, const hone_node_t* contract) {
   hone_dtype_t a = contract->inputs[0]->type.dtype, b = contract->inputs[1]->type.dtype;
   if (a == HONE_BF16 && b == HONE_BF16) return options->sums_pairs || options->sums_blocks;
-  return contract->dtype == HONE_I32 && hone_dtype_size(a) == 1 && hone_dtype_size(b) == 1 &&
-         (options->sums_fours || options->blocks_bytes);
+  return hone_operand_are_bytes(contract) && (options->sums_fours || options->blocks_bytes);
 }
 
 /* The only axis of x that is summed over, beside those of the window. */

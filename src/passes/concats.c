@@ -7,7 +7,6 @@
 #include <inttypes.h>
 
 #include "passes/common/match.h"
-#include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
 
 enum { MOST_STEPS = 12 };
@@ -28,6 +27,12 @@ static hone_value_t* operand_of(const hone_node_t* node, double* out_number) {
   return node->inputs[0];
 }
 
+/* Whether it only moves the elements of its first operand, or looks them up. */
+static bool repeats(const hone_node_t* node) {
+  return node->prim == HONE_PRIM_GATHER || node->prim == HONE_PRIM_RESHAPE ||
+         node->prim == HONE_PRIM_PERMUTE;
+}
+
 static bool find_chain(const hone_node_t* last, chain_t* c) {
   *c = (chain_t){0};
   for (const hone_node_t* node = last; c->count < MOST_STEPS;) {
@@ -35,8 +40,7 @@ static bool find_chain(const hone_node_t* last, chain_t* c) {
     if (!operand || !hone_rewrite_used_once(operand)) return false;
     c->steps[c->count++] = node;
     node = c->made = operand->node;
-    bool only_moves = node->prim == HONE_PRIM_GATHER || hone_operand_only_moves(node);
-    if (node->prim == HONE_PRIM_CONCAT || only_moves)
+    if (node->prim == HONE_PRIM_CONCAT || repeats(node))
       return hone_dtype_is_float(operand->type.dtype);
   }
   return false;
@@ -82,11 +86,9 @@ enum { MOST_MOVES = 16 };
 static int find_moves(const hone_node_t* last, const hone_node_t* moves[MOST_MOVES]) {
   int n = 0, lookups = 0;
   for (const hone_node_t* node = last; n < MOST_MOVES; node = node->inputs[0]->node) {
-    bool looks_up = node->prim == HONE_PRIM_GATHER,
-         moves_all = node->prim == HONE_PRIM_RESHAPE || node->prim == HONE_PRIM_PERMUTE;
-    if ((!looks_up && !moves_all) || (n && !hone_rewrite_used_once(node->outputs[0]))) break;
+    if (!repeats(node) || (n && !hone_rewrite_used_once(node->outputs[0]))) break;
     moves[n++] = node;
-    if (looks_up) lookups = n;
+    if (node->prim == HONE_PRIM_GATHER) lookups = n;
   }
   if (!lookups) return 0;
   const hone_value_t* from = moves[lookups - 1]->inputs[0];

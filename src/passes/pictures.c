@@ -15,6 +15,7 @@
 
 #include "passes/common/evaluate.h"
 #include "passes/common/match.h"
+#include "passes/common/operand.h"
 #include "passes/common/picture.h"
 #include "passes/common/rewrite.h"
 
@@ -23,8 +24,8 @@ static bool pays(const hone_pass_options_t* options, const hone_node_t* contract
                  const hone_picture_t* p) {
   hone_dtype_t a = contract->inputs[0]->type.dtype, b = contract->inputs[1]->type.dtype;
   bool is_bf16 = a == HONE_BF16 && b == HONE_BF16;
-  bool is_bytes = contract->dtype == HONE_I32 && hone_dtype_size(a) == 1 && hone_dtype_size(b) == 1;
-  return ((is_bf16 && options->sums_blocks) || (is_bytes && options->blocks_bytes)) &&
+  return ((is_bf16 && options->sums_blocks) ||
+          (hone_operand_are_bytes(contract) && options->blocks_bytes)) &&
          hone_picture_pays(p, (int64_t)hone_dtype_size(a));
 }
 

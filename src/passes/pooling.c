@@ -39,13 +39,13 @@ static bool picks_lanes(const hone_node_t* window) {
  * before the last give is more where later ones go in steps, and has to be written and read. */
 static bool pays(const hone_node_t* window) {
   enum { BETWEEN = 3, PICKED = 4 };
-  double at_once = picks_lanes(window) ? PICKED : 1, picked = at_once, apart = 0, times = 1;
+  const double picked = picks_lanes(window) ? PICKED : 1;
+  double at_once = picked, apart = 0, times = 1;
   for (int i = window->n_axes - 1; i >= 0; i--) {
     if (!hone_dim_is_int(window->shape[i]) || !hone_dim_is_int(window->step[i])) return false;
-    at_once *= (double)window->shape[i].k;
-    bool is_last = i == window->n_axes - 1;
-    apart +=
-        times * ((double)window->shape[i].k * (is_last ? picked : 1) + (is_last ? 0 : BETWEEN));
+    double numbers = (double)window->shape[i].k;
+    at_once *= numbers;
+    apart += times * (i == window->n_axes - 1 ? picked * numbers : numbers + BETWEEN);
     times *= (double)window->step[i].k;
   }
   return at_once >= 1.5 * apart;
@@ -83,9 +83,8 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   for (int i = 0; i < window->n_axes && x; i++) {
     const int64_t last = x->type.rank;
     if (pad) x = pad_for(r, pad, window, i, x);
-    if (x)
-      x = hone_window(r->b, x, 1, &window->axes[i], &window->shape[i], &window->step[i],
-                      &window->hi[i]);
+    x = hone_window(r->b, x, 1, &window->axes[i], &window->shape[i], &window->step[i],
+                    &window->hi[i]);
     x = hone_reduce(r->b, node->combine, x, 1, &last, false);
   }
   hone_pass_did(r->context, node, "pools one axis after the other");

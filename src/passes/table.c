@@ -20,14 +20,8 @@ static bool is_8bit(const hone_value_t* value) {
 
 /* ---- what a value is computed from ---- */
 
-/* A gather that this pass has put there, or one like it: its index is computed from. */
-static bool is_lookup(const hone_node_t* node) {
-  return node->prim == HONE_PRIM_GATHER && hone_match_constant(node->inputs[0]) &&
-         hone_match_count(&node->inputs[0]->type) == NUMBERS && hone_rank(node->inputs[0]) == 1;
-}
-
 /* The operands that matter, of a node that works element by element; 0: it does not. */
-static int first_operand(const hone_node_t* node) { return is_lookup(node) ? 1 : 0; }
+static int first_operand(const hone_node_t* node) { return hone_match_is_table(node) ? 1 : 0; }
 
 static bool is_elementwise(const hone_node_t* node) {
   switch (hone_prim_info(node->prim)->family) {
@@ -37,7 +31,7 @@ static bool is_elementwise(const hone_node_t* node) {
     case HONE_FAMILY_CAST:
       return true;
     default:
-      return is_lookup(node);
+      return hone_match_is_table(node);
   }
 }
 
@@ -90,7 +84,7 @@ static hone_value_t* replay(replay_t* p, hone_value_t* value) {
   for (int i = 0; i < p->n; i++)
     if (p->of[i] == value) return p->now[i];
   if (p->n == MOST_NODES || node->n_inputs > 3) return NULL;
-  p->is_costly |= hone_prim_is_transcendental(node->prim) || is_lookup(node);
+  p->is_costly |= hone_prim_is_transcendental(node->prim) || hone_match_is_table(node);
   for (int i = 0; i < node->n_inputs; i++) {
     inputs[i] = i < first_operand(node) ? node->inputs[i] : replay(p, node->inputs[i]);
     if (!inputs[i] || p->n == MOST_NODES) return NULL;

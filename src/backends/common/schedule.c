@@ -201,9 +201,13 @@ void hone_make_vectors(hone_recipe_t* r, const char* name, int64_t vectors) {
   hone_recipe_did(r, hone_sched_unroll(r->kernel, part));
 }
 
-/* Less than a vector is part of one, if it is at least half of it. */
+bool hone_is_part_of_vector(const hone_recipe_t* r, const hone_stmt_t* loop) {
+  return hone_dim_is_int(loop->extent) && loop->extent.k < r->shape->lanes &&
+         2 * loop->extent.k >= r->shape->lanes;
+}
+
 static void make_part(hone_recipe_t* r, const hone_stmt_t* loop) {
-  if (2 * loop->extent.k >= r->shape->lanes)
+  if (hone_is_part_of_vector(r, loop))
     hone_recipe_did(r, hone_sched_vectorize(r->kernel, loop->name));
 }
 
@@ -229,7 +233,7 @@ static void make_lanes(hone_recipe_t* r, hone_stmt_t* loop, int vectors) {
   hone_stmt_t* rest = hone_kernel_find_loop(r->kernel, part);
   if (rest && vectors > 1)
     make_lanes(r, rest, vectors / 2);
-  else if (rest && hone_dim_is_int(rest->extent))
+  else if (rest)
     make_part(r, rest);
 }
 

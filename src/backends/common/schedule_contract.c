@@ -264,7 +264,7 @@ static bool move_lanes_out(hone_recipe_t* r, const hone_contraction_t* c) {
  * kernel. */
 static bool schedule_evenly(hone_recipe_t* r, const hone_stmt_t* loop, int64_t rows) {
   bool is_open = !hone_dim_is_int(loop->extent);
-  if (loop->parent == r->kernel->root && !hone_dim_is_int(loop->extent)) return false;
+  if (loop->parent == r->kernel->root && is_open) return false;
   hone_share_around(r, loop);
   hone_stmt_t* parent = loop->parent;
   int position = hone_stmt_position(loop), before = parent->n_body;

@@ -34,6 +34,8 @@ const hone_term_t* hone_bare_load(const hone_term_t* term);
 typedef char hone_layout_word_t[24];
 bool hone_pack_words(hone_recipe_t* r, const hone_buffer_t* buffer, int n,
                      hone_layout_word_t* words);
+/* Whether a loop is less than a vector, and part of one, since it is at least half of it. */
+bool hone_is_part_of_vector(const hone_recipe_t* r, const hone_stmt_t* loop);
 /* The name of a part of a loop, "i" ".o"; false where it does not fit. */
 enum { HONE_LOOP_NAME = 128 };
 bool hone_loop_name(char out[HONE_LOOP_NAME], const char* name, const char* suffix);

@@ -221,14 +221,13 @@ static void make_columns(hone_recipe_t* r, const columns_t* columns, const hone_
   }
 }
 
-/* Columns that are left over are part of a vector, if they are at least half of one. */
+/* Columns that are left over are a vector, or part of one. */
 static void make_last_columns(hone_recipe_t* r, const columns_t* columns, hone_stmt_t* outer,
                               int position) {
   const hone_stmt_t* rest = position < outer->n_body ? outer->body[position] : NULL;
-  int64_t extent =
-      rest && hone_stmt_is_loop(rest) && hone_dim_is_int(rest->extent) ? rest->extent.k : 0;
   int behind = outer->n_body - position - 1;
-  if (2 * extent >= r->shape->lanes && extent <= r->shape->lanes &&
+  if (rest && hone_stmt_is_loop(rest) &&
+      (hone_dim_is(rest->extent, r->shape->lanes) || hone_is_part_of_vector(r, rest)) &&
       hone_recipe_did(r, hone_sched_distribute(r->kernel, rest->name)))
     make_columns(r, columns, outer, position, behind);
 }

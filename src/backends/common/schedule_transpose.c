@@ -45,11 +45,6 @@ static void note_loads(hone_recipe_t* r, lying_t* lying, const hone_term_t* term
   for (int i = 0; i < term->n_args; i++) note_loads(r, lying, term->args[i]);
 }
 
-static bool is_part_of_vector(const hone_recipe_t* r, const hone_stmt_t* loop) {
-  return hone_dim_is_int(loop->extent) && loop->extent.k < r->shape->lanes &&
-         2 * loop->extent.k >= r->shape->lanes;
-}
-
 /* How many numbers a point has, where the loop goes over those of one; 0: over more. */
 static int64_t numbers_of_point(const hone_recipe_t* r, const hone_stmt_t* across) {
   bool is_few = hone_dim_is_int(across->extent) && across->extent.k < r->shape->lanes;
@@ -58,7 +53,7 @@ static int64_t numbers_of_point(const hone_recipe_t* r, const hone_stmt_t* acros
 
 /* Whether the loop fills a vector or is most of one. */
 static bool is_block_side(const hone_recipe_t* r, const hone_stmt_t* loop) {
-  return hone_dim_min_value(loop->extent) >= r->shape->lanes || is_part_of_vector(r, loop);
+  return hone_dim_min_value(loop->extent) >= r->shape->lanes || hone_is_part_of_vector(r, loop);
 }
 
 /* Whether what is stored is four narrow numbers of each point, by turns, all of them. */
@@ -127,7 +122,7 @@ static void make_blocks(hone_recipe_t* r, hone_stmt_t* lanes) {
   hone_stmt_t *around = lanes->parent, *loop = hone_only_loop(lanes);
   char name[HONE_LOOP_NAME];
   int first = hone_stmt_position(lanes), before = around->n_body;
-  bool is_whole = loop && (numbers_of_point(r, loop) || is_part_of_vector(r, loop));
+  bool is_whole = loop && (numbers_of_point(r, loop) || hone_is_part_of_vector(r, loop));
   if (!loop ||
       (!is_whole && !hone_recipe_did(r, hone_sched_split(r->kernel, loop->name, r->shape->lanes,
                                                          HONE_TAIL_PEEL))) ||
@@ -163,7 +158,7 @@ static bool move_in(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* lane
 static bool turn(hone_recipe_t* r, hone_stmt_t* nest, const hone_stmt_t* lanes,
                  const hone_stmt_t* across) {
   char name[HONE_LOOP_NAME], inner[HONE_LOOP_NAME], rest[HONE_LOOP_NAME];
-  bool is_part = is_part_of_vector(r, lanes);
+  bool is_part = hone_is_part_of_vector(r, lanes);
   if (!hone_loop_name(name, lanes->name, "") || !hone_loop_name(inner, name, ".i") ||
       !hone_loop_name(rest, name, ".t") || !move_in(r, nest, lanes, across))
     return false;

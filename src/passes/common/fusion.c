@@ -239,13 +239,10 @@ void hone_fusion_move(hone_fusion_t* f, int node, int group) {
 /* Whether the group looks many bytes up in a table of 256 (passes/table.c): whole vectors do so at
  * a time where nothing else is computed (backends/cpu/render_lookup.c), and one by one else. */
 static bool looks_bytes_up(const hone_fusion_t* f, const hone_fusion_group_t* g) {
-  enum { NUMBERS = 256, MANY = 4096 };
-  const hone_node_t* node = g->anchor;
-  if (node->prim != HONE_PRIM_GATHER || hone_dtype_size(node->outputs[0]->type.dtype) != 1 ||
-      !hone_match_constant(node->inputs[0]) ||
-      hone_match_count(&node->inputs[0]->type) != NUMBERS || node->inputs[0]->type.rank != 1)
-    return false;
-  return hone_dim_max_value(count_of(f, node->outputs[0])) >= MANY;
+  enum { MANY = 4096 };
+  const hone_value_t* found = g->anchor->outputs[0];
+  return hone_match_is_table(g->anchor) && hone_dtype_size(found->type.dtype) == 1 &&
+         hone_dim_max_value(count_of(f, found)) >= MANY;
 }
 
 /* ---- forwards ---- */

@@ -145,3 +145,9 @@ int hone_match_partner(const hone_node_t* contract, int side, int64_t axis) {
     if (contract->axes[i + side] == axis) return (int)contract->axes[i + 1 - side];
   return -1;
 }
+
+bool hone_match_is_table(const hone_node_t* node) {
+  enum { NUMBERS = 256 };
+  return node->prim == HONE_PRIM_GATHER && hone_match_constant(node->inputs[0]) &&
+         hone_match_count(&node->inputs[0]->type) == NUMBERS && node->inputs[0]->type.rank == 1;
+}

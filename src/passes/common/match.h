@@ -29,6 +29,9 @@ bool hone_match_with_number(const hone_node_t* node, hone_value_t** out_other, d
 bool hone_match_same_shape(const hone_value_t* a, const hone_value_t* b);
 /* Static number of elements; -1 when it is not known. */
 int64_t hone_match_count(const hone_type_t* type);
+/* Whether the node looks numbers up in a table of all that a byte can be (passes/table.c), one that
+ * is there from the start. */
+bool hone_match_is_table(const hone_node_t* node);
 /* Static size in bytes; -1 when it is not known. */
 int64_t hone_match_bytes(const hone_type_t* type);
 /* The axis of a node's first operand that becomes axis `axis` of its result, where it is a

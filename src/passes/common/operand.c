@@ -19,6 +19,11 @@ hone_value_t* hone_operand_origin(hone_value_t* value) {
   return value;
 }
 
+bool hone_operand_are_bytes(const hone_node_t* contract) {
+  return contract->dtype == HONE_I32 && hone_dtype_size(contract->inputs[0]->type.dtype) == 1 &&
+         hone_dtype_size(contract->inputs[1]->type.dtype) == 1;
+}
+
 bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lanes) {
   const hone_type_t* type = &contract->inputs[side]->type;
   int64_t outputs = hone_match_count(type);

@@ -12,6 +12,8 @@ enum { HONE_BLOCK_LANES = 16 };
 /* Whether what is not summed over of an operand, weights, fills whole vectors of so many lanes, the
  * last of several at least half of one. */
 bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lanes);
+/* Whether it sums up products of bytes, as whole numbers. */
+bool hone_operand_are_bytes(const hone_node_t* contract);
 /* What is moved in the end. */
 hone_value_t* hone_operand_origin(hone_value_t* value);
 /* Whether products can stand side by side in groups of so many: an axis that is summed over has
