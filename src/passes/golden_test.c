@@ -8,9 +8,9 @@
  * "f16" ask for that precision, and allow what it rounds, "widens" is a device
  * whose products of that precision are slow, "fours" one that adds up four bytes at once,
  * "pairs" one whose fast products of narrow numbers go in pairs, "shorts" one that adds up two
- * numbers of 16 bits at once, "half" one that does so in half the time of two of f32, "caches" one
- * with small caches, "large caches" one with a large second cache, "items" that items of batches
- * are to be computed one by one. With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are
+ * numbers of 16 bits at once, "half" one that does so in half the time of two of f32, "lanes" one
+ * whose vectors have eight, "caches" one with small caches, "large caches" one with a large second
+ * cache, "items" that items of batches are to be computed one by one. With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are
  * written. */
 #include <glob.h>
 #include <stdio.h>
@@ -52,6 +52,7 @@ static hone_graph_t* rewrite(const char* text, const char* pass) {
                                  .widens = says(text, "widens"),
                                  .widens_f16 = says(text, "halves"),
                                  .widens_bf16 = says(text, "halves"),
+                                 .lanes = says(text, "lanes") ? 8 : 0,
                                  .sums_fours = says(text, "fours"),
                                  .sums_apart = says(text, "fours, apart"),
                                  .mixes_signs = says(text, "mixed signs"),

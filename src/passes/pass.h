@@ -73,6 +73,7 @@ typedef struct hone_pass_options {
    * do 32 operations of f32 a cycle, on which the prices in passes were found; 0: 1. */
   double word_price;
   int threads;
+  int lanes;                       /* of f32 in a vector of a core; 0: there are none */
   bool by_items;                   /* items of a batch one by one, whether that pays or not */
   bool details;                    /* report each rewrite, not only each pass */
   bool verify;                     /* run the verifier after each pass, as debug builds do */

@@ -3,6 +3,10 @@
  * of what is at most 0 are at most 1, so that sums of their products overflow no sooner.
  *
  *   contract(div(e, s), v)  =>  div(contract(e, v), s)     with s = reduce(e) along what is summed
+ *
+ * Some exporters write rows of zeros where softmax has no numbers, as behind a mask that lets
+ * nothing through: select(q == q, q, 0) of the quotients q. All of a row are numbers or none is, as
+ * its sum tells, so that this is asked of the results, too.
  */
 #include "passes/common/match.h"
 #include "passes/common/rewrite.h"
@@ -54,17 +58,45 @@ static hone_value_t* spread(hone_rewriter_t* r, const hone_node_t* contract, int
   return hone_expand(r->b, sums, out->rank, out->dims);
 }
 
+/* What softmax gives. */
+typedef struct softmax {
+  const hone_node_t *div, *sum;
+  bool has_zeros; /* where it is not a number */
+} softmax_t;
+
+/* q of select(q == q, q, 0); NULL: it is something else. */
+static const hone_value_t* find_numbers(const hone_value_t* value) {
+  const hone_node_t* select = hone_match_prim_once(value, HONE_PRIM_SELECT);
+  const hone_node_t* eq = select ? hone_match_prim_once(select->inputs[0], HONE_PRIM_EQ) : NULL;
+  return eq && eq->inputs[0] == eq->inputs[1] && select->inputs[1] == eq->inputs[0] &&
+                 hone_match_is_number(select->inputs[2], 0)
+             ? eq->inputs[0]
+             : NULL;
+}
+
+static bool find_softmax(const hone_value_t* value, softmax_t* out) {
+  enum { USES_OF_NUMBERS = 3 };
+  const hone_value_t *numbers = find_numbers(value), *quotients = numbers ? numbers : value;
+  *out = (softmax_t){.div = hone_match_prim(quotients, HONE_PRIM_DIV), .has_zeros = numbers};
+  if (!out->div || quotients->uses > (numbers ? USES_OF_NUMBERS : 1)) return false;
+  out->sum = find_reduce(out->div->inputs[1], HONE_COMBINE_ADD);
+  return out->sum && out->sum->inputs[0] == out->div->inputs[0] &&
+         is_at_most_1(out->div->inputs[0]);
+}
+
 static hone_value_t* divide_behind(hone_rewriter_t* r, hone_node_t* node, int side) {
-  const hone_node_t* div = hone_match_prim_once(node->inputs[side], HONE_PRIM_DIV);
-  const hone_node_t* sum = div ? find_reduce(div->inputs[1], HONE_COMBINE_ADD) : NULL;
-  if (!sum || sum->inputs[0] != div->inputs[0] || !is_at_most_1(div->inputs[0]) ||
-      !goes_along(node, side, sum->axes[0]) || !pays(node, div->outputs[0]))
+  softmax_t s;
+  if (!find_softmax(node->inputs[side], &s) || !goes_along(node, side, s.sum->axes[0]) ||
+      !pays(node, s.div->outputs[0]))
     return NULL;
   hone_value_t* inputs[2] = {node->inputs[0], node->inputs[1]};
-  inputs[side] = div->inputs[0];
+  inputs[side] = s.div->inputs[0];
   hone_value_t* results = hone_rewrite_copy(r, node, inputs);
+  hone_value_t* sums = spread(r, node, side, s.sum->outputs[0]);
   hone_pass_did(r->context, node, "is divided by the sums of softmax");
-  return hone_div(r->b, results, spread(r, node, side, sum->outputs[0]));
+  results = hone_div(r->b, results, sums);
+  if (!s.has_zeros) return results;
+  return hone_select(r->b, hone_eq(r->b, sums, sums), results, hone_scalar(r->b, HONE_F32, 0));
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {

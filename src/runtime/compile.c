@@ -208,6 +208,7 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->near_cache = properties.cache_bytes[1];
   options->far_cache = properties.cache_bytes[2];
   options->threads = properties.compute_units;
+  options->lanes = properties.vector_bytes / (int)sizeof(float);
   options->word_price = word_price(&properties);
 }
 
