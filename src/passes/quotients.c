@@ -5,9 +5,15 @@
  *   contract(div(e, s), v)  =>  div(contract(e, v), s)     with s = reduce(e) along what is summed
  *
  * Some exporters write rows of zeros where softmax has no numbers, as behind a mask that lets
- * nothing through: select(q == q, q, 0) of the quotients q. All of a row are numbers or none is, as
- * its sum tells, so that this is asked of the results, too.
+ * nothing through: select(q == q, q, 0) of the quotients q. None of such a row's exponentials is a
+ * number but for those of least ones, which are 0, and the sums of others are 1 at least:
+ *
+ *   contract(select(q == q, q, 0), v)  =>  div(contract(e', v), max(reduce(e'), 1/2))
+ *
+ * with e' = exp(select(d == d, d, -inf)) for e = exp(d).
  */
+#include <math.h>
+
 #include "passes/common/match.h"
 #include "passes/common/rewrite.h"
 
@@ -84,19 +90,29 @@ static bool find_softmax(const hone_value_t* value, softmax_t* out) {
          is_at_most_1(out->div->inputs[0]);
 }
 
+/* The exponentials, 0 where they are not numbers, and in out_sums what divides their rows. */
+static hone_value_t* clear(hone_rewriter_t* r, const softmax_t* s, hone_value_t** out_sums) {
+  static const double below_sums = 0.5;
+  hone_value_t* d = s->div->inputs[0]->node->inputs[0];
+  d = hone_select(r->b, hone_eq(r->b, d, d), d, hone_scalar(r->b, HONE_F32, -INFINITY));
+  hone_value_t* e = hone_exp(r->b, d);
+  *out_sums = hone_reduce(r->b, HONE_COMBINE_ADD, e, 1, s->sum->axes, false);
+  *out_sums = hone_max_number(r->b, *out_sums, below_sums);
+  return e;
+}
+
 static hone_value_t* divide_behind(hone_rewriter_t* r, hone_node_t* node, int side) {
   softmax_t s;
   if (!find_softmax(node->inputs[side], &s) || !goes_along(node, side, s.sum->axes[0]) ||
       !pays(node, s.div->outputs[0]))
     return NULL;
   hone_value_t* inputs[2] = {node->inputs[0], node->inputs[1]};
-  inputs[side] = s.div->inputs[0];
+  hone_value_t* sums = s.sum->outputs[0];
+  inputs[side] = s.has_zeros ? clear(r, &s, &sums) : s.div->inputs[0];
+  if (!inputs[side]) return NULL;
   hone_value_t* results = hone_rewrite_copy(r, node, inputs);
-  hone_value_t* sums = spread(r, node, side, s.sum->outputs[0]);
   hone_pass_did(r->context, node, "is divided by the sums of softmax");
-  results = hone_div(r->b, results, sums);
-  if (!s.has_zeros) return results;
-  return hone_select(r->b, hone_eq(r->b, sums, sums), results, hone_scalar(r->b, HONE_F32, 0));
+  return hone_div(r->b, results, spread(r, node, side, sums));
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {

@@ -219,6 +219,8 @@ void hone_schedule_tile_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows)
     make_block(r, sum_name, lanes_name);
     return;
   }
+  /* What sums begin with may lie along the rows, as masks of attention do. */
+  if (rows && !has_sums && r->matrix && hone_schedule_transpose(r, part)) return;
   hone_stmt_t* loop = hone_kernel_find_loop(r->kernel, lanes_name);
   if (loop) make_vectors(r, loop, n_group ? r->dot : NULL);
   if (rows && !r->matrix) hone_recipe_did(r, hone_sched_unroll(r->kernel, rows_name));
