@@ -88,6 +88,11 @@ HONE_API HONE_MUST_USE hone_status_t hone_sched_rfactor(hone_kernel_t* kernel, c
  * to, which are added up behind it: long sums lose less that way. Its loops:
  * NAME.z sets the parts to zero, NAME.c adds them. Text: subtotal k.i */
 HONE_API HONE_MUST_USE hone_status_t hone_sched_subtotal(hone_kernel_t* kernel, const char* loop);
+/* Gives a sum of products so many rounds, more than it has, of which the new ones add nothing: its
+ * two factors, scratch that is as long along the loop, get zeros behind them. Its loops:
+ * BUFFER.z. Text: lengthen k 8 */
+HONE_API HONE_MUST_USE hone_status_t hone_sched_lengthen(hone_kernel_t* kernel, const char* loop,
+                                                         int64_t rounds);
 /* Cuts a loop at points into loops that follow one another, NAME.p0, NAME.p1,
  * …, in each of which conditions may be decided. Without points they are
  * looked for in the conditions inside. Text: partition y 1 8, partition y auto */

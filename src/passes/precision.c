@@ -167,6 +167,19 @@ static int64_t bytes_per_head(const hone_node_t* product, int64_t heads) {
   return most / heads * (int64_t)hone_dtype_size(HONE_BF16);
 }
 
+/* Whether it sums up what softmax weighs, several numbers: attention's kernel adds zeros to what is
+ * no whole pair. */
+static bool sums_up_exponentials(const hone_node_t* product) {
+  enum { SEVERAL = 16 };
+  bool is_it = false;
+  for (int side = 0; side < 2; side++) {
+    hone_dim_t count = product->inputs[side]->type.dims[product->axes[product->n_axes - 2 + side]];
+    is_it |= hone_match_prim(product->inputs[side], HONE_PRIM_EXP) && hone_dim_is_int(count) &&
+             count.k >= SEVERAL;
+  }
+  return is_it && product->n_axes == 2 * product->n_batch + 2;
+}
+
 /* Whether the product has whole pairs, enough rows for the lanes of a vector, enough heads, and
  * operands that stay near. */
 static bool fits_pairs(const hone_pass_options_t* options, const hone_node_t* product) {
@@ -178,7 +191,8 @@ static bool fits_pairs(const hone_pass_options_t* options, const hone_node_t* pr
   if (heads < enough_heads(options)) return false;
   int64_t bytes = bytes_per_head(product, heads);
   return type->rank == product->n_batch + 2 && count_most(type) / heads >= (int64_t)LANES * LANES &&
-         bytes >= 0 && bytes <= near_bytes(options) && hone_operand_has_groups(product, 2);
+         bytes >= 0 && bytes <= near_bytes(options) &&
+         (hone_operand_has_groups(product, 2) || sums_up_exponentials(product));
 }
 
 /* ---- which are chosen ---- */

@@ -34,6 +34,7 @@ static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, s
   static const char* const stages[] = {"stage %s %s local",   "stage %s %s local 2",
                                        "prefetch %s %s %s",   "hasten %s %s 4",
                                        "hasten %s %s 2 none", "claim %s %s"};
+  static const char* const evens[] = {"balance %s %d", "overlap %s %d", "lengthen %s %d"};
   static const char* const tails[] = {"exact", "guard", "peel", "peel", "long"};
   static const char* const ones[] = {"distribute", "distribute", "vectorize", "vectorize",
                                      "unroll",     "parallel",   "parallel",  "rfactor",
@@ -62,7 +63,7 @@ static void draw_line(test_draw_t* d, const hone_kernel_t* kernel, char* line, s
       snprintf(line, size, "merge %s %s", a, b);
       break;
     case 6:
-      snprintf(line, size, test_draw_below(d, 2) ? "balance %s %d" : "overlap %s %d", a, f);
+      snprintf(line, size, evens[test_draw_below(d, 3)], a, f);
       break;
     case 7:
       snprintf(line, size, stages[test_draw_below(d, 4)], buffer, a, b);

@@ -287,6 +287,26 @@ static void subtotals(void** state) {
   assert_refused("concat", "", "subtotal j", "one store");
 }
 
+static void lengthen_adds_zeros(void** state) {
+  assert_body(scheduled("matmul", "stage a i local\nstage b j local\nlengthen k 24"),
+              "    for a.s.z in 4 {\n"
+              "      a.s[0, (a.s.z + 20)] = f32(0)\n"
+              "    }\n"
+              "    for a.s.l in 20 {\n"
+              "      a.s[0, a.s.l] = a[i, a.s.l]\n"
+              "    }\n"
+              "    for j in 16 {\n"
+              "      for b.s.z in 4 {\n"
+              "        b.s[(b.s.z + 20), 0] = f32(0)\n");
+  assert_same("matmul", "stage a i local\nstage b j local\nlengthen k 24");
+  assert_same("matmul", "stage a i local\nstage b j local\nlengthen k 21\nsplit k 3 exact");
+  assert_refused("matmul", "stage a i local\nstage b j local", "lengthen k 20", "fewer than 20");
+  assert_refused("matmul", "stage a i local", "lengthen k 24", "must be of scratch");
+  assert_refused("matmul", "stage a i local\nstage b j local\nsplit k 4", "lengthen k.i 8",
+                 "all of one axis");
+  assert_refused("matmul", "stage a i local\nstage b j local", "lengthen j 24", "one store");
+}
+
 static void rfactor_splits_sums(void** state) {
   assert_body(scheduled("matmul", "split k 4\nrfactor k.i\nvectorize k.i"),
               "      for k.i.z in 4 {\n"
@@ -623,6 +643,7 @@ int main(void) {
       cmocka_unit_test(kinds_are_checked),
       cmocka_unit_test(rfactor_splits_sums),
       cmocka_unit_test(subtotals),
+      cmocka_unit_test(lengthen_adds_zeros),
       cmocka_unit_test(pack_moves_constants),
       cmocka_unit_test(pack_moves_scratch),
       cmocka_unit_test(prefetch_asks_ahead),

@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/common/contraction.h"
 #include "backends/common/schedule_impl.h"
 #include "loop/access.h"
+#include "loop/block.h"
 #include "tune/cost.h"
 
 enum { MAX_LOOPS = 24, MAX_PARTS = 24, STACK = 1 << 20 /* bytes of copies */ };
@@ -148,11 +150,19 @@ static const hone_buffer_t* grown_in(const hone_stmt_t* stmt, hone_dim_t var) {
   return NULL;
 }
 
+/* The instruction that multiplies matrices of bf16; NULL: there is none. */
+static const hone_intrinsic_t* find_block(const hone_recipe_t* r) {
+  char name[32];
+  snprintf(name, sizeof name, "dot2_bf16_bf16_x%d", r->shape->lanes);
+  const hone_intrinsic_t* dot = r->shape->has_block_bf16 ? hone_intrinsic_find(name) : NULL;
+  return dot ? hone_intrinsic_block_of(dot) : NULL;
+}
+
 /* Whether matrix instructions multiply what is in the buffer, which take rows as they are. */
 static bool stays_in_rows(const hone_recipe_t* r, const hone_buffer_t* buffer) {
-  enum { DEPTH = 32 };
-  return r->shape->has_block_bf16 && has_pairs(r, buffer) &&
-         buffer->dims[buffer->rank - 1].k % DEPTH == 0;
+  const hone_intrinsic_t* block = find_block(r);
+  return block && has_pairs(r, buffer) &&
+         hone_block_depth(block, buffer->dims[buffer->rank - 1].k / 2) > 0;
 }
 
 /* What was a row is one of each row of the block: those become the lanes. */
@@ -248,17 +258,18 @@ static copy_t put_down(hone_recipe_t* r, const char* rows, const hone_term_t* op
 }
 
 /* Of two loops, one directly inside of the other: two rounds at a time around the lanes, whose
- * numbers go by turns to where pairs of them lie. False: there are no whole pairs or vectors. */
+ * numbers go by turns to where pairs of them lie; a last one may be left. False: there are no
+ * pairs, or no whole vectors. */
 static bool weave(hone_recipe_t* r, const hone_stmt_t* rounds, const hone_stmt_t* lanes) {
   char of_rounds[HONE_LOOP_NAME], of_lanes[HONE_LOOP_NAME], pairs[HONE_LOOP_NAME],
       two[HONE_LOOP_NAME], vectors[HONE_LOOP_NAME], vector[HONE_LOOP_NAME];
   int width = r->shape->lanes;
-  if (!hone_dim_is_int(rounds->extent) || rounds->extent.k % 2 || !hone_dim_is_int(lanes->extent) ||
+  if (!hone_dim_is_int(rounds->extent) || rounds->extent.k < 2 || !hone_dim_is_int(lanes->extent) ||
       lanes->extent.k % width || !hone_loop_name(of_rounds, rounds->name, "") ||
       !hone_loop_name(of_lanes, lanes->name, "") || !hone_loop_name(pairs, of_rounds, ".o") ||
       !hone_loop_name(two, of_rounds, ".i") || !hone_loop_name(vectors, of_lanes, ".o") ||
       !hone_loop_name(vector, of_lanes, ".i") ||
-      !hone_recipe_did(r, hone_sched_split(r->kernel, of_rounds, 2, HONE_TAIL_EXACT)) ||
+      !hone_recipe_did(r, hone_sched_split(r->kernel, of_rounds, 2, HONE_TAIL_PEEL)) ||
       !hone_recipe_did(r, hone_sched_split(r->kernel, of_lanes, width, HONE_TAIL_EXACT)))
     return false;
   const char* order[] = {pairs, vectors, two, vector};
@@ -283,10 +294,36 @@ static bool weave_copy(hone_recipe_t* r, const copy_t* copy) {
          weave(r, lanes->parent, lanes);
 }
 
-/* The loop of the last product over the last axis of the copy. */
-static const hone_stmt_t* find_columns(const hone_stmt_t* rows, const hone_buffer_t* copy) {
+static const hone_stmt_t* find_last_product(const hone_stmt_t* rows) {
   const hone_stmt_t* product = NULL;
   for (int i = rows->n_body - 1; i >= 0 && !product; i--) product = find_product(rows->body[i]);
+  return product;
+}
+
+/* The fewest steps, no less than there are, that go in pairs, and in instructions for matrices that
+ * do as many each. */
+static int64_t whole_steps(const hone_recipe_t* r, int64_t steps) {
+  const hone_intrinsic_t* block = find_block(r);
+  int64_t pairs = (steps + 1) / 2;
+  if (!block) return 2 * pairs;
+  int64_t count = (pairs + block->block.depth - 1) / block->block.depth;
+  return 2 * count * ((pairs + count - 1) / count);
+}
+
+/* Gives the last sum, of numbers that go in pairs, whole ones. */
+static void make_whole(hone_recipe_t* r, const char* rows) {
+  const hone_stmt_t* product = find_last_product(hone_kernel_find_loop(r->kernel, rows));
+  const hone_stmt_t* sum = product ? product->parent : NULL;
+  int64_t steps = sum && sum->is_reduction ? hone_known_extent(sum->extent) : 0;
+  if (!r->shape->has_dot2_bf16 || steps < 2 || whole_steps(r, steps) == steps) return;
+  const hone_term_t* load = factor(product, 0);
+  if (load && load->buffer->dtype == HONE_BF16)
+    hone_recipe_did(r, hone_sched_lengthen(r->kernel, sum->name, whole_steps(r, steps)));
+}
+
+/* The loop of the last product over the last axis of the copy. */
+static const hone_stmt_t* find_columns(const hone_stmt_t* rows, const hone_buffer_t* copy) {
+  const hone_stmt_t* product = find_last_product(rows);
   for (int side = 0; side < 2 && product; side++) {
     const hone_term_t* load = factor(product, side);
     if (!load || load->buffer != copy) continue;
@@ -388,6 +425,7 @@ bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   bool has_v = is_put_down(r, &c, c.v, &room), has_k = is_put_down(r, &c, c.k, &room);
   if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !move_rows_in(r, &c)) return false;
   const copy_t v = put_down(r, rows, c.v, has_v), k = put_down(r, rows, c.k, has_k);
+  if (v.buffer) make_whole(r, rows);
   const hone_stmt_t* columns = v.buffer && v.buffer->dtype == HONE_F32
                                    ? find_columns(hone_kernel_find_loop(r->kernel, rows), v.buffer)
                                    : NULL;

@@ -61,18 +61,30 @@ static void narrow_numbers_go_in_pairs(void** state) {
   free(text);
 }
 
-/* Matrix instructions take weights in rows, which what was rounded is turned to; of sums that they
- * cannot cut they do none. */
+/* Keys that are no whole pairs have zeros behind them, and such that matrix instructions cannot cut
+ * into equal parts. */
+static void sums_become_whole(void** state) {
+  (void)state;
+  char *odd = scheduled_narrow(false, 7, 4), *parts = scheduled_narrow(true, 38, 32);
+  test_schedule_expect(odd, 4,
+                       (const char* const[]){"\"lengthen k 8\"", ": bf16[4, 32, 2]",
+                                             ": bf16[1, 1, 4, 16, 2]", "dot2_bf16_bf16_x16"});
+  test_schedule_expect(parts, 3,
+                       (const char* const[]){"\"lengthen k 40\"", ": bf16[32, 40]",
+                                             "10 reduction as block2_bf16_bf16_x16"});
+  free(odd);
+  free(parts);
+}
+
+/* Matrix instructions take weights in rows, which what was rounded is turned to. */
 static void matrix_instructions_take_rows(void** state) {
   (void)state;
-  char *whole = scheduled_narrow(true, 96, 32), *odd = scheduled_narrow(true, 38, 32);
+  char* whole = scheduled_narrow(true, 96, 32);
   test_schedule_expect(
       whole, 3,
       (const char* const[]){": bf16[32, 96]", "16 reduction as block2_bf16_bf16_x16",
                             " in 16 unroll"});
-  test_schedule_expect(odd, 2, (const char* const[]){": bf16[19, 32, 2]", "as dot2_bf16_bf16_x16"});
   free(whole);
-  free(odd);
 }
 
 /* Keys and values that lie apart, head beside head, are copied once for each head, the values by as
@@ -108,6 +120,7 @@ static void what_is_read_is_near(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(narrow_numbers_go_in_pairs),
+      cmocka_unit_test(sums_become_whole),
       cmocka_unit_test(matrix_instructions_take_rows),
       cmocka_unit_test(what_is_read_is_near),
   };

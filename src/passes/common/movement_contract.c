@@ -51,21 +51,64 @@ static int result_axis(const contraction_t* c, int side, int64_t axis) {
 
 /* ---- permuted operands ---- */
 
+/* An operand: axis i is axis axes[i] of the plain. */
+typedef struct permuted {
+  hone_value_t* plain;
+  int64_t axes[HONE_MAX_RANK];
+} permuted_t;
+
+/* Of a permuted value without some axes of extent 1, of the dims: the plain without them. */
+static bool drop_ones_before(hone_builder_t* b, const hone_node_t* permute, int rank,
+                             const hone_dim_t* dims, permuted_t* out) {
+  const hone_type_t *from = &permute->inputs[0]->type, *to = &permute->outputs[0]->type;
+  hone_dim_t kept[HONE_MAX_RANK];
+  int64_t places[HONE_MAX_RANK];
+  int next[2] = {0, 0},
+      n = 0; /* among the permuted's axes: of those that are not 1, and that are */
+  for (int i = 0; i < from->rank; i++) places[i] = -1;
+  for (int i = 0; i < rank; i++) {
+    bool one = hone_dim_is(dims[i], 1);
+    while (hone_dim_is(to->dims[next[one]], 1) != one) next[one]++;
+    out->axes[i] = permute->axes[next[one]++];
+    places[out->axes[i]] = i;
+  }
+  for (int i = 0; i < from->rank; i++) {
+    if (places[i] < 0) continue;
+    kept[n] = from->dims[i];
+    out->axes[places[i]] = n++;
+  }
+  out->plain = hone_move_reshape(b, permute->inputs[0], n, kept);
+  return out->plain != NULL;
+}
+
+static bool find_permuted(hone_builder_t* b, const hone_value_t* operand, permuted_t* out) {
+  const hone_node_t* reshape = hone_match_prim(operand, HONE_PRIM_RESHAPE);
+  const hone_node_t* permute = hone_move_permute_of(reshape ? reshape->inputs[0] : operand);
+  if (!permute) return false;
+  const hone_type_t *to = &permute->outputs[0]->type, *type = &operand->type;
+  if (reshape)
+    return type->rank < to->rank && hone_move_same_but_ones(to, type->rank, type->dims) &&
+           drop_ones_before(b, permute, type->rank, type->dims, out);
+  out->plain = permute->inputs[0];
+  for (int i = 0; i < permute->n_axes; i++) out->axes[i] = permute->axes[i];
+  return true;
+}
+
 static hone_value_t* absorb_permute(hone_rewriter_t* r, hone_node_t* node, int side) {
-  hone_node_t* permute = hone_move_permute_of(node->inputs[side]);
-  if (!permute) return NULL;
+  permuted_t permuted;
+  if (!find_permuted(r->b, node->inputs[side], &permuted)) return NULL;
   contraction_t old = take_apart(node), now = old;
-  now.operands[side] = permute->inputs[0];
+  now.operands[side] = permuted.plain;
   for (int i = 0; i < now.n_pairs; i++) {
     int64_t* axis = &now.axes[2 * i + side];
-    *axis = permute->axes[*axis];
+    *axis = permuted.axes[*axis];
   }
   int64_t order[HONE_MAX_RANK];
   bool named[HONE_MAX_RANK];
   for (int i = 0; i < node->outputs[0]->type.rank; i++) order[i] = i;
   named_axes(&old, side, named);
-  for (int i = 0; i < permute->n_axes; i++)
-    if (!named[i]) order[result_axis(&old, side, i)] = result_axis(&now, side, permute->axes[i]);
+  for (int i = 0; i < node->inputs[side]->type.rank; i++)
+    if (!named[i]) order[result_axis(&old, side, i)] = result_axis(&now, side, permuted.axes[i]);
   return hone_permute(r->b, put_together(r, &now), order);
 }
 
