@@ -10,8 +10,8 @@
  * "pairs" one whose fast products of narrow numbers go in pairs, "shorts" one that adds up two
  * numbers of 16 bits at once, "half" one that does so in half the time of two of f32, "lanes" one
  * whose vectors have eight, "caches" one with small caches, "large caches" one with a large second
- * cache, "items" that items of batches are to be computed one by one. With HONE_UPDATE_GOLDEN=1 in the environment the wanted files are
- * written. */
+ * cache, "items" that items of batches are to be computed one by one. With HONE_UPDATE_GOLDEN=1 in
+ * the environment the wanted files are written. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -104,6 +104,19 @@ int hone_contraction_axis(const hone_term_t* b, hone_dim_t var) {
   return -1;
 }
 
+/* Axis of b that the lanes go along, or one of equal parts of which others choose, as heads are of
+ * all columns; -1: none. */
+static int find_lanes_axis(hone_dims_t* dims, const hone_contraction_t* c) {
+  for (int i = 0; i < c->b->buffer->rank; i++) {
+    hone_dim_t rest = hone_dim_sub(dims, c->b->index[i], c->lanes->var);
+    if (!hone_dim_uses(c->b->index[i], c->lanes->var) || hone_dim_uses(rest, c->lanes->var))
+      continue;
+    if (hone_dim_is(rest, 0) || hone_dim_is(hone_dim_mod(dims, rest, c->lanes->extent), 0))
+      return i;
+  }
+  return -1;
+}
+
 /* The longest output loop that only goes along weights, of several the innermost: they can
  * be laid out as lanes want them, and results are put down one by one. */
 static bool find_weight_lanes(hone_contraction_t* c) {
@@ -171,7 +184,8 @@ int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* 
 
 bool hone_contraction_uses_alone(const hone_contraction_t* c, const hone_term_t* b, int axis) {
   bool is_inside = hone_dim_uses(b->index[axis], c->lanes->var);
-  if (hone_dim_same(b->index[axis], c->lanes->var)) return true;
+  if (hone_dim_same(b->index[axis], c->lanes->var) || (b == c->b && axis == c->lanes_axis))
+    return true;
   for (int i = 0; i < c->n_sums; i++) {
     if (hone_dim_same(b->index[axis], c->sums[i].var)) return true;
     is_inside |= hone_dim_uses(b->index[axis], c->sums[i].var);
@@ -187,8 +201,8 @@ static bool is_ours(const hone_buffer_t* buffer) {
 
 /* Whether b's elements along the lanes are, or can be laid out, side by side. */
 bool hone_contraction_could_pack(const hone_contraction_t* c) {
-  if (!is_ours(c->b->buffer) || !hone_dim_is_int(c->lanes->extent) ||
-      hone_contraction_axis(c->b, c->lanes->var) < 0 || c->b->buffer->rank + 1 > HONE_MAX_RANK)
+  if (!is_ours(c->b->buffer) || !hone_dim_is_int(c->lanes->extent) || c->lanes_axis < 0 ||
+      c->b->buffer->rank + 1 > HONE_MAX_RANK)
     return false;
   for (int i = 0; i < c->b->buffer->rank; i++)
     if (!hone_contraction_uses_alone(c, c->b, i)) return false;
@@ -346,11 +360,12 @@ static void find_lines_of_block(const hone_recipe_t* r, hone_contraction_t* c) {
   }
 }
 
-/* Whether there are whole vectors of lanes, and at least half of one behind them, or none. */
+/* Whether there are whole vectors of lanes, and at least half of one behind them, or none; where
+ * instructions do parts of a vector, at least half of one. */
 static bool has_lanes(const hone_recipe_t* r, const hone_contraction_t* c,
                       const hone_intrinsic_t* block) {
   int64_t lanes = c->lanes->extent.k, each = r->shape->lanes, part = lanes % each;
-  return lanes >= each && (part == 0 || (block->block.keeps && 2 * part >= each));
+  return part == 0 || (block->block.keeps && 2 * part >= each);
 }
 
 /* Whether instructions of so many steps are worth their time, in a sum of `all` steps. */
@@ -432,6 +447,7 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
   if (!hone_stmt_is_loop(nest) || !find_outs(c, nest) || !find_sums(c) || !find_update(c) ||
       !place_lanes(r, c, at))
     return false;
+  c->lanes_axis = find_lanes_axis(r->kernel->dims, c);
   find_rows(r->kernel, c);
   c->apart = hone_term_uses(c->a, c->lanes->var);
   c->apart_sum = find_apart_sum(r, c);

@@ -25,13 +25,14 @@ typedef struct hone_contraction {
   const hone_stmt_t *body, *update; /* of the innermost output loop, and the sum's store */
   const hone_term_t *a, *b;         /* loads; b moves with the lanes */
   const hone_axis_t *lanes, *rows;  /* among outs; rows may be NULL */
-  int64_t row_bytes;                /* from one row to the next in a; 0: not known */
-  int64_t block;                    /* rows that are done at a time; 0: not chosen yet */
-  double sum_count;                 /* products in each sum */
-  int group;                        /* of them that one instruction adds up; 1: one */
-  bool widens;                      /* bytes in groups become numbers of 16 bits before */
-  bool apart;    /* each lane has data of its own, as channels of a depthwise convolution do */
-  int apart_sum; /* that goes in groups where each lane has data of its own; -1: none does */
+  int lanes_axis;    /* of b, along which lanes go, maybe as one of several equal parts; -1: none */
+  int64_t row_bytes; /* from one row to the next in a; 0: not known */
+  int64_t block;     /* rows that are done at a time; 0: not chosen yet */
+  double sum_count;  /* products in each sum */
+  int group;         /* of them that one instruction adds up; 1: one */
+  bool widens;       /* bytes in groups become numbers of 16 bits before */
+  bool apart;        /* each lane has data of its own, as channels of a depthwise convolution do */
+  int apart_sum;     /* that goes in groups where each lane has data of its own; -1: none does */
   /* Of the output: lines of an image, that see in one step of a sum of `line_steps` what their
    * neighbours see in the next, where each lane has data of its own; or those whose rows matrix
    * instructions do at once; NULL: there are none. */

@@ -233,3 +233,56 @@ void hone_fusion_leave_mixing_out(hone_fusion_t* f, const hone_fusion_search_t* 
       if (hone_fusion_group_at(f, k) == group) move_with_constants(f, s, k, own);
   }
 }
+
+/* ---- results whose channels fall apart ---- */
+
+/* Whether a reshape makes several short axes of the last one, which would fill lanes. */
+static bool splits_lanes(const hone_node_t* node) {
+  enum { LANES = 8 };
+  if (node->prim != HONE_PRIM_RESHAPE) return false;
+  const hone_type_t *from = &node->inputs[0]->type, *to = &node->outputs[0]->type;
+  hone_dim_t last = from->dims[from->rank - 1];
+  int64_t left = hone_dim_is_int(last) && last.k >= LANES ? last.k : 0;
+  for (int i = to->rank - 1; i >= 0 && left > 1; i--) {
+    if (!hone_dim_is_int(to->dims[i]) || to->dims[i].k >= LANES || left % to->dims[i].k)
+      return false;
+    left /= to->dims[i].k;
+  }
+  return left == 1;
+}
+
+/* Lists the nodes from the one at `last` up to a reshape that leaves no lanes to products by
+ * weights, where their parts are then put in another order; 0: there is nothing such. */
+static int find_apart(const hone_fusion_search_t* s, int group, int last, int room, int* out_path) {
+  const hone_fusion_t* f = s->f;
+  const hone_value_t* value = f->graph->nodes[last]->outputs[0];
+  bool is_turned = false;
+  for (int n = 0; n < room;) {
+    const hone_node_t* node = value->node;
+    out_path[n++] = s->index_of[value->id];
+    is_turned |= node->prim == HONE_PRIM_PERMUTE;
+    value = operand_in(s, group, node);
+    if (!value) return 0;
+    if (is_turned && splits_lanes(node)) return n;
+    if (s->uses[value->id] != 1 || hone_fusion_kind_of(value->node) == HONE_FUSION_WHOLE) return 0;
+  }
+  return 0;
+}
+
+/* Results whose channels become pixels, as those of a network that enlarges images, are put in that
+ * order by a kernel of their own: loops over the pixels would sum up each by itself. */
+void hone_fusion_leave_apart_out(hone_fusion_t* f, const hone_fusion_search_t* s) {
+  enum { MOST = 16 };
+  int path[MOST];
+  for (int i = f->graph->n_nodes - 1; i >= 0; i--) {
+    const hone_value_t* value = f->graph->nodes[i]->outputs[0];
+    int group = hone_fusion_group_at(f, i);
+    if (group < 0 || f->groups[group].kind != HONE_FUSION_CONTRACT ||
+        hone_fusion_is_of_values(f->groups[group].anchor) || is_read_by(s, value, group, true))
+      continue;
+    int n = find_apart(s, group, i, MOST, path);
+    if (n == 0) continue;
+    int own = hone_fusion_start_group(f, f->graph->nodes[path[n - 1]], path[n - 1]);
+    for (int k = 0; k < n; k++) move_with_constants(f, s, path[k], own);
+  }
+}

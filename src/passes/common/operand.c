@@ -33,7 +33,7 @@ bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lan
     outputs /= extent.k;
   }
   int64_t part = outputs % lanes;
-  return outputs >= lanes && (part == 0 || 2 * part >= lanes);
+  return outputs > 0 && (part == 0 || 2 * part >= lanes);
 }
 
 bool hone_operand_has_groups(const hone_node_t* contract, int64_t count) {

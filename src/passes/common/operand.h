@@ -10,7 +10,7 @@ bool hone_operand_only_moves(const hone_node_t* node);
 /* Lanes of the vectors of outputs that matrix instructions on x86 have. */
 enum { HONE_BLOCK_LANES = 16 };
 /* Whether what is not summed over of an operand, weights, fills whole vectors of so many lanes, the
- * last of several at least half of one. */
+ * last at least half of one. */
 bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lanes);
 /* Whether it sums up products of bytes, as whole numbers. */
 bool hone_operand_are_bytes(const hone_node_t* contract);
