@@ -86,8 +86,25 @@ static bool same_shape(const hone_value_t* a, const hone_value_t* b) {
   return same;
 }
 
+/* For each axis of b the one of a that goes along the same elements, -1 for extents of 1; false:
+ * the shapes differ in more than those. */
+static bool match_axes(const hone_type_t* a, const hone_type_t* b, int out[HONE_MAX_RANK]) {
+  int at = 0;
+  for (int i = 0; i < b->rank; i++) {
+    out[i] = -1;
+    if (hone_dim_is(b->dims[i], 1)) continue;
+    while (at < a->rank && hone_dim_is(a->dims[at], 1)) at++;
+    if (at == a->rank || !hone_dim_same(a->dims[at], b->dims[i])) return false;
+    out[i] = at++;
+  }
+  while (at < a->rank && hone_dim_is(a->dims[at], 1)) at++;
+  return at == a->rank;
+}
+
 static bool shares_loops(const piece_t* a, const piece_t* b) {
-  return a->value == b->value || (!a->is_part && !b->is_part && same_shape(a->value, b->value));
+  int axes[HONE_MAX_RANK];
+  return a->value == b->value ||
+         (!a->is_part && !b->is_part && match_axes(&a->value->type, &b->value->type, axes));
 }
 
 static bool store(hone_lowering_t* l, const piece_t* piece, const hone_place_t* places) {
@@ -98,20 +115,34 @@ static bool store(hone_lowering_t* l, const piece_t* piece, const hone_place_t* 
   return term && hone_stmt_store(l->kernel, l->block, piece->out, index, HONE_COMBINE_SET, term);
 }
 
+/* The same, with the places of a value whose shape differs in extents of 1. */
+static bool store_alike(hone_lowering_t* l, const piece_t* piece, const hone_value_t* like,
+                        const hone_place_t* places) {
+  int axes[HONE_MAX_RANK];
+  hone_place_t own[HONE_MAX_RANK];
+  if (!match_axes(&like->type, &piece->value->type, axes)) return false;
+  for (int i = 0; i < piece->value->type.rank; i++)
+    own[i] = axes[i] < 0 ? hone_place_of(hone_dim_int(0)) : places[axes[i]];
+  return store(l, piece, own);
+}
+
 /* This piece and those behind it that have the same loops. */
 static bool lower_together(hone_lowering_t* l, piece_t* first) {
   const hone_value_t* values[MAX_TOGETHER] = {NULL};
   piece_t* pieces[MAX_TOGETHER];
   hone_place_t places[HONE_MAX_RANK];
-  int n = 0;
+  int n = 0, n_same = 0;
   for (piece_t* p = first; p && n < MAX_TOGETHER; p = p->next) {
     if (p->is_done || p->is_border || (p != first && !shares_loops(first, p))) continue;
     p->is_done = true;
-    pieces[n] = p;
-    values[n++] = p->value;
+    pieces[n++] = p;
+    if (same_shape(first->value, p->value)) values[n_same++] = p->value;
   }
-  bool ok = hone_lower_nest(l, values, n, places);
-  for (int i = 0; i < n && ok; i++) ok = store(l, pieces[i], places);
+  bool ok = hone_lower_nest(l, values, n_same, places);
+  for (int i = 0; i < n && ok; i++)
+    ok = same_shape(first->value, pieces[i]->value)
+             ? store(l, pieces[i], places)
+             : store_alike(l, pieces[i], first->value, places);
   return ok;
 }
 

@@ -334,6 +334,30 @@ static void parts_and_pads_nest(void** state) {
       "}\n");
 }
 
+/* What is computed once is stored in shapes that differ by extents of 1. */
+static void axes_of_one_share_loops(void** state) {
+  (void)state;
+  expect_body(
+      "  %0 = input : f32[4, 5]\n"
+      "  %1 = input : f32[5, 3]\n"
+      "  %2 = input : f32[1, 4, 1, 3]\n"
+      "  %3 = contract %0 %1 dtype=f32 axes=[1, 0] batch=0 : f32[4, 3]\n"
+      "  %4 = reshape %3 shape=[1, 4, 1, 3] : f32[1, 4, 1, 3]\n"
+      "  %5 = add %4 %2 : f32[1, 4, 1, 3]\n"
+      "  return %3 %5\n",
+      "  for i in 4 {\n"
+      "    for i1 in 3 {\n"
+      "      acc[] = f32(0)\n"
+      "      for k in 5 reduction {\n"
+      "        acc[] += mul(in0[i, k], in1[k, i1])\n"
+      "      }\n"
+      "      out0[i, i1] = acc[]\n"
+      "      out1[0, i, 0, i1] = add(acc[], in2[0, i, 0, i1])\n"
+      "    }\n"
+      "  }\n"
+      "}\n");
+}
+
 /* Where the result is turned, each row is summed up once all the same. */
 static void turned_rows_are_summed_up_once(void** state) {
   (void)state;
@@ -368,6 +392,7 @@ int main(void) {
       cmocka_unit_test(sums_of_floats_start_from_constants),
       cmocka_unit_test(products_need_no_place_of_their_own),
       cmocka_unit_test(parts_and_pads_nest),
+      cmocka_unit_test(axes_of_one_share_loops),
       cmocka_unit_test(turned_rows_are_summed_up_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

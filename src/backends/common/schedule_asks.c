@@ -59,12 +59,13 @@ static bool reads_lines(const hone_recipe_t* r) {
 
 /* Has each step of a sum go on in several places of the block of weights at once: memory gives
  * several streams more in the same time than one, where vectors are parts of lines. Whole lines of
- * one stream come faster than those of several. */
+ * one stream come faster than those of several, but for machines that have matrix instructions
+ * (alexnet's products by one row: 0.7 of the time in bf16, 0.9 in f32). */
 static void read_in_streams(hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* sum) {
   enum { MOST_STREAMS = 4, LEAST_STEPS = 64 };
   char outer[HONE_LOOP_NAME], inner[HONE_LOOP_NAME];
   int64_t steps = hone_known_extent(sum->extent), streams = MOST_STREAMS;
-  if (reads_lines(r)) return;
+  if (reads_lines(r) && !r->shape->has_block_bf16) return;
   while (streams > 1 && (steps % streams || steps / streams < LEAST_STEPS)) streams--;
   if (streams < 2 || hone_cost_bytes(c->b->buffer) <= (double)hone_contraction_second_cache(r) ||
       !hone_loop_name(outer, sum->name, ".o") || !hone_loop_name(inner, sum->name, ".i") ||

@@ -29,12 +29,20 @@ static void weights_of_few_rows_come_in_streams(void** state) {
   free(cached);
 }
 
+/* But on machines with matrix instructions. */
 static void vectors_of_a_line_come_in_one(void** state) {
   (void)state;
-  char* text =
-      scheduled(0, 256, (hone_cpu_shape_t){.lanes = 16, .registers = 32, .second_cache = 16 << 10});
+  hone_cpu_shape_t shape = {.lanes = 16, .registers = 32, .second_cache = 16 << 10};
+  char* text = scheduled(0, 256, shape);
   if (strstr(text, "unroll reduction")) fail_msg("several streams of whole lines in:\n%s", text);
   test_schedule_expect(text, 1, (const char* const[]){"prefetch in1"});
+  free(text);
+  text = scheduled(1, 256, shape);
+  if (strstr(text, "unroll reduction")) fail_msg("several streams of whole lines in:\n%s", text);
+  free(text);
+  shape.has_block_bf16 = true;
+  text = scheduled(1, 256, shape);
+  test_schedule_expect(text, 1, (const char* const[]){"k.o in 4 unroll reduction"});
   free(text);
 }
 

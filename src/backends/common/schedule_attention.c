@@ -213,6 +213,33 @@ static bool turn_operand(hone_recipe_t* r, hone_stmt_t* block) {
   return has_copy;
 }
 
+/* ---- constants beside the scores ---- */
+
+/* The axis of a constant that goes along the rows, which lie apart, keys side by side, as those of
+ * masks and of biases by position do; -1: none does. */
+static int find_rows_apart(const hone_recipe_t* r, const chain_t* c, const hone_access_t* access) {
+  const hone_buffer_t* buffer = r->kernel->buffers[access->buffer->id];
+  int last = buffer->rank - 1, found = -1;
+  if (access->is_store || !buffer->is_constant || buffer->packing || last < 1) return -1;
+  for (int i = 0; i < c->n_outs; i++)
+    if (hone_dim_uses(access->index[last], c->outs[i]->var)) return -1;
+  for (int i = 0; i < last; i++)
+    if (hone_dim_same(access->index[i], c->rows->var)) found = i;
+  return found;
+}
+
+/* Rows are the lanes of what is done to the scores: constants are laid out with them last. */
+static bool turn_constants(hone_recipe_t* r, const chain_t* c, hone_stmt_t* nest) {
+  hone_access_list_t list;
+  if (!hone_recipe_did(r, hone_access_collect(r->kernel, nest, &list))) return false;
+  for (int i = 0; i < list.count; i++) {
+    int axis = find_rows_apart(r, c, &list.items[i]);
+    if (axis >= 0) hone_move_axis_back(r, list.items[i].buffer, axis, false);
+  }
+  hone_access_free(&list);
+  return !r->status;
+}
+
 /* What is put down near: an operand of which all rows of a round of the loop around them read the
  * same. */
 typedef struct copy {
@@ -423,7 +450,9 @@ bool hone_schedule_attention(hone_recipe_t* r, hone_stmt_t* nest) {
   int64_t block = rows_at_once(r, c.rows->extent);
   double room = STACK;
   bool has_v = is_put_down(r, &c, c.v, &room), has_k = is_put_down(r, &c, c.k, &room);
-  if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !move_rows_in(r, &c)) return false;
+  if (block == 0 || !hone_loop_name(rows, c.rows->name, "") || !turn_constants(r, &c, nest) ||
+      !move_rows_in(r, &c))
+    return false;
   const copy_t v = put_down(r, rows, c.v, has_v), k = put_down(r, rows, c.k, has_k);
   if (v.buffer) make_whole(r, rows);
   const hone_stmt_t* columns = v.buffer && v.buffer->dtype == HONE_F32

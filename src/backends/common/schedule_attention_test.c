@@ -117,12 +117,43 @@ static void what_is_read_is_near(void** state) {
   }
 }
 
+/* A constant with numbers for each row and key, as a mask, is laid out with rows last, which are
+ * lanes. */
+static void constants_are_turned(void** state) {
+  enum { ROWS = 32, KEYS = 20, MOST = 3 };
+  (void)state;
+  hone_str_t lines;
+  hone_str_init(&lines, hone_allocator_system());
+  hone_str_append(&lines,
+                  "  %0 \"q\" = input : f32[32, 2, 8]\n"
+                  "  %1 \"k\" = input : f32[20, 2, 8]\n"
+                  "  %2 \"v\" = input : f32[20, 2, 16]\n"
+                  "  %3 = constant {");
+  test_schedule_numbers(&lines, ROWS * KEYS, MOST);
+  hone_str_append(&lines,
+                  "} : f32[1, 32, 20]\n"
+                  "  %4 = contract %0 %1 dtype=f32 axes=[1, 1, 2, 2] batch=1 : f32[2, 32, 20]\n"
+                  "  %5 = expand %3 shape=[2, 32, 20] : f32[2, 32, 20]\n"
+                  "  %6 = add %4 %5 : f32[2, 32, 20]\n"
+                  "  %7 = reduce %6 combine=max axes=[2] : f32[2, 32]\n"
+                  "  %8 = reshape %7 shape=[2, 32, 1] : f32[2, 32, 1]\n"
+                  "  %9 = expand %8 shape=[2, 32, 20] : f32[2, 32, 20]\n"
+                  "  %10 = sub %6 %9 : f32[2, 32, 20]\n"
+                  "  %11 = exp %10 : f32[2, 32, 20]\n"
+                  "  %12 = contract %11 %2 dtype=f32 axes=[0, 1, 2, 0] batch=1 : f32[2, 32, 16]\n"
+                  "  return %12 \"y\"\n");
+  char* text = scheduled(&(hone_cpu_shape_t){.lanes = 8, .registers = 16},
+                         (hone_cpu_choice_t){.chain_rows = 16}, hone_str_text(&lines));
+  test_schedule_expect(text, 1, (const char* const[]){": f32[1, 20, 32]"});
+  free(text);
+  hone_str_free(&lines);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(narrow_numbers_go_in_pairs),
-      cmocka_unit_test(sums_become_whole),
-      cmocka_unit_test(matrix_instructions_take_rows),
-      cmocka_unit_test(what_is_read_is_near),
+      cmocka_unit_test(narrow_numbers_go_in_pairs),    cmocka_unit_test(sums_become_whole),
+      cmocka_unit_test(matrix_instructions_take_rows), cmocka_unit_test(what_is_read_is_near),
+      cmocka_unit_test(constants_are_turned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ bool hone_contraction_is_turnable(const hone_recipe_t* r, const hone_contraction
   const hone_buffer_t *a = c->a->buffer, *b = c->b->buffer;
   int64_t step;
   return r->shape->lanes > 1 && c->rows && c->n_sums == 1 && c->group == 1 && !c->apart &&
-         !a->is_constant && !b->is_constant && b->role == HONE_ROLE_INPUT && b->dtype == HONE_F32 &&
+         !a->is_constant && !b->is_constant && b->role == HONE_ROLE_INPUT && hone_is_turnable(b) &&
          hone_known_extent(c->lanes->extent) >= r->shape->lanes &&
          hone_known_extent(c->rows->extent) >= LEAST_ROWS &&
          hone_known_extent(c->sums[0].extent) >= LEAST_STEPS &&
