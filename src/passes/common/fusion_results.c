@@ -236,17 +236,19 @@ void hone_fusion_leave_mixing_out(hone_fusion_t* f, const hone_fusion_search_t* 
 
 /* ---- results whose channels fall apart ---- */
 
-/* Whether a reshape makes several short axes of the last one, which would fill lanes. */
-static bool splits_lanes(const hone_node_t* node) {
+/* Whether a reshape makes several axes of the last one, which would fill lanes: none of them does,
+ * or of `narrow` numbers, whose weights cannot be laid out for lanes that lie apart, the last. */
+static bool splits_lanes(const hone_node_t* node, bool narrow) {
   enum { LANES = 8 };
   if (node->prim != HONE_PRIM_RESHAPE) return false;
   const hone_type_t *from = &node->inputs[0]->type, *to = &node->outputs[0]->type;
-  hone_dim_t last = from->dims[from->rank - 1];
-  int64_t left = hone_dim_is_int(last) && last.k >= LANES ? last.k : 0;
+  hone_dim_t whole = from->dims[from->rank - 1];
+  int64_t left = hone_dim_is_int(whole) && whole.k >= LANES ? whole.k : 0;
   for (int i = to->rank - 1; i >= 0 && left > 1; i--) {
-    if (!hone_dim_is_int(to->dims[i]) || to->dims[i].k >= LANES || left % to->dims[i].k)
-      return false;
-    left /= to->dims[i].k;
+    hone_dim_t part = to->dims[i];
+    if (!hone_dim_is_int(part) || part.k < 1 || left % part.k) return false;
+    if (part.k >= LANES) return narrow && i < to->rank - 1;
+    left /= part.k;
   }
   return left == 1;
 }
@@ -256,14 +258,14 @@ static bool splits_lanes(const hone_node_t* node) {
 static int find_apart(const hone_fusion_search_t* s, int group, int last, int room, int* out_path) {
   const hone_fusion_t* f = s->f;
   const hone_value_t* value = f->graph->nodes[last]->outputs[0];
-  bool is_turned = false;
+  bool is_turned = false, narrow = f->groups[group].anchor->inputs[0]->type.dtype != HONE_F32;
   for (int n = 0; n < room;) {
     const hone_node_t* node = value->node;
     out_path[n++] = s->index_of[value->id];
     is_turned |= node->prim == HONE_PRIM_PERMUTE;
     value = operand_in(s, group, node);
     if (!value) return 0;
-    if (is_turned && splits_lanes(node)) return n;
+    if (is_turned && splits_lanes(node, narrow)) return n;
     if (s->uses[value->id] != 1 || hone_fusion_kind_of(value->node) == HONE_FUSION_WHOLE) return 0;
   }
   return 0;
