@@ -233,9 +233,20 @@ static bool picks(const hone_node_t* node) {
          (node->combine == HONE_COMBINE_MAX || node->combine == HONE_COMBINE_MIN);
 }
 
+enum { MOST_INPUTS = 32 };
+
+/* Whether the node puts numbers side by side that are rounded: as many of them are, once, and half
+ * as much is moved. */
+static bool joins(const hone_operand_store_t* store, hone_dims_t* dims, const hone_node_t* node) {
+  return store->flags & HONE_FLAG_FLUSHES && node->prim == HONE_PRIM_CONCAT &&
+         node->n_inputs <= MOST_INPUTS && !hone_either_is(dims, node);
+}
+
 /* Whether the numbers are to be converted above the node. */
-static bool goes_above(const hone_operand_store_t* store, const hone_node_t* node, way_t way) {
+static bool goes_above(const hone_operand_store_t* store, hone_dims_t* dims,
+                       const hone_node_t* node, way_t way) {
   if (way.moves == MAX_MOVES) return false;
+  if (joins(store, dims, node)) return !way.is_parted;
   if (store->above_most && picks(node)) return !way.is_parted;
   return way.is_parted ? node->prim == HONE_PRIM_RESHAPE : hone_operand_only_moves(node);
 }
@@ -250,10 +261,11 @@ static hone_value_t* make(hone_operand_store_t* store, hone_rewriter_t* r, hone_
   const hone_tensor_t* constant = hone_match_constant(value);
   if (constant) return convert_constant(store, r, constant);
   if (!store->flips_sign && has_widened(node, store->dtype)) return node->inputs[0];
-  if (value->binds || !goes_above(store, node, way)) return recast(store, r->b, value);
+  if (value->binds || !goes_above(store, r->graph->dims, node, way))
+    return recast(store, r->b, value);
   way.moves++;
   way.is_parted |= hone_either_takes_part(r->graph->dims, node);
-  hone_value_t* inputs[2];
+  hone_value_t* inputs[MOST_INPUTS];
   for (int i = 0; i < node->n_inputs; i++) {
     inputs[i] = convert(store, r, node->inputs[i], way);
     if (!inputs[i]) return NULL;
