@@ -81,12 +81,12 @@ static bool reads_lines(const hone_node_t* contract) {
 }
 
 /* Whether some sum over weights has enough pairs for a matrix instruction, which does several rows
- * of them for whole vectors of outputs, the last of several at least half of one
+ * of them for whole vectors of outputs, the last at least half of one
  * (block2_bf16_bf16_x16 of loop/intrinsic.c). */
 static bool goes_in_blocks(const hone_node_t* contract) {
   int side = hone_match_constant(hone_operand_origin(contract->inputs[1])) ? 1 : 0;
   if (!hone_match_constant(hone_operand_origin(contract->inputs[side])) ||
-      !hone_operand_fills_lanes(contract, side, HONE_BLOCK_LANES))
+      !hone_operand_fills_part(contract, side, HONE_BLOCK_LANES))
     return false;
   bool is_deep = reads_lines(contract);
   for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2)

@@ -24,16 +24,25 @@ bool hone_operand_are_bytes(const hone_node_t* contract) {
          hone_dtype_size(contract->inputs[1]->type.dtype) == 1;
 }
 
-bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lanes) {
+/* Results for each place of the other operand; 0: not known. */
+static int64_t count_outputs(const hone_node_t* contract, int side) {
   const hone_type_t* type = &contract->inputs[side]->type;
   int64_t outputs = hone_match_count(type);
   for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2) {
     hone_dim_t extent = type->dims[contract->axes[i + side]];
-    if (!hone_dim_is_int(extent) || extent.k < 1) return false;
+    if (!hone_dim_is_int(extent) || extent.k < 1) return 0;
     outputs /= extent.k;
   }
-  int64_t part = outputs % lanes;
+  return outputs;
+}
+
+bool hone_operand_fills_part(const hone_node_t* contract, int side, int64_t lanes) {
+  int64_t outputs = count_outputs(contract, side), part = outputs % lanes;
   return outputs > 0 && (part == 0 || 2 * part >= lanes);
+}
+
+bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lanes) {
+  return count_outputs(contract, side) >= lanes && hone_operand_fills_part(contract, side, lanes);
 }
 
 bool hone_operand_has_groups(const hone_node_t* contract, int64_t count) {
@@ -242,11 +251,19 @@ static bool joins(const hone_operand_store_t* store, hone_dims_t* dims, const ho
          node->n_inputs <= MOST_INPUTS && !hone_either_is(dims, node);
 }
 
+/* Whether the node looks numbers up that are rounded, each about once or more, as Resize does. */
+static bool repeats(const hone_operand_store_t* store, const hone_node_t* node) {
+  int64_t before = node->n_inputs ? hone_match_count(&node->inputs[0]->type) : -1,
+          after = hone_match_count(&node->outputs[0]->type);
+  return store->flags & HONE_FLAG_FLUSHES && node->prim == HONE_PRIM_GATHER && before >= 0 &&
+         after >= before;
+}
+
 /* Whether the numbers are to be converted above the node. */
 static bool goes_above(const hone_operand_store_t* store, hone_dims_t* dims,
                        const hone_node_t* node, way_t way) {
   if (way.moves == MAX_MOVES) return false;
-  if (joins(store, dims, node)) return !way.is_parted;
+  if (joins(store, dims, node) || repeats(store, node)) return !way.is_parted;
   if (store->above_most && picks(node)) return !way.is_parted;
   return way.is_parted ? node->prim == HONE_PRIM_RESHAPE : hone_operand_only_moves(node);
 }
@@ -267,7 +284,8 @@ static hone_value_t* make(hone_operand_store_t* store, hone_rewriter_t* r, hone_
   way.is_parted |= hone_either_takes_part(r->graph->dims, node);
   hone_value_t* inputs[MOST_INPUTS];
   for (int i = 0; i < node->n_inputs; i++) {
-    inputs[i] = convert(store, r, node->inputs[i], way);
+    bool is_place = node->prim == HONE_PRIM_GATHER && i > 0;
+    inputs[i] = is_place ? node->inputs[i] : convert(store, r, node->inputs[i], way);
     if (!inputs[i]) return NULL;
   }
   return hone_rewrite_copy(r, node, inputs);

@@ -9,8 +9,9 @@
 bool hone_operand_only_moves(const hone_node_t* node);
 /* Lanes of the vectors of outputs that matrix instructions on x86 have. */
 enum { HONE_BLOCK_LANES = 16 };
-/* Whether what is not summed over of an operand, weights, fills whole vectors of so many lanes, the
- * last at least half of one. */
+/* Whether what is not summed over of an operand, weights, fills vectors of so many lanes, the last
+ * at least half of one; and whether the first is a whole one. */
+bool hone_operand_fills_part(const hone_node_t* contract, int side, int64_t lanes);
 bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lanes);
 /* Whether it sums up products of bytes, as whole numbers. */
 bool hone_operand_are_bytes(const hone_node_t* contract);
