@@ -34,14 +34,9 @@ static bool has_groups(const hone_pass_options_t* options, const hone_node_t* co
 
 /* The only axis of x that is summed over, beside those of the window. */
 static bool find_axis(const hone_node_t* contract, channels_t* c) {
-  int rank = c->x->type.rank;
-  c->axis = -1;
-  for (int i = 2 * contract->n_batch + c->data; i < contract->n_axes; i += 2) {
-    if (contract->axes[i] >= rank) continue;
-    if (c->axis >= 0) return false;
-    c->axis = (int)contract->axes[i];
-  }
-  return c->axis >= 0;
+  int pair = hone_operand_only_sum(contract, c->data, c->x->type.rank);
+  c->axis = pair < 0 ? -1 : (int)contract->axes[2 * pair + c->data];
+  return pair >= 0;
 }
 
 /* Whether there are enough channels, which lie apart. */

@@ -23,29 +23,17 @@ typedef struct data {
   int64_t more;
 } data_t;
 
-/* The only sum that does not go along the window. */
-static bool find_channels(const hone_node_t* contract, data_t* d) {
-  int rank = d->x->type.rank;
-  d->axis = -1;
-  for (int i = 0; 2 * i < contract->n_axes; i++) {
-    int64_t axis = contract->axes[2 * i + d->side];
-    if (axis >= rank) continue;
-    if (d->axis >= 0) return false;
-    d->axis = (int)axis;
-    d->pair = i;
-  }
-  return d->axis >= 0;
-}
-
 static bool find(const hone_node_t* contract, int side, data_t* d) {
   hone_value_t* x = contract->inputs[side];
   *d = (data_t){.side = side, .window = hone_match_prim(x, HONE_PRIM_WINDOW)};
   if (d->window) x = d->window->inputs[0];
   d->pad = hone_match_prim(x, HONE_PRIM_PAD);
   d->x = d->pad ? d->pad->inputs[0] : x;
-  if (!hone_match_from_constants(contract->inputs[1 - side]) || hone_match_from_constants(d->x) ||
-      hone_operand_uses(contract, side) < LEAST_USES || !find_channels(contract, d))
+  d->pair = hone_operand_only_sum(contract, side, d->x->type.rank);
+  if (d->pair < 0 || !hone_match_from_constants(contract->inputs[1 - side]) ||
+      hone_match_from_constants(d->x) || hone_operand_uses(contract, side) < LEAST_USES)
     return false;
+  d->axis = (int)contract->axes[2 * d->pair + side];
   hone_dim_t channels = d->x->type.dims[d->axis];
   if (!hone_dim_is_int(channels) || channels.k <= FOUR || channels.k % FOUR == 0) return false;
   d->more = FOUR - channels.k % FOUR;

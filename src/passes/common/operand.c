@@ -24,6 +24,16 @@ bool hone_operand_are_bytes(const hone_node_t* contract) {
          hone_dtype_size(contract->inputs[1]->type.dtype) == 1;
 }
 
+int hone_operand_only_sum(const hone_node_t* contract, int side, int rank) {
+  int found = -1;
+  for (int i = contract->n_batch; 2 * i < contract->n_axes; i++) {
+    if (contract->axes[2 * i + side] >= rank) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
 /* Results for each place of the other operand; 0: not known. */
 static int64_t count_outputs(const hone_node_t* contract, int side) {
   const hone_type_t* type = &contract->inputs[side]->type;

@@ -15,6 +15,9 @@ bool hone_operand_fills_part(const hone_node_t* contract, int side, int64_t lane
 bool hone_operand_fills_lanes(const hone_node_t* contract, int side, int64_t lanes);
 /* Whether it sums up products of bytes, as whole numbers. */
 bool hone_operand_are_bytes(const hone_node_t* contract);
+/* Of the sums the only pair along one of the first `rank` axes of operand `side`, as channels are
+ * below a window; -1: there are others, or none. */
+int hone_operand_only_sum(const hone_node_t* contract, int side, int rank);
 /* What is moved in the end. */
 hone_value_t* hone_operand_origin(hone_value_t* value);
 /* Whether products can stand side by side in groups of so many: an axis that is summed over has
