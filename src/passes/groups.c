@@ -59,6 +59,7 @@ static bool find(const hone_node_t* contract, int64_t lanes, groups_t* g) {
   g->pair = find_channels(contract);
   int64_t count;
   if (weights.n_free != 1 || g->pair < 0 || hone_match_count(w) < 0 ||
+      w->rank + 2 > HONE_MAX_RANK || contract->outputs[0]->type.rank + 1 > HONE_MAX_RANK ||
       !is_static(x->dims[g->axis], &count) || !is_static(x->dims[g->axis + 1], &g->in) ||
       !is_static(w->dims[weights.axes[1]], &g->out) || g->in < 2)
     return false;
@@ -83,7 +84,7 @@ static hone_value_t* join_weights(hone_rewriter_t* r, const groups_t* g) {
   hone_value_t* w = hone_permute(r->b, g->contract->inputs[1], sorted.axes);
   int channels = 2 + g->pair - 1, rank = w ? w->type.rank : 0;
   w = hone_move_axis(r->b, w, channels, 2);
-  if (!w || rank + 2 > HONE_MAX_RANK) return NULL;
+  if (!w) return NULL;
   hone_dim_t shape[HONE_MAX_RANK] = {hone_d(g->left), hone_d(g->together), hone_d(g->out),
                                      hone_d(1), hone_d(g->in)};
   memcpy(shape + FIRST, w->type.dims + 3, (size_t)(rank - 3) * sizeof *shape);
@@ -158,7 +159,6 @@ static hone_value_t* part(hone_builder_t* b, const groups_t* g, hone_value_t* y)
   const hone_type_t* type = &g->contract->outputs[0]->type;
   int rank = type->rank;
   hone_dim_t shape[HONE_MAX_RANK];
-  if (rank + 1 > HONE_MAX_RANK) return NULL;
   memcpy(shape, type->dims, (size_t)rank * sizeof *shape);
   shape[0] = hone_d(g->left);
   shape[rank - 1] = hone_d(g->together);

@@ -14,10 +14,11 @@
 
 enum { FACTORS = 2 };
 
-/* A factor's buffer, and the axis that the sum goes along. */
+/* A factor's buffer. */
 typedef struct factor {
   hone_buffer_t* buffer;
-  int axis;
+  int axis;          /* that the sum goes along */
+  hone_stmt_t* home; /* the innermost statement that all uses of it are in */
 } factor_t;
 
 static hone_status_t find_factor(hone_kernel_t* kernel, const hone_stmt_t* loop,
@@ -56,32 +57,24 @@ static hone_status_t find_factors(hone_kernel_t* kernel, hone_stmt_t* loop, fact
 
 /* ---- zeros ---- */
 
-/* The innermost statement that all uses of the buffer are in. */
-typedef struct home {
-  const hone_buffer_t* buffer;
-  hone_stmt_t* stmt;
-} home_t;
-
 static bool is_in(const hone_stmt_t* stmt, const hone_stmt_t* outer) {
   while (stmt && stmt != outer) stmt = stmt->parent;
   return stmt != NULL;
 }
 
 static bool widen(void* self, hone_stmt_t* stmt) {
-  home_t* home = self;
-  if (stmt->buffer != home->buffer && !(stmt->value && hone_term_reads(stmt->value, home->buffer)))
+  factor_t* f = self;
+  if (stmt->buffer != f->buffer && !(stmt->value && hone_term_reads(stmt->value, f->buffer)))
     return true;
-  if (!home->stmt) home->stmt = stmt->parent;
-  while (!is_in(stmt, home->stmt)) home->stmt = home->stmt->parent;
+  if (!f->home) f->home = stmt->parent;
+  while (!is_in(stmt, f->home)) f->home = f->home->parent;
   return true;
 }
 
 /* Sets what is new of the buffer to zero, in front of all that uses it. */
 static bool clear(hone_kernel_t* kernel, const factor_t* f, hone_dim_t before, hone_dim_t more) {
-  home_t home = {.buffer = f->buffer};
   hone_dim_t index[HONE_MAX_BUFFER_RANK];
   const char* name = hone_sched_name(kernel, f->buffer->name, "z");
-  hone_stmt_walk(kernel->root, widen, &home);
   hone_stmt_t* inner = NULL;
   for (int i = 0; i < f->buffer->rank; i++) {
     hone_dim_t extent = i == f->axis ? more : f->buffer->dims[i];
@@ -89,7 +82,7 @@ static bool clear(hone_kernel_t* kernel, const factor_t* f, hone_dim_t before, h
     if (i != f->axis && hone_dim_is(extent, 1)) continue;
     hone_stmt_t* loop =
         inner ? hone_stmt_loop(kernel, inner, name, extent, HONE_LOOP_SERIAL)
-              : hone_sched_loop_beside(kernel, home.stmt->body[0], f->buffer->name, "z", extent, 0);
+              : hone_sched_loop_beside(kernel, f->home->body[0], f->buffer->name, "z", extent, 0);
     if (!loop) return false;
     inner = loop;
     index[i] = i == f->axis ? hone_dim_add(kernel->dims, loop->var, before) : loop->var;
@@ -113,9 +106,8 @@ static hone_status_t check(hone_kernel_t* kernel, hone_stmt_t* loop, int64_t rou
                              loop->name, rounds);
   HONE_TRY(find_factors(kernel, loop, factors));
   for (int i = 0; i < FACTORS; i++) {
-    home_t home = {.buffer = factors[i].buffer};
-    hone_stmt_walk(kernel->root, widen, &home);
-    HONE_TRY(hone_sched_want_order(kernel, home.stmt->body[0]));
+    hone_stmt_walk(kernel->root, widen, &factors[i]);
+    HONE_TRY(hone_sched_want_order(kernel, factors[i].home->body[0]));
   }
   return NULL;
 }

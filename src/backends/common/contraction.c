@@ -182,13 +182,14 @@ int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* 
 
 /* ---- what could be laid out ---- */
 
-bool hone_contraction_uses_alone(const hone_contraction_t* c, const hone_term_t* b, int axis) {
-  bool is_inside = hone_dim_uses(b->index[axis], c->lanes->var);
-  if (hone_dim_same(b->index[axis], c->lanes->var) || (b == c->b && axis == c->lanes_axis))
-    return true;
+/* Whether an axis of b goes along the lanes or a sum alone, or neither of them. */
+static bool uses_alone(const hone_contraction_t* c, int axis) {
+  hone_dim_t index = c->b->index[axis];
+  bool is_inside = hone_dim_uses(index, c->lanes->var);
+  if (axis == c->lanes_axis) return true;
   for (int i = 0; i < c->n_sums; i++) {
-    if (hone_dim_same(b->index[axis], c->sums[i].var)) return true;
-    is_inside |= hone_dim_uses(b->index[axis], c->sums[i].var);
+    if (hone_dim_same(index, c->sums[i].var)) return true;
+    is_inside |= hone_dim_uses(index, c->sums[i].var);
   }
   return !is_inside;
 }
@@ -205,7 +206,7 @@ bool hone_contraction_could_pack(const hone_contraction_t* c) {
       c->b->buffer->rank + 1 > HONE_MAX_RANK)
     return false;
   for (int i = 0; i < c->b->buffer->rank; i++)
-    if (!hone_contraction_uses_alone(c, c->b, i)) return false;
+    if (!uses_alone(c, i)) return false;
   return true;
 }
 

@@ -76,8 +76,6 @@ bool hone_contraction_is_turnable(const hone_recipe_t* r, const hone_contraction
 bool hone_schedule_turned(hone_recipe_t* r, const hone_contraction_t* c);
 /* Whether b's elements along the lanes can be laid out side by side. */
 bool hone_contraction_could_pack(const hone_contraction_t* c);
-/* Whether an axis of b goes along the lanes or a sum alone, or neither of them. */
-bool hone_contraction_uses_alone(const hone_contraction_t* c, const hone_term_t* b, int axis);
 /* Axis of b that is exactly the variable; -1: none. */
 int hone_contraction_axis(const hone_term_t* b, hone_dim_t var);
 /* Elements between places of the buffer that the variable's rounds reach; false: no constant. */

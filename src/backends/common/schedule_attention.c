@@ -342,10 +342,11 @@ static void make_whole(hone_recipe_t* r, const char* rows) {
   const hone_stmt_t* product = find_last_product(hone_kernel_find_loop(r->kernel, rows));
   const hone_stmt_t* sum = product ? product->parent : NULL;
   int64_t steps = sum && sum->is_reduction ? hone_known_extent(sum->extent) : 0;
-  if (!r->shape->has_dot2_bf16 || steps < 2 || whole_steps(r, steps) == steps) return;
+  if (!r->shape->has_dot2_bf16 || steps < 2) return;
+  int64_t whole = whole_steps(r, steps);
   const hone_term_t* load = factor(product, 0);
-  if (load && load->buffer->dtype == HONE_BF16)
-    hone_recipe_did(r, hone_sched_lengthen(r->kernel, sum->name, whole_steps(r, steps)));
+  if (whole > steps && load && load->buffer->dtype == HONE_BF16)
+    hone_recipe_did(r, hone_sched_lengthen(r->kernel, sum->name, whole));
 }
 
 /* The loop of the last product over the last axis of the copy. */

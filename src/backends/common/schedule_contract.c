@@ -54,12 +54,10 @@ static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t 
   enum { PARTS = 4 /* more than there were axes */ };
   hone_layout_word_t words[HONE_MAX_RANK + PARTS];
   bool used[HONE_MAX_RANK] = {false};
-  int n = 0, group = -1, lanes = c->lanes_axis, rank = c->b->buffer->rank;
-  if (!hone_contraction_could_pack(c) || rank + 1 > HONE_MAX_RANK) return false;
+  int n = 0, group = -1, lanes = c->lanes_axis;
+  if (!hone_contraction_could_pack(c)) return false;
   bool is_part = !hone_dim_same(c->b->index[lanes], c->lanes->var);
   if (is_part && c->lanes->extent.k % block) return false;
-  for (int i = 0; i < rank; i++)
-    if (!hone_contraction_uses_alone(c, c->b, i)) return false;
   used[lanes] = true;
   if (hone_contraction_has_batches(c)) n = list_others(c, used, n, words);
   snprintf(words[n++], sizeof *words, "%d/%lld", lanes, (long long)block);

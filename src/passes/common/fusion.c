@@ -784,7 +784,6 @@ static hone_status_t plan(hone_fusion_t* f, int* by_value, int* by_node) {
   hone_fusion_leave_followed_out(f, &s);
   hone_fusion_leave_views_out(f, &s);
   hone_fusion_leave_turned_out(f, &s);
-  hone_fusion_leave_apart_out(f, &s);
   number_groups(f);
   return NULL;
 }

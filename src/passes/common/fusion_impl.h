@@ -69,7 +69,6 @@ void hone_fusion_join_blocks(hone_fusion_t* f, const hone_fusion_search_t* s);
 void hone_fusion_leave_followed_out(hone_fusion_t* f, const hone_fusion_search_t* s);
 void hone_fusion_leave_views_out(hone_fusion_t* f, const hone_fusion_search_t* s);
 void hone_fusion_leave_turned_out(hone_fusion_t* f, const hone_fusion_search_t* s);
-void hone_fusion_leave_apart_out(hone_fusion_t* f, const hone_fusion_search_t* s);
 void hone_fusion_leave_mixing_out(hone_fusion_t* f, const hone_fusion_search_t* s);
 
 #endif

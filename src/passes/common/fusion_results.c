@@ -103,6 +103,43 @@ static int find_turned(const hone_fusion_search_t* s, int group, int last, int r
   return 0;
 }
 
+/* Whether a reshape makes several axes of the last one, which would fill lanes: none of them does,
+ * or of `narrow` numbers, whose weights cannot be laid out for lanes that lie apart, the last. */
+static bool splits_lanes(const hone_node_t* node, bool narrow) {
+  enum { LANES = 8 };
+  if (node->prim != HONE_PRIM_RESHAPE) return false;
+  const hone_type_t *from = &node->inputs[0]->type, *to = &node->outputs[0]->type;
+  hone_dim_t whole = from->dims[from->rank - 1];
+  int64_t left = hone_dim_is_int(whole) && whole.k >= LANES ? whole.k : 0;
+  for (int i = to->rank - 1; i >= 0 && left > 1; i--) {
+    hone_dim_t part = to->dims[i];
+    if (!hone_dim_is_int(part) || part.k < 1 || left % part.k) return false;
+    if (part.k >= LANES) return narrow && i < to->rank - 1;
+    left /= part.k;
+  }
+  return left == 1;
+}
+
+/* Lists the nodes from the one at `last` up to a reshape that leaves no lanes to products by
+ * weights, where their parts are then put in another order, as channels that become pixels; 0:
+ * there is nothing such. */
+static int find_apart(const hone_fusion_search_t* s, int group, int last, int room, int* out_path) {
+  const hone_value_t* value = s->f->graph->nodes[last]->outputs[0];
+  const hone_fusion_group_t* g = &s->f->groups[group];
+  bool is_turned = false, narrow = g->anchor->inputs[0]->type.dtype != HONE_F32;
+  if (g->kind != HONE_FUSION_CONTRACT || hone_fusion_is_of_values(g->anchor)) return 0;
+  for (int n = 0; n < room;) {
+    const hone_node_t* node = value->node;
+    out_path[n++] = s->index_of[value->id];
+    is_turned |= node->prim == HONE_PRIM_PERMUTE;
+    value = operand_in(s, group, node);
+    if (!value) return 0;
+    if (is_turned && splits_lanes(node, narrow)) return n;
+    if (s->uses[value->id] != 1 || hone_fusion_kind_of(value->node) == HONE_FUSION_WHOLE) return 0;
+  }
+  return 0;
+}
+
 static void move_with_constants(hone_fusion_t* f, const hone_fusion_search_t* s, int index,
                                 int group) {
   const hone_node_t* node = f->graph->nodes[index];
@@ -113,7 +150,8 @@ static void move_with_constants(hone_fusion_t* f, const hone_fusion_search_t* s,
 }
 
 /* A result that is another one of the group in another order of axes would be computed a second
- * time, by loops of its own: behind sums it becomes a kernel that reads the other one. */
+ * time, by loops of its own: behind sums it becomes a kernel that reads the other one. So does what
+ * is put in such an order that loops over it would sum up each by itself. */
 void hone_fusion_leave_turned_out(hone_fusion_t* f, const hone_fusion_search_t* s) {
   enum { MOST = 16 };
   int path[MOST];
@@ -126,6 +164,7 @@ void hone_fusion_leave_turned_out(hone_fusion_t* f, const hone_fusion_search_t* 
         !is_read_by(s, value, group, false) || is_read_by(s, value, group, true))
       continue;
     int n = find_turned(s, group, i, MOST, path);
+    if (n == 0) n = find_apart(s, group, i, MOST, path);
     if (n == 0) continue;
     int own = hone_fusion_start_group(f, f->graph->nodes[path[n - 1]], path[n - 1]);
     for (int k = 0; k < n; k++) move_with_constants(f, s, path[k], own);
@@ -231,60 +270,5 @@ void hone_fusion_leave_mixing_out(hone_fusion_t* f, const hone_fusion_search_t* 
     int own = hone_fusion_start_group(f, f->graph->nodes[first], first);
     for (int k = first; k <= i; k++)
       if (hone_fusion_group_at(f, k) == group) move_with_constants(f, s, k, own);
-  }
-}
-
-/* ---- results whose channels fall apart ---- */
-
-/* Whether a reshape makes several axes of the last one, which would fill lanes: none of them does,
- * or of `narrow` numbers, whose weights cannot be laid out for lanes that lie apart, the last. */
-static bool splits_lanes(const hone_node_t* node, bool narrow) {
-  enum { LANES = 8 };
-  if (node->prim != HONE_PRIM_RESHAPE) return false;
-  const hone_type_t *from = &node->inputs[0]->type, *to = &node->outputs[0]->type;
-  hone_dim_t whole = from->dims[from->rank - 1];
-  int64_t left = hone_dim_is_int(whole) && whole.k >= LANES ? whole.k : 0;
-  for (int i = to->rank - 1; i >= 0 && left > 1; i--) {
-    hone_dim_t part = to->dims[i];
-    if (!hone_dim_is_int(part) || part.k < 1 || left % part.k) return false;
-    if (part.k >= LANES) return narrow && i < to->rank - 1;
-    left /= part.k;
-  }
-  return left == 1;
-}
-
-/* Lists the nodes from the one at `last` up to a reshape that leaves no lanes to products by
- * weights, where their parts are then put in another order; 0: there is nothing such. */
-static int find_apart(const hone_fusion_search_t* s, int group, int last, int room, int* out_path) {
-  const hone_fusion_t* f = s->f;
-  const hone_value_t* value = f->graph->nodes[last]->outputs[0];
-  bool is_turned = false, narrow = f->groups[group].anchor->inputs[0]->type.dtype != HONE_F32;
-  for (int n = 0; n < room;) {
-    const hone_node_t* node = value->node;
-    out_path[n++] = s->index_of[value->id];
-    is_turned |= node->prim == HONE_PRIM_PERMUTE;
-    value = operand_in(s, group, node);
-    if (!value) return 0;
-    if (is_turned && splits_lanes(node, narrow)) return n;
-    if (s->uses[value->id] != 1 || hone_fusion_kind_of(value->node) == HONE_FUSION_WHOLE) return 0;
-  }
-  return 0;
-}
-
-/* Results whose channels become pixels, as those of a network that enlarges images, are put in that
- * order by a kernel of their own: loops over the pixels would sum up each by itself. */
-void hone_fusion_leave_apart_out(hone_fusion_t* f, const hone_fusion_search_t* s) {
-  enum { MOST = 16 };
-  int path[MOST];
-  for (int i = f->graph->n_nodes - 1; i >= 0; i--) {
-    const hone_value_t* value = f->graph->nodes[i]->outputs[0];
-    int group = hone_fusion_group_at(f, i);
-    if (group < 0 || f->groups[group].kind != HONE_FUSION_CONTRACT ||
-        hone_fusion_is_of_values(f->groups[group].anchor) || is_read_by(s, value, group, true))
-      continue;
-    int n = find_apart(s, group, i, MOST, path);
-    if (n == 0) continue;
-    int own = hone_fusion_start_group(f, f->graph->nodes[path[n - 1]], path[n - 1]);
-    for (int k = 0; k < n; k++) move_with_constants(f, s, path[k], own);
   }
 }

@@ -106,6 +106,16 @@ void hone_move_partners(const hone_type_t* plain, const hone_type_t* reshaped, i
   }
 }
 
+void hone_move_partners_of_all(const hone_type_t* plain, int rank, const hone_dim_t* shape,
+                               int* out_axes) {
+  int next[2] = {0, 0}; /* among the plain's axes: of those that are not 1, and that are */
+  for (int i = 0; i < rank; i++) {
+    bool one = is_one(shape[i]);
+    while (is_one(plain->dims[next[one]]) != one) next[one]++;
+    out_axes[i] = next[one]++;
+  }
+}
+
 /* `axes` of a reshape's result as axes of its input, which differ by ones: the
  * other axes in the new order, the ones where they are. */
 static void axes_before_reshape(const hone_type_t* before, const hone_type_t* after,

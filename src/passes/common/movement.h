@@ -12,6 +12,10 @@ bool hone_move_same_but_ones(const hone_type_t* a, int rank, const hone_dim_t* s
 /* For each axis of the reshaped, which differs by ones, that of the plain that it
  * is; -1 for an extent of 1. */
 void hone_move_partners(const hone_type_t* plain, const hone_type_t* reshaped, int* out_axes);
+/* The same of a reshape that moves extents of 1, or drops some: theirs are those of the plain, in
+ * their order. */
+void hone_move_partners_of_all(const hone_type_t* plain, int rank, const hone_dim_t* shape,
+                               int* out_axes);
 
 /* Whether a permute stays where it is, because it says in which order what is
  * before it gives its results: that of a contraction with batch axes, such as a

@@ -60,18 +60,12 @@ typedef struct permuted {
 /* Of a permuted value without some axes of extent 1, of the dims: the plain without them. */
 static bool drop_ones_before(hone_builder_t* b, const hone_node_t* permute, int rank,
                              const hone_dim_t* dims, permuted_t* out) {
-  const hone_type_t *from = &permute->inputs[0]->type, *to = &permute->outputs[0]->type;
+  const hone_type_t* from = &permute->inputs[0]->type;
   hone_dim_t kept[HONE_MAX_RANK];
-  int64_t places[HONE_MAX_RANK];
-  int next[2] = {0, 0},
-      n = 0; /* among the permuted's axes: of those that are not 1, and that are */
+  int partners[HONE_MAX_RANK], places[HONE_MAX_RANK], n = 0;
+  hone_move_partners_of_all(&permute->outputs[0]->type, rank, dims, partners);
   for (int i = 0; i < from->rank; i++) places[i] = -1;
-  for (int i = 0; i < rank; i++) {
-    bool one = hone_dim_is(dims[i], 1);
-    while (hone_dim_is(to->dims[next[one]], 1) != one) next[one]++;
-    out->axes[i] = permute->axes[next[one]++];
-    places[out->axes[i]] = i;
-  }
+  for (int i = 0; i < rank; i++) places[permute->axes[partners[i]]] = i;
   for (int i = 0; i < from->rank; i++) {
     if (places[i] < 0) continue;
     kept[n] = from->dims[i];

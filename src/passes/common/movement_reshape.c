@@ -124,13 +124,10 @@ static bool find_groups(hone_dims_t* dims, passage_t* p, bool may_gather) {
 static hone_value_t* move_ones(hone_builder_t* b, const hone_value_t* x, const hone_node_t* permute,
                                int rank, const hone_dim_t* shape) {
   int64_t axes[HONE_MAX_RANK];
-  int next[2] = {0, 0}; /* among the permuted's axes: of those that are not 1, and that are */
+  int partners[HONE_MAX_RANK];
   if (rank != x->type.rank) return NULL;
-  for (int i = 0; i < rank; i++) {
-    bool one = is_one(shape[i]);
-    while (is_one(x->type.dims[next[one]]) != one) next[one]++;
-    axes[i] = permute->axes[next[one]++];
-  }
+  hone_move_partners_of_all(&x->type, rank, shape, partners);
+  for (int i = 0; i < rank; i++) axes[i] = permute->axes[partners[i]];
   return hone_move_permute(b, permute->inputs[0], axes);
 }
 

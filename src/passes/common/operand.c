@@ -263,10 +263,10 @@ static bool joins(const hone_operand_store_t* store, hone_dims_t* dims, const ho
 
 /* Whether the node looks numbers up that are rounded, each about once or more, as Resize does. */
 static bool repeats(const hone_operand_store_t* store, const hone_node_t* node) {
-  int64_t before = node->n_inputs ? hone_match_count(&node->inputs[0]->type) : -1,
+  if (!(store->flags & HONE_FLAG_FLUSHES) || node->prim != HONE_PRIM_GATHER) return false;
+  int64_t before = hone_match_count(&node->inputs[0]->type),
           after = hone_match_count(&node->outputs[0]->type);
-  return store->flags & HONE_FLAG_FLUSHES && node->prim == HONE_PRIM_GATHER && before >= 0 &&
-         after >= before;
+  return before >= 0 && after >= before;
 }
 
 /* Whether the numbers are to be converted above the node. */
