@@ -10,14 +10,16 @@
  *
  * Kernels are found by a hash; what hashes alike without being so only has an input more than
  * it needs. Numbers that others know how to treat better as such stay: bounds of min and max,
- * those that all the kernels have in common, and whatever is not added, subtracted, multiplied,
- * divided or padded with. */
+ * those that all the kernels have in common, those that two bytes are added and quantized with
+ * (loop/quantized_sum.h), and whatever is not added, subtracted, multiplied, divided or padded
+ * with. */
 #include <string.h>
 
 #include "base/float_convert.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "passes/common/match.h"
 #include "passes/common/node_hash.h"
 #include "passes/common/rewrite.h"
 
@@ -114,6 +116,71 @@ static void look_at_node(member_t* m, const hone_node_t* node, int* number_of) {
   }
 }
 
+/* ---- numbers that two bytes are added with ---- */
+
+enum { SUM_NUMBERS = 6 }; /* a zero point and a scale each, and those of the sum */
+
+typedef struct sum {
+  int n, numbers[SUM_NUMBERS];
+} sum_t;
+
+/* An operand's number; false: it is none. */
+static bool take_number(sum_t* sum, const hone_value_t* value, const int* number_of) {
+  if (number_of[value->id] == NONE) return false;
+  sum->numbers[sum->n++] = number_of[value->id];
+  return true;
+}
+
+/* The operand beside a number, which is taken; NULL: neither is one. */
+static const hone_value_t* beside_number(sum_t* sum, const hone_node_t* node,
+                                         const int* number_of) {
+  for (int i = 0; node && i < 2; i++)
+    if (take_number(sum, node->inputs[i], number_of)) return node->inputs[1 - i];
+  return NULL;
+}
+
+static bool is_byte(const hone_value_t* value) {
+  return value->type.dtype == HONE_U8 || value->type.dtype == HONE_I8;
+}
+
+/* A byte, less a number or not, times another. */
+static bool take_scaled(sum_t* sum, const hone_value_t* value, const int* number_of) {
+  const hone_value_t* at = beside_number(sum, hone_match_prim(value, HONE_PRIM_MUL), number_of);
+  const hone_node_t* cast = at ? hone_match_prim(at, HONE_PRIM_CAST) : NULL;
+  if (!cast) return false;
+  at = cast->inputs[0];
+  const hone_node_t* less = hone_match_prim(at, HONE_PRIM_SUB);
+  if (less && !take_number(sum, less->inputs[1], number_of)) return false;
+  if (less) at = less->inputs[0];
+  cast = hone_match_prim(at, HONE_PRIM_CAST);
+  return is_byte(cast ? cast->inputs[0] : at);
+}
+
+/* What is rounded: the sum of two by a number. */
+static bool take_sum(sum_t* sum, const hone_value_t* value, const int* number_of) {
+  const hone_node_t* quotient = hone_match_prim(value, HONE_PRIM_DIV);
+  if (!quotient || value->type.dtype != HONE_F32) return false;
+  const hone_node_t* add = hone_match_prim(quotient->inputs[0], HONE_PRIM_ADD);
+  return add && take_number(sum, quotient->inputs[1], number_of) &&
+         take_scaled(sum, add->inputs[0], number_of) && take_scaled(sum, add->inputs[1], number_of);
+}
+
+/* The zero point is added to what is rounded. */
+static void keep_numbers_of_sum(member_t* m, const hone_node_t* node, const int* number_of) {
+  sum_t sum = {0};
+  const hone_node_t* round = node;
+  if (node->prim == HONE_PRIM_ADD) {
+    const hone_value_t* whole = beside_number(&sum, node, number_of);
+    round = whole ? hone_match_prim(whole, HONE_PRIM_ROUND) : NULL;
+  } else if (node->prim != HONE_PRIM_ROUND) {
+    round = NULL;
+  }
+  if (!round || !take_sum(&sum, round->inputs[0], number_of)) return;
+  for (int i = 0; i < sum.n; i++) m->numbers[sum.numbers[i]].stays = true;
+}
+
+/* ---- kernels ---- */
+
 static member_t* make_member(sharing_t* s, hone_node_t* call) {
   const hone_graph_t* region = call->regions[0];
   member_t* m = hone_arena_alloc(s->arena, sizeof *m);
@@ -123,6 +190,7 @@ static member_t* make_member(sharing_t* s, hone_node_t* call) {
   m->numbers = hone_arena_array(s->arena, (size_t)region->n_nodes, sizeof *m->numbers);
   if (!m->numbers) return NULL;
   for (int i = 0; i < region->n_nodes; i++) look_at_node(m, region->nodes[i], number_of);
+  for (int i = 0; i < region->n_nodes; i++) keep_numbers_of_sum(m, region->nodes[i], number_of);
   for (int i = 0; i < region->n_outputs; i++) {
     int number = number_of[region->outputs[i]->id];
     if (number != NONE) m->numbers[number].stays = true;

@@ -33,16 +33,18 @@ static double value_of(const hone_term_t* term, double without) {
   return term ? hone_to_double(term->dtype, term->bits) : without;
 }
 
-/* x, which may be a quotient, as it is. */
-static numbers_t undivided(double least, double greatest, number_t zero) {
-  return (numbers_t){.least = literal(least), .greatest = literal(greatest), .zero = zero};
+/* x, which may be a quotient, as it is; the zero point is written. */
+static numbers_t undivided(const hone_quantized_t* q, number_t zero) {
+  double less = value_of(q->zero, 0);
+  return (numbers_t){
+      .least = literal(q->low - less), .greatest = literal(q->high - less), .zero = zero};
 }
 
 static numbers_t known_numbers(const hone_quantized_t* q) {
   hone_divisor_t by;
   double zero = value_of(q->zero, 0), least = q->low - zero, greatest = q->high - zero;
   if (!q->dividend || !hone_divisor_make((float)value_of(q->scale, 1), least, greatest, &by))
-    return undivided(least, greatest, literal(zero));
+    return undivided(q, literal(zero));
   return (numbers_t){.divides = true,
                      .least = literal((float)(least * (double)by.scale)),
                      .greatest = literal((float)(greatest * (double)by.scale)),
@@ -127,9 +129,7 @@ static bool has_numbers(const hone_quantized_t* q) {
 
 static numbers_t find_numbers(hone_renderer_t* r, const hone_quantized_t* q) {
   if (!is_read(q->scale) && !is_read(q->zero)) return known_numbers(q);
-  if (is_unproven(q->scale))
-    return undivided(q->low - value_of(q->zero, 0), q->high - value_of(q->zero, 0),
-                     literal(value_of(q->zero, 0)));
+  if (is_unproven(q->scale)) return undivided(q, literal(value_of(q->zero, 0)));
   return read_numbers(r, q);
 }
 
@@ -162,7 +162,14 @@ static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, c
   static const char* const names[2][3] = {{"between", "below", "bounded"},
                                           {"quantize", "quantize_below", "quantize_bounded"}};
   int how = find_hold(r, q, to_dtype);
-  hone_operand_t x = hone_render_term(r, n->divides ? q->dividend : q->x, done);
+  numbers_t of_sum;
+  hone_operand_t x;
+  if (hone_render_quantized_sum(r, q, done, &x)) {
+    of_sum = undivided(q, n->zero);
+    n = &of_sum;
+  } else {
+    x = hone_render_term(r, n->divides ? q->dividend : q->x, done);
+  }
   hone_operand_t to = hone_render_fresh(r, HONE_I32, x.is_vector);
   hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", names[n->divides][how], x.is_vector ? "v" : "",
                    x.temporary);

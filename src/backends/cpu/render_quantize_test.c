@@ -254,8 +254,65 @@ static void sums_far_beyond_bytes_are_held(void** state) {
   }
 }
 
+/* ---- two bytes that are added ---- */
+
+enum { PAIRS = 256 * 256 };
+
+/* The first is quantized just before, of numbers that become all bytes, the other as it is given.
+ */
+static void check_pairs(float scale, int zero) {
+  enum { N = 4 };
+  const hone_dtype_t dtypes[N] = {HONE_F32, HONE_U8, HONE_U8, HONE_F32};
+  char value[TEXT / 2], text[TEXT];
+  snprintf(value, sizeof value,
+           "cast.u8(max(min(add(round(div(add(mul(cast.f32(sub(cast.i32(cast.u8(max(min(add(round("
+           "x[8*i.o + i.i]), f32(151)), f32(255)), f32(0)))), i32(151))), f32(0.0740482733)), "
+           "mul(cast.f32(sub(cast.i32(y[8*i.o + i.i]), i32(126))), f32(0.0856423005))), "
+           "f32(%.9g))), f32(%d)), f32(255)), f32(0)))",
+           (double)scale, zero);
+  int size = snprintf(text, sizeof text,
+                      "kernel pairs {\n  input x: f32[%d] = 0\n  input y: u8[%d] = 1\n"
+                      "  output bytes: u8[%d] = 0\n  output floats: f32[%d] = 1\n"
+                      "  for i.o in %d {\n    for i.i in 8 vector {\n"
+                      "      bytes[8*i.o + i.i] = %s\n"
+                      "      floats[8*i.o + i.i] = cast.f32(%s)\n    }\n  }\n}\n",
+                      PAIRS, PAIRS, PAIRS, PAIRS, PAIRS / 8, value, value);
+  hone_kernel_t* kernel;
+  hone_tensor_t *got[N], *want[N];
+  void* data[N];
+  assert_ok(hone_kernel_parse(NULL, text, (size_t)size, &kernel));
+  for (int i = 0; i < N; i++) {
+    const int64_t dims[] = {PAIRS};
+    assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &got[i]));
+    assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &want[i]));
+    data[i] = hone_tensor_data(want[i]);
+  }
+  for (int i = 0; i < PAIRS; i++) {
+    ((float*)data[0])[i] = (float)(i % 256 - 151);
+    ((uint8_t*)data[1])[i] = (uint8_t)(i / 256);
+  }
+  for (int i = 0; i < 2; i++)
+    memcpy(hone_tensor_data(got[i]), data[i], PAIRS * hone_dtype_size(dtypes[i]));
+  assert_ok(hone_kernel_interpret(kernel, NULL, data));
+  render_kernel_run(kernel, NULL, N, got);
+  for (int i = 2; i < N; i++)
+    assert_memory_equal(hone_tensor_data(got[i]), data[i], PAIRS * hone_dtype_size(dtypes[i]));
+  for (int i = 0; i < N; i++) {
+    hone_tensor_release(got[i]);
+    hone_tensor_release(want[i]);
+  }
+  hone_kernel_destroy(kernel);
+}
+
+static void sums_of_two_bytes_are_those_of_division(void** state) {
+  static const float scales[] = {0.0427948236f, 0.15f, 0.0740482733f, 0.0856423005f, 1e-3f};
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+    check_pairs(scales[i], i % 2 ? 117 : 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_those_of_division),
-                                     cmocka_unit_test(sums_far_beyond_bytes_are_held)};
+                                     cmocka_unit_test(sums_far_beyond_bytes_are_held),
+                                     cmocka_unit_test(sums_of_two_bytes_are_those_of_division)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,89 @@
+/* What is quantized of two bytes that are added, by fused multiply-adds (loop/quantized_sum.h).
+ *
+ * A byte that was quantized just before is at hand less its zero point; of one that is loaded the
+ * zero point goes into the shift. */
+#include "backends/cpu/render_impl.h"
+#include "base/float_convert.h"
+#include "loop/quantized_sum.h"
+
+/* As f32, less the zero point or not. */
+typedef struct number {
+  const hone_scaled_byte_t* of;
+  bool is_less;
+} number_t;
+
+static hone_addend_t addend_of(const number_t* number) {
+  const hone_scaled_byte_t* of = number->of;
+  int least = of->byte->dtype == HONE_I8 ? INT8_MIN : 0;
+  return (hone_addend_t){.least = number->is_less ? least - of->zero : least,
+                         .zero = number->is_less ? 0 : of->zero,
+                         .scale = of->scale};
+}
+
+static hone_operand_t put_cast(hone_renderer_t* r, hone_operand_t of, hone_dtype_t from,
+                               hone_dtype_t to) {
+  hone_operand_t made = hone_render_fresh(r, to, of.is_vector);
+  hone_str_appendf(r->out, " = hone_cast_%s_%s%s(t%d);\n", hone_dtype_name(to),
+                   hone_dtype_name(from), of.is_vector ? "v" : "", of.temporary);
+  return made;
+}
+
+static hone_operand_t put_number(hone_renderer_t* r, const number_t* number, hone_map_t* done) {
+  const hone_scaled_byte_t* of = number->of;
+  if (number->is_less) return hone_render_term(r, of->number, done);
+  hone_operand_t byte = hone_render_term(r, of->byte, done);
+  return put_cast(r, put_cast(r, byte, of->byte->dtype, HONE_I32), HONE_I32, HONE_F32);
+}
+
+/* number * factor + shift; a negative `sum`: of the number `shift`. */
+static hone_operand_t put_product(hone_renderer_t* r, hone_operand_t number, float factor,
+                                  hone_operand_t sum, float shift, bool is_vector) {
+  hone_operand_t to = hone_render_fresh(r, HONE_F32, is_vector);
+  const char* splat = is_vector ? "hone_splat_f32v" : "";
+  hone_str_appendf(r->out, " = hone_fma_f32%s(", is_vector ? "v" : "");
+  hone_render_operand(r, number, HONE_F32, is_vector);
+  hone_str_appendf(r->out, ", %s(%af), ", splat, (double)factor);
+  if (sum.temporary < 0)
+    hone_str_appendf(r->out, "%s(%af)", splat, (double)shift);
+  else
+    hone_render_operand(r, sum, HONE_F32, is_vector);
+  hone_str_append(r->out, ");\n");
+  return to;
+}
+
+static double value_of(const hone_term_t* term) { return hone_to_double(term->dtype, term->bits); }
+
+static bool is_literal(const hone_term_t* number) {
+  return !number || number->kind == HONE_TERM_CONST;
+}
+
+/* What waits for the product is added last. */
+static void order(hone_renderer_t* r, hone_scaled_byte_t bytes[2], number_t out[2]) {
+  hone_quantized_t q;
+  for (int i = 0; i < 2; i++)
+    out[i] = (number_t){&bytes[i], !bytes[i].zero || hone_quantized_match(bytes[i].byte, &q)};
+  if (hone_quantized_match(bytes[0].byte, &q)) return;
+  number_t first = out[0];
+  out[0] = out[1];
+  out[1] = first;
+}
+
+bool hone_render_quantized_sum(hone_renderer_t* r, const hone_quantized_t* q, hone_map_t* done,
+                               hone_operand_t* out) {
+  hone_scaled_byte_t bytes[2];
+  hone_quantized_sum_t sum;
+  number_t numbers[2];
+  if (!r->target->has_fma || !q->dividend || !is_literal(q->scale) || !is_literal(q->zero))
+    return false;
+  if (!hone_quantized_sum_match(q->dividend, bytes)) return false;
+  order(r, bytes, numbers);
+  double zero = q->zero ? value_of(q->zero) : 0;
+  const hone_addend_t addends[] = {addend_of(&numbers[0]), addend_of(&numbers[1])};
+  if (!hone_quantized_sum_make(addends, (float)value_of(q->scale), q->low - zero, q->high - zero,
+                               &sum))
+    return false;
+  hone_operand_t y = put_number(r, &numbers[1], done), x = put_number(r, &numbers[0], done);
+  y = put_product(r, y, sum.factors[1], (hone_operand_t){.temporary = -1}, sum.shift, y.is_vector);
+  *out = put_product(r, x, sum.factors[0], y, 0, x.is_vector || y.is_vector);
+  return true;
+}
