@@ -135,6 +135,15 @@ static double share_of_f32(hone_dtype_t dtype, bool by_blocks) {
   return fmin(1, share) * (by_blocks ? of_blocks : 1);
 }
 
+/* Products that a contraction adds up for each result. */
+static double count_summed(const hone_node_t* contract) {
+  const hone_dim_t* extents = contract->inputs[0]->type.dims;
+  double count = 1;
+  for (int i = contract->n_batch; 2 * i < contract->n_axes; i++)
+    count *= extent_of(extents[contract->axes[2 * i]]);
+  return count;
+}
+
 /* False where the node is none, or goes together with one. */
 static bool look_at(const images_t* m, const hone_node_t* node, layer_t* out) {
   *out = (layer_t){0};
@@ -148,8 +157,7 @@ static bool look_at(const images_t* m, const hone_node_t* node, layer_t* out) {
     bool has_items = m->items.axis[node->inputs[i]->id] >= 0;
     *(has_items ? &out->data : &out->weights) += bytes_of(m, stored(node->inputs[i]));
   }
-  for (int i = 0; node->prim == HONE_PRIM_CONTRACT && 2 * i < node->n_axes; i++)
-    if (i >= node->n_batch) out->operations *= 2 * extent_of(first->type.dims[node->axes[2 * i]]);
+  if (node->prim == HONE_PRIM_CONTRACT) out->operations *= 2 * count_summed(node);
   out->by_blocks =
       node->prim == HONE_PRIM_CONTRACT && has_blocks(m->context->options, first->type.dtype);
   out->operations *= share_of_f32(first->type.dtype, out->by_blocks);

@@ -127,6 +127,8 @@ int64_t hone_contraction_second_cache(const hone_recipe_t* r);
 /* Rows in a block, with tiles of so many; 0: all. */
 int64_t hone_contraction_rows_block(const hone_recipe_t* r, const hone_contraction_t* c,
                                     int64_t tile_rows);
+/* Rows of a tile, no more than so many, where tiles have shapes that it takes time to change. */
+int64_t hone_contraction_fit_tile(const hone_contraction_t* c, int64_t tile_rows);
 /* Whether few threads share the rows, beside weights that their caches hold. */
 bool hone_contraction_shares_rows(const hone_recipe_t* r, const hone_contraction_t* c,
                                   int64_t tile_rows);

@@ -1,5 +1,7 @@
 /* How the rows of a contraction are cut into blocks, and what threads share: blocks of rows, rows
  * in nearly equal parts, or lanes. */
+#include <math.h>
+
 #include "backends/common/contraction.h"
 #include "tune/cost.h"
 
@@ -122,6 +124,61 @@ static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, i
   return image ? image : best;
 }
 
+/* Rows of tiles that do so many rows, `tile_rows` in a block: an instruction takes as long for one
+ * row as for all that it could do. Where what is left over has another shape than blocks begin
+ * with, tiles are shaped anew for it, and again for the next block. */
+static double matrix_cost(const hone_contraction_t* c, int64_t rows, int64_t tile_rows) {
+  static const double shaping = 2 * 340; /* cycles, as measured on Emerald Rapids */
+  const hone_intrinsic_block_t* b = &c->matrix->block;
+  int64_t height = b->height, each = (tile_rows + height - 1) / height, rest = rows % tile_rows,
+          tiles = rows / tile_rows * each + (rest + height - 1) / height;
+  bool keeps_shape = rest == 0 || rows < tile_rows || rest == height;
+  double cycles = b->cycles * b->vectors * c->sum_count / c->group;
+  return (double)tiles + (keeps_shape ? 0 : shaping / cycles);
+}
+
+/* Rows of a block of tiles, `most` at most, that do so many rows fastest. */
+static int64_t fit_matrix(const hone_contraction_t* c, int64_t rows, int64_t most) {
+  int64_t best = most;
+  if (rows <= most) return most;
+  for (int64_t fewer = most - 1; fewer > c->matrix->block.height; fewer--)
+    if (matrix_cost(c, rows, fewer) < matrix_cost(c, rows, best)) best = fewer;
+  return best;
+}
+
+/* Whether tiles have a shape that it takes time to change. */
+static bool has_shaped_tiles(const hone_contraction_t* c) {
+  return c->matrix && c->matrix->block.keeps;
+}
+
+int64_t hone_contraction_fit_tile(const hone_contraction_t* c, int64_t tile_rows) {
+  int64_t rows = c->rows ? hone_known_extent(c->rows->extent) : 0;
+  return rows && has_shaped_tiles(c) ? fit_matrix(c, rows, tile_rows) : tile_rows;
+}
+
+/* Where tiles have shapes, another block than `usual`, if it leaves fewer rows of them empty: of
+ * those that are as good one of whole lines of an image, so that kernels can take turns, and as
+ * many as threads can share evenly. */
+static int64_t fit_block(const hone_recipe_t* r, const hone_contraction_t* c, int64_t tile_rows,
+                         int64_t usual) {
+  static const double no_lines = 1.03, uneven = 1.01;
+  int64_t rows = hone_known_extent(c->rows->extent), line = image_row(c), best = usual,
+          threads = r->shape->threads > 1 ? r->shape->threads : 1;
+  double least = INFINITY;
+  if (!usual || !has_shaped_tiles(c)) return usual;
+  for (int64_t block = tile_rows; block * (HONE_ENOUGH_BLOCKS - 1) <= rows; block++) {
+    int64_t blocks = rows / block, each = (blocks + threads - 1) / threads;
+    if (rows % block) continue;
+    double cost = (double)each * matrix_cost(c, block, fit_matrix(c, block, tile_rows));
+    if (line && block % line) cost *= no_lines;
+    if (blocks % threads) cost *= uneven;
+    if (cost >= least) continue;
+    least = cost;
+    best = block;
+  }
+  return best;
+}
+
 /* Whether the weights take such a part of the second cache at most. Products in groups go through
  * weights faster than those come, so these must be fewer. */
 static bool weights_stay_near(const hone_recipe_t* r, const hone_contraction_t* c, int part,
@@ -148,7 +205,7 @@ static int64_t find_block_beside_weights(const hone_recipe_t* r, const hone_cont
     if (rows % block == 0) best = block;
   bool are_tiles =
       rows % tile_rows == 0 && tile_rows * HONE_ENOUGH_BLOCKS <= rows && r->shape->threads != 1;
-  return best || !are_tiles ? best : tile_rows;
+  return best || !are_tiles ? fit_block(r, c, tile_rows, best) : tile_rows;
 }
 
 /* Steps of a window along an axis of the data that rounds of another loop of the output move by

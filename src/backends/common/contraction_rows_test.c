@@ -96,6 +96,30 @@ static void threads_share_rows_beside_few_weights(void** state) {
   }
 }
 
+/* Tiles of 16 rows are full, as far as threads can share their blocks, or have one shape. */
+static void blocks_fill_tiles(void** state) {
+  (void)state;
+  static const struct {
+    int rows, threads;
+    const char *block, *tile;
+  } cases[] = {
+      {784, 1, "\"split i 112 exact\"", "\"split i.i 32 peel\""},
+      {784, 2, "\"split i 56 exact\"", "\"split i.i 28 peel\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    test_schedule_shape = (hone_cpu_shape_t){.lanes = 16,
+                                             .registers = 32,
+                                             .threads = cases[i].threads,
+                                             .has_dot2_bf16 = true,
+                                             .has_block_bf16 = true,
+                                             .second_cache = 2 << 20};
+    char* text = test_schedule_run(make_product(cases[i].rows, 128, 128),
+                                   make_product(cases[i].rows, 128, 128), 1);
+    test_schedule_expect(text, 2, (const char* const[]){cases[i].block, cases[i].tile});
+    free(text);
+  }
+}
+
 /* Pictures of sizes that only a run knows, which go to the inside of larger ones. */
 static hone_graph_t* make_pictures(void) {
   enum { WEIGHTS = 8 * 8 };
@@ -170,6 +194,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(films_are_cut_along_their_pictures),
       cmocka_unit_test(threads_share_rows_beside_few_weights),
+      cmocka_unit_test(blocks_fill_tiles),
       cmocka_unit_test(threads_share_pictures_beside_a_border),
       cmocka_unit_test(heights_of_short_lines_keep_a_loop),
   };
