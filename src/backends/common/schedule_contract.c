@@ -629,7 +629,8 @@ static void schedule_lanes(hone_recipe_t* r, hone_contraction_t* c, hone_tile_t 
       schedule_groups(r, c, tile.rows, cuts))
     return;
   cut_rows(r, c, tile.rows, cuts->rows_outer, cuts->rows);
-  if (*cuts->rows_outer && tile.lines < 2) tile.rows = (int)hone_contraction_fit_tile(c, tile.rows);
+  if (*cuts->rows_outer && tile.lines < 2 && !r->choice->rows)
+    tile.rows = (int)hone_contraction_fit_tile(c, tile.rows);
   cut_lines(r, c, tile.lines, cuts);
   if (!arrange(r, c, cuts) || !join_lines(r, c, cuts)) return;
   if (*cuts->lines && c->matrix && hone_block_parts(c->matrix, tile.rows, c->line_rows) > 1) {
