@@ -10,9 +10,9 @@
  *
  * Kernels are found by a hash; what hashes alike without being so only has an input more than
  * it needs. Numbers that others know how to treat better as such stay: bounds of min and max,
- * those that all the kernels have in common, those that two bytes are added and quantized with
- * (loop/quantized_sum.h), and whatever is not added, subtracted, multiplied, divided or padded
- * with. */
+ * those that all the kernels have in common, and whatever is not added, subtracted, multiplied,
+ * divided or padded with. So do all numbers of a few kernels that add two bytes and quantize the
+ * sum, which is faster by numbers that are known (loop/quantized_sum.h). */
 #include <string.h>
 
 #include "base/float_convert.h"
@@ -30,7 +30,8 @@ typedef struct number {
   hone_dtype_t dtype;
   uint32_t bits;
   double number;
-  bool stays; /* somebody uses it in another way */
+  bool stays;     /* somebody uses it in another way */
+  bool is_of_sum; /* two bytes are added and quantized with it */
 } number_t;
 
 /* A call of a kernel, with the numbers in it in the order of its nodes. */
@@ -50,7 +51,8 @@ typedef struct place {
 /* Kernels that are the same but for numbers. */
 typedef struct form {
   member_t* members;
-  int n;
+  int n_members;
+  int n;           /* numbers of each */
   place_t* places; /* of each number */
   int counts[HONE_DTYPE_COUNT];
 } form_t;
@@ -166,7 +168,7 @@ static bool take_sum(sum_t* sum, const hone_value_t* value, const int* number_of
 }
 
 /* The zero point is added to what is rounded. */
-static void keep_numbers_of_sum(member_t* m, const hone_node_t* node, const int* number_of) {
+static void mark_numbers_of_sum(member_t* m, const hone_node_t* node, const int* number_of) {
   sum_t sum = {0};
   const hone_node_t* round = node;
   if (node->prim == HONE_PRIM_ADD) {
@@ -176,7 +178,7 @@ static void keep_numbers_of_sum(member_t* m, const hone_node_t* node, const int*
     round = NULL;
   }
   if (!round || !take_sum(&sum, round->inputs[0], number_of)) return;
-  for (int i = 0; i < sum.n; i++) m->numbers[sum.numbers[i]].stays = true;
+  for (int i = 0; i < sum.n; i++) m->numbers[sum.numbers[i]].is_of_sum = true;
 }
 
 /* ---- kernels ---- */
@@ -190,7 +192,7 @@ static member_t* make_member(sharing_t* s, hone_node_t* call) {
   m->numbers = hone_arena_array(s->arena, (size_t)region->n_nodes, sizeof *m->numbers);
   if (!m->numbers) return NULL;
   for (int i = 0; i < region->n_nodes; i++) look_at_node(m, region->nodes[i], number_of);
-  for (int i = 0; i < region->n_nodes; i++) keep_numbers_of_sum(m, region->nodes[i], number_of);
+  for (int i = 0; i < region->n_nodes; i++) mark_numbers_of_sum(m, region->nodes[i], number_of);
   for (int i = 0; i < region->n_outputs; i++) {
     int number = number_of[region->outputs[i]->id];
     if (number != NONE) m->numbers[number].stays = true;
@@ -236,6 +238,7 @@ static hone_status_t add_member(sharing_t* s, hone_node_t* call) {
   if (form->n != m->n) return NULL;
   m->next = form->members;
   form->members = m;
+  form->n_members++;
   return NULL;
 }
 
@@ -268,6 +271,15 @@ static bool are_same(const form_t* form, int a, int b) {
     if (x->dtype == y->dtype ? x->bits != y->bits : x->number != y->number) return false;
   }
   return true;
+}
+
+/* Whether they are few, and sums of theirs differ. */
+static bool stays_apart(const form_t* form) {
+  enum { FEW = 8 };
+  bool sums_differ = false;
+  for (int i = 0; i < form->n; i++)
+    sums_differ |= form->members->numbers[i].is_of_sum && differs(form, i);
+  return sums_differ && form->n_members <= FEW;
 }
 
 /* The place of an equal number, of its own type or in f32. */
@@ -381,7 +393,7 @@ static bool has_lists(const form_t* form) {
 }
 
 static hone_status_t open_form(hone_pass_context_t* context, sharing_t* s, form_t* form) {
-  if (!form->members->next || !form->n) return NULL;
+  if (!form->members->next || !form->n || stays_apart(form)) return NULL;
   form->places = hone_arena_array(s->arena, (size_t)form->n, sizeof *form->places);
   if (!form->places) return hone_oom();
   for (int i = 0; i < form->n; i++) form->places[i].index = NONE;
