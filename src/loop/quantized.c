@@ -91,6 +91,21 @@ bool hone_quantized_is_zero(const hone_quantized_t* q, const hone_term_t* term) 
          hone_to_double(term->dtype, term->bits) == hone_to_double(q->zero->dtype, q->zero->bits);
 }
 
+static bool makes(const hone_term_t* term, hone_prim_t prim, hone_dtype_t dtype) {
+  return is_prim(term, prim) && term->dtype == dtype;
+}
+
+const hone_term_t* hone_quantized_byte(const hone_term_t* term, const hone_term_t** out_less) {
+  *out_less = NULL;
+  if (makes(term, HONE_PRIM_SUB, HONE_I32) && makes(term->args[0], HONE_PRIM_CAST, HONE_I32)) {
+    *out_less = term->args[1];
+    return term->args[0]->args[0];
+  }
+  bool is_wide = makes(term, HONE_PRIM_CAST, HONE_I32) || makes(term, HONE_PRIM_CAST, HONE_I16) ||
+                 makes(term, HONE_PRIM_CAST, HONE_F32);
+  return is_wide ? term->args[0] : term;
+}
+
 /* ---- dividing ---- */
 
 static float quotient(const hone_divisor_t* by, float x) {

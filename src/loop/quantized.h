@@ -25,6 +25,10 @@ bool hone_quantized_match(const hone_term_t* term, hone_quantized_t* out);
 /* Whether an i32 is the zero point. */
 bool hone_quantized_is_zero(const hone_quantized_t* q, const hone_term_t* term);
 
+/* The byte that a term is as a wider number, or the term; *out_less: what is subtracted from it, an
+ * i32, or NULL. */
+const hone_term_t* hone_quantized_byte(const hone_term_t* term, const hone_term_t** out_less);
+
 typedef struct hone_divisor {
   float scale, high, low; /* high + low is 1 / scale */
 } hone_divisor_t;

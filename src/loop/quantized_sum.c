@@ -15,12 +15,6 @@ static bool is_byte(const hone_term_t* term) {
   return term->dtype == HONE_U8 || term->dtype == HONE_I8;
 }
 
-/* A byte as a wider number. */
-static const hone_term_t* widened(const hone_term_t* term, hone_dtype_t to) {
-  bool is_wide = is_prim(term, HONE_PRIM_CAST, to) && is_byte(term->args[0]);
-  return is_wide ? term->args[0] : NULL;
-}
-
 static bool take_zero(const hone_term_t* term, int* out) {
   if (term->kind != HONE_TERM_CONST || term->dtype != HONE_I32) return false;
   double zero = hone_to_double(term->dtype, term->bits);
@@ -30,17 +24,10 @@ static bool take_zero(const hone_term_t* term, int* out) {
 
 /* cast.f32(byte), or cast.f32(sub(cast.i32(byte), zero)) */
 static bool match_number(const hone_term_t* term, hone_scaled_byte_t* out) {
-  *out = (hone_scaled_byte_t){.number = term};
+  const hone_term_t* less;
   if (!is_prim(term, HONE_PRIM_CAST, HONE_F32)) return false;
-  out->byte = widened(term, HONE_F32);
-  if (out->byte) return true;
-  const hone_term_t* less = term->args[0];
-  if (!is_prim(less, HONE_PRIM_SUB, HONE_I32)) {
-    out->byte = widened(less, HONE_I32);
-    return out->byte != NULL;
-  }
-  out->byte = widened(less->args[0], HONE_I32);
-  return out->byte && take_zero(less->args[1], &out->zero);
+  *out = (hone_scaled_byte_t){.number = term, .byte = hone_quantized_byte(term->args[0], &less)};
+  return is_byte(out->byte) && (!less || take_zero(less, &out->zero));
 }
 
 static bool match_scaled(const hone_term_t* term, hone_scaled_byte_t* out) {

@@ -30,8 +30,7 @@ typedef struct number {
   hone_dtype_t dtype;
   uint32_t bits;
   double number;
-  bool stays;     /* somebody uses it in another way */
-  bool is_of_sum; /* two bytes are added and quantized with it */
+  bool stays; /* somebody uses it in another way */
 } number_t;
 
 /* A call of a kernel, with the numbers in it in the order of its nodes. */
@@ -52,6 +51,7 @@ typedef struct place {
 typedef struct form {
   member_t* members;
   int n_members;
+  bool adds_bytes; /* two, and quantizes the sum */
   int n;           /* numbers of each */
   place_t* places; /* of each number */
   int counts[HONE_DTYPE_COUNT];
@@ -118,70 +118,47 @@ static void look_at_node(member_t* m, const hone_node_t* node, int* number_of) {
   }
 }
 
-/* ---- numbers that two bytes are added with ---- */
-
-enum { SUM_NUMBERS = 6 }; /* a zero point and a scale each, and those of the sum */
-
-typedef struct sum {
-  int n, numbers[SUM_NUMBERS];
-} sum_t;
-
-/* An operand's number; false: it is none. */
-static bool take_number(sum_t* sum, const hone_value_t* value, const int* number_of) {
-  if (number_of[value->id] == NONE) return false;
-  sum->numbers[sum->n++] = number_of[value->id];
-  return true;
-}
-
-/* The operand beside a number, which is taken; NULL: neither is one. */
-static const hone_value_t* beside_number(sum_t* sum, const hone_node_t* node,
-                                         const int* number_of) {
-  for (int i = 0; node && i < 2; i++)
-    if (take_number(sum, node->inputs[i], number_of)) return node->inputs[1 - i];
-  return NULL;
-}
+/* ---- kernels that add two bytes ---- */
 
 static bool is_byte(const hone_value_t* value) {
   return value->type.dtype == HONE_U8 || value->type.dtype == HONE_I8;
 }
 
+/* What is beside a number in what the primitive computes; NULL: neither is one, or it is another.
+ */
+static const hone_value_t* beside_number(const hone_value_t* value, hone_prim_t prim) {
+  double number;
+  hone_value_t* other;
+  const hone_node_t* node = hone_match_prim(value, prim);
+  return hone_match_with_number(node, &other, &number) ? other : NULL;
+}
+
 /* A byte, less a number or not, times another. */
-static bool take_scaled(sum_t* sum, const hone_value_t* value, const int* number_of) {
-  const hone_value_t* at = beside_number(sum, hone_match_prim(value, HONE_PRIM_MUL), number_of);
-  const hone_node_t* cast = at ? hone_match_prim(at, HONE_PRIM_CAST) : NULL;
+static bool is_scaled_byte(const hone_value_t* value) {
+  const hone_value_t* number = beside_number(value, HONE_PRIM_MUL);
+  const hone_node_t* cast = number ? hone_match_prim(number, HONE_PRIM_CAST) : NULL;
   if (!cast) return false;
-  at = cast->inputs[0];
-  const hone_node_t* less = hone_match_prim(at, HONE_PRIM_SUB);
-  if (less && !take_number(sum, less->inputs[1], number_of)) return false;
-  if (less) at = less->inputs[0];
-  cast = hone_match_prim(at, HONE_PRIM_CAST);
-  return is_byte(cast ? cast->inputs[0] : at);
+  const hone_value_t* less = beside_number(cast->inputs[0], HONE_PRIM_SUB);
+  const hone_value_t* whole = less ? less : cast->inputs[0];
+  cast = hone_match_prim(whole, HONE_PRIM_CAST);
+  return is_byte(cast ? cast->inputs[0] : whole);
 }
 
-/* What is rounded: the sum of two by a number. */
-static bool take_sum(sum_t* sum, const hone_value_t* value, const int* number_of) {
-  const hone_node_t* quotient = hone_match_prim(value, HONE_PRIM_DIV);
-  if (!quotient || value->type.dtype != HONE_F32) return false;
-  const hone_node_t* add = hone_match_prim(quotient->inputs[0], HONE_PRIM_ADD);
-  return add && take_number(sum, quotient->inputs[1], number_of) &&
-         take_scaled(sum, add->inputs[0], number_of) && take_scaled(sum, add->inputs[1], number_of);
+/* Whether it rounds the sum of two by a number. */
+static bool quantizes_sum(const hone_node_t* node) {
+  if (node->prim != HONE_PRIM_ROUND || node->outputs[0]->type.dtype != HONE_F32) return false;
+  const hone_value_t* dividend = beside_number(node->inputs[0], HONE_PRIM_DIV);
+  const hone_node_t* sum = dividend ? hone_match_prim(dividend, HONE_PRIM_ADD) : NULL;
+  return sum && is_scaled_byte(sum->inputs[0]) && is_scaled_byte(sum->inputs[1]);
 }
 
-/* The zero point is added to what is rounded. */
-static void mark_numbers_of_sum(member_t* m, const hone_node_t* node, const int* number_of) {
-  sum_t sum = {0};
-  const hone_node_t* round = node;
-  if (node->prim == HONE_PRIM_ADD) {
-    const hone_value_t* whole = beside_number(&sum, node, number_of);
-    round = whole ? hone_match_prim(whole, HONE_PRIM_ROUND) : NULL;
-  } else if (node->prim != HONE_PRIM_ROUND) {
-    round = NULL;
-  }
-  if (!round || !take_sum(&sum, round->inputs[0], number_of)) return;
-  for (int i = 0; i < sum.n; i++) m->numbers[sum.numbers[i]].is_of_sum = true;
+static bool adds_bytes(const hone_graph_t* region) {
+  bool adds = false;
+  for (int i = 0; i < region->n_nodes; i++) adds |= quantizes_sum(region->nodes[i]);
+  return adds;
 }
 
-/* ---- kernels ---- */
+/* ---- members ---- */
 
 static member_t* make_member(sharing_t* s, hone_node_t* call) {
   const hone_graph_t* region = call->regions[0];
@@ -192,7 +169,6 @@ static member_t* make_member(sharing_t* s, hone_node_t* call) {
   m->numbers = hone_arena_array(s->arena, (size_t)region->n_nodes, sizeof *m->numbers);
   if (!m->numbers) return NULL;
   for (int i = 0; i < region->n_nodes; i++) look_at_node(m, region->nodes[i], number_of);
-  for (int i = 0; i < region->n_nodes; i++) mark_numbers_of_sum(m, region->nodes[i], number_of);
   for (int i = 0; i < region->n_outputs; i++) {
     int number = number_of[region->outputs[i]->id];
     if (number != NONE) m->numbers[number].stays = true;
@@ -233,6 +209,7 @@ static hone_status_t add_member(sharing_t* s, hone_node_t* call) {
     form = hone_arena_alloc(s->arena, sizeof *form);
     if (!form) return hone_oom();
     form->n = m->n;
+    form->adds_bytes = adds_bytes(call->regions[0]);
     HONE_TRY(hone_map_put_u64(&s->forms, hash, form));
   }
   if (form->n != m->n) return NULL;
@@ -271,15 +248,6 @@ static bool are_same(const form_t* form, int a, int b) {
     if (x->dtype == y->dtype ? x->bits != y->bits : x->number != y->number) return false;
   }
   return true;
-}
-
-/* Whether they are few, and sums of theirs differ. */
-static bool stays_apart(const form_t* form) {
-  enum { FEW = 8 };
-  bool sums_differ = false;
-  for (int i = 0; i < form->n; i++)
-    sums_differ |= form->members->numbers[i].is_of_sum && differs(form, i);
-  return sums_differ && form->n_members <= FEW;
 }
 
 /* The place of an equal number, of its own type or in f32. */
@@ -390,6 +358,12 @@ static bool has_lists(const form_t* form) {
   for (int i = 0; i < HONE_DTYPE_COUNT; i++)
     if (form->counts[i]) return true;
   return false;
+}
+
+/* Few kernels whose sums are faster by numbers that are known. */
+static bool stays_apart(const form_t* form) {
+  enum { FEW = 8 };
+  return form->adds_bytes && form->n_members <= FEW;
 }
 
 static hone_status_t open_form(hone_pass_context_t* context, sharing_t* s, form_t* form) {

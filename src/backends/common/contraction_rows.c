@@ -124,15 +124,16 @@ static int64_t find_block(const hone_recipe_t* r, const hone_contraction_t* c, i
   return image ? image : best;
 }
 
-/* Rows of tiles that do so many rows, `tile_rows` in a block: an instruction takes as long for one
- * row as for all that it could do. Where what is left over has another shape than blocks begin
- * with, tiles are shaped anew for it, and again for the next block. */
+/* Rows of tiles that do so many rows, `tile_rows`, more than an instruction's, in a block: an
+ * instruction takes as long for one row as for all that it could do. Where what is left over has
+ * another shape than blocks begin with, tiles are shaped anew for it, and again for the next block.
+ */
 static double matrix_cost(const hone_contraction_t* c, int64_t rows, int64_t tile_rows) {
   static const double shaping = 2 * 340; /* cycles, as measured on Emerald Rapids */
   const hone_intrinsic_block_t* b = &c->matrix->block;
   int64_t height = b->height, each = (tile_rows + height - 1) / height, rest = rows % tile_rows,
           tiles = rows / tile_rows * each + (rest + height - 1) / height;
-  bool keeps_shape = rest == 0 || rows < tile_rows || rest == height;
+  bool keeps_shape = rest == 0 || rest == height;
   double cycles = b->cycles * b->vectors * c->sum_count / c->group;
   return (double)tiles + (keeps_shape ? 0 : shaping / cycles);
 }

@@ -98,9 +98,11 @@ bool hone_render_is_quantized(hone_renderer_t* r, const hone_term_t* term, hone_
  * number of. */
 bool hone_render_quantized_whole(hone_renderer_t* r, const hone_term_t* term, hone_map_t* done,
                                  hone_operand_t* out);
-/* render_quantized_sum.c: what is rounded, of two bytes that are added; false: it is none such that
- * could be computed without dividing. */
-bool hone_render_quantized_sum(hone_renderer_t* r, const hone_quantized_t* q, hone_map_t* done,
+/* render_quantized_sum.c: the quotient of the sum of two bytes by a number, as far as it is rounded
+ * to a whole number between both; false: it is none such that could be computed without dividing.
+ */
+bool hone_render_quantized_sum(hone_renderer_t* r, const hone_term_t* sum, double scale,
+                               double least, double greatest, hone_map_t* done,
                                hone_operand_t* out);
 /* "t7", or splat_f32v(t7) where a vector is wanted of a scalar. */
 void hone_render_operand(hone_renderer_t* r, hone_operand_t operand, hone_dtype_t dtype,

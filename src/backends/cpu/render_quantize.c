@@ -156,6 +156,15 @@ static int find_hold(hone_renderer_t* r, const hone_quantized_t* q, hone_dtype_t
   return is_packed ? BELOW : BETWEEN;
 }
 
+/* The quotient of a sum of two bytes, and the numbers that hold it; false: it is none. */
+static bool put_sum(hone_renderer_t* r, const hone_quantized_t* q, number_t zero, hone_map_t* done,
+                    numbers_t* out_numbers, hone_operand_t* out) {
+  if (!q->dividend || is_read(q->scale) || is_read(q->zero)) return false;
+  *out_numbers = undivided(q, zero);
+  return hone_render_quantized_sum(r, q->dividend, value_of(q->scale, 1), out_numbers->least.value,
+                                   out_numbers->greatest.value, done, out);
+}
+
 /* The byte as an i32 that becomes a number of the type. */
 static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, const numbers_t* n,
                                 hone_dtype_t to_dtype, hone_map_t* done) {
@@ -164,12 +173,10 @@ static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, c
   int how = find_hold(r, q, to_dtype);
   numbers_t of_sum;
   hone_operand_t x;
-  if (hone_render_quantized_sum(r, q, done, &x)) {
-    of_sum = undivided(q, n->zero);
+  if (put_sum(r, q, n->zero, done, &of_sum, &x))
     n = &of_sum;
-  } else {
+  else
     x = hone_render_term(r, n->divides ? q->dividend : q->x, done);
-  }
   hone_operand_t to = hone_render_fresh(r, HONE_I32, x.is_vector);
   hone_str_appendf(r->out, " = hone_%s_f32%s(t%d", names[n->divides][how], x.is_vector ? "v" : "",
                    x.temporary);
@@ -189,27 +196,11 @@ static hone_operand_t put_whole(hone_renderer_t* r, const hone_quantized_t* q, c
   return to;
 }
 
-static bool is_prim(const hone_term_t* term, hone_prim_t prim, hone_dtype_t dtype) {
-  return term->kind == HONE_TERM_PRIM && term->prim == prim && term->dtype == dtype;
-}
-
-/* The byte that the term is a cast of, or the term; *out_less: less what is to be subtracted. */
-static const hone_term_t* find_byte(const hone_term_t* term, const hone_term_t** out_less) {
-  *out_less = NULL;
-  if (is_prim(term, HONE_PRIM_SUB, HONE_I32) && is_prim(term->args[0], HONE_PRIM_CAST, HONE_I32)) {
-    *out_less = term->args[1];
-    return term->args[0]->args[0];
-  }
-  bool is_wide = is_prim(term, HONE_PRIM_CAST, HONE_I32) ||
-                 is_prim(term, HONE_PRIM_CAST, HONE_I16) || is_prim(term, HONE_PRIM_CAST, HONE_F32);
-  return is_wide ? term->args[0] : term;
-}
-
 /* What computes the byte that the term is, as such or as a wider number, *out_less if that is
  * less the zero point. */
 static bool match(hone_renderer_t* r, const hone_term_t* term, hone_quantized_t* q,
                   bool* out_less) {
-  const hone_term_t *less, *byte = find_byte(term, &less);
+  const hone_term_t *less, *byte = hone_quantized_byte(term, &less);
   *out_less = less;
   return hone_quantized_match(byte, q) && (!less || hone_quantized_is_zero(q, less)) &&
          has_numbers(q) &&

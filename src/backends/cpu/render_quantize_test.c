@@ -16,6 +16,41 @@
 
 enum { BYTES = 256, NEAR = 6, EACH = 2 * NEAR + 1, COUNT = 4096, TEXT = 2048 };
 
+/* ---- against the interpreter ---- */
+
+enum { MOST_TENSORS = 8 };
+
+/* A kernel's parameters, once for the interpreter and once for what is rendered; inputs first. */
+typedef struct trial {
+  int n;
+  hone_tensor_t *got[MOST_TENSORS], *want[MOST_TENSORS];
+  void* data[MOST_TENSORS]; /* of `want` */
+} trial_t;
+
+static void add_parameter(trial_t* t, hone_dtype_t dtype, int rank, const int64_t* dims) {
+  assert_ok(hone_tensor_create(NULL, dtype, rank, dims, &t->got[t->n]));
+  assert_ok(hone_tensor_create(NULL, dtype, rank, dims, &t->want[t->n]));
+  t->data[t->n] = hone_tensor_data(t->want[t->n]);
+  t->n++;
+}
+
+/* Both give the same bits; the inputs are in `data`. Destroys the kernel and the tensors. */
+static void compare(hone_kernel_t* kernel, trial_t* t, int n_inputs) {
+  for (int i = 0; i < n_inputs; i++)
+    memcpy(hone_tensor_data(t->got[i]), t->data[i], hone_tensor_bytes(t->want[i]));
+  assert_ok(hone_kernel_interpret(kernel, NULL, t->data));
+  render_kernel_run(kernel, NULL, t->n, t->got);
+  for (int i = n_inputs; i < t->n; i++)
+    assert_memory_equal(hone_tensor_data(t->got[i]), t->data[i], hone_tensor_bytes(t->want[i]));
+  for (int i = 0; i < t->n; i++) {
+    hone_tensor_release(t->got[i]);
+    hone_tensor_release(t->want[i]);
+  }
+  hone_kernel_destroy(kernel);
+}
+
+/* ---- numbers next to halves ---- */
+
 static const void* give(void* self, const hone_buffer_t* buffer) { return self; }
 
 static hone_kernel_t* make_kernel(float scale, int zero, bool reads) {
@@ -77,30 +112,14 @@ static void fill(float scale, int zero, float* x) {
 
 static void check(float scale, int zero, bool reads) {
   static const hone_dtype_t dtypes[] = {HONE_F32, HONE_F32, HONE_U8, HONE_I32, HONE_I16, HONE_U8};
-  enum { N = sizeof dtypes / sizeof *dtypes };
-  hone_tensor_t *got[N], *want[N];
-  void* data[N];
-  hone_kernel_t* kernel = make_kernel(scale, zero, reads);
-  for (int i = 0; i < N; i++) {
-    const int64_t dims[] = {i == 1 ? 2 : COUNT};
-    assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &got[i]));
-    assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &want[i]));
-    data[i] = hone_tensor_data(want[i]);
-  }
+  enum { N = sizeof dtypes / sizeof *dtypes, INPUTS = 2 };
+  trial_t t = {.n = 0};
+  for (int i = 0; i < N; i++)
+    add_parameter(&t, dtypes[i], 1, (const int64_t[]){i == 1 ? 2 : COUNT});
   const float numbers[] = {(float)zero, scale};
-  fill(scale, zero, hone_tensor_data(got[0]));
-  fill(scale, zero, data[0]);
-  memcpy(hone_tensor_data(got[1]), numbers, sizeof numbers);
-  memcpy(data[1], numbers, sizeof numbers);
-  assert_ok(hone_kernel_interpret(kernel, NULL, data));
-  render_kernel_run(kernel, NULL, N, got);
-  for (int i = 2; i < N; i++)
-    assert_memory_equal(hone_tensor_data(got[i]), data[i], COUNT * hone_dtype_size(dtypes[i]));
-  for (int i = 0; i < N; i++) {
-    hone_tensor_release(got[i]);
-    hone_tensor_release(want[i]);
-  }
-  hone_kernel_destroy(kernel);
+  fill(scale, zero, t.data[0]);
+  memcpy(t.data[1], numbers, sizeof numbers);
+  compare(make_kernel(scale, zero, reads), &t, INPUTS);
 }
 
 /* 1/3 and its like lie between two numbers as badly as they can; the last are beyond what is
@@ -203,11 +222,12 @@ static void fill_sums(const factors_t* by, float scale, int zero, int32_t* sums)
 }
 
 static void check_sums(float factor, float scale, int zero, bool is_signed, bool is_bounded) {
-  enum { N = 8 };
+  enum { N = 8, INPUTS = 3 };
   const hone_dtype_t dtypes[N] = {HONE_I32, HONE_F32, HONE_F32, is_signed ? HONE_I8 : HONE_U8,
                                   HONE_I16, HONE_I32, HONE_F32, HONE_I16};
-  hone_tensor_t *got[N], *want[N];
-  void* data[N];
+  static const int64_t inputs[][2] = {{ROWS, CHANNELS}, {CHANNELS}, {CHANNELS}};
+  static const int64_t results[] = {7, 16, CHANNELS};
+  trial_t t = {.n = 0};
   factors_t by;
   for (int i = 0; i < CHANNELS; i++) {
     by.a[i] = factor * (1 + 0.37f * (float)i);
@@ -217,30 +237,12 @@ static void check_sums(float factor, float scale, int zero, bool is_signed, bool
   assert_ok(hone_quantized_prove(kernel, give_factors, &by));
   assert_int_equal(kernel->buffers[1]->is_bounded, is_bounded);
   assert_int_equal(kernel->buffers[2]->is_bounded, is_bounded);
-  for (int i = 0; i < N; i++) {
-    static const int64_t inputs[][2] = {{ROWS, CHANNELS}, {CHANNELS}, {CHANNELS}};
-    static const int64_t results[] = {7, 16, CHANNELS};
-    int rank = i == 0 ? 2 : i < 3 ? 1 : 3;
-    const int64_t* dims = i < 3 ? inputs[i] : results;
-    assert_ok(hone_tensor_create(NULL, dtypes[i], rank, dims, &got[i]));
-    assert_ok(hone_tensor_create(NULL, dtypes[i], rank, dims, &want[i]));
-    data[i] = hone_tensor_data(want[i]);
-  }
-  fill_sums(&by, scale, zero, data[0]);
-  memcpy(data[1], by.a, sizeof by.a);
-  memcpy(data[2], by.b, sizeof by.b);
-  memcpy(hone_tensor_data(got[0]), data[0], SUMS * sizeof(int32_t));
-  memcpy(hone_tensor_data(got[1]), by.a, sizeof by.a);
-  memcpy(hone_tensor_data(got[2]), by.b, sizeof by.b);
-  assert_ok(hone_kernel_interpret(kernel, NULL, data));
-  render_kernel_run(kernel, NULL, N, got);
-  for (int i = 3; i < N; i++)
-    assert_memory_equal(hone_tensor_data(got[i]), data[i], SUMS * hone_dtype_size(dtypes[i]));
-  for (int i = 0; i < N; i++) {
-    hone_tensor_release(got[i]);
-    hone_tensor_release(want[i]);
-  }
-  hone_kernel_destroy(kernel);
+  for (int i = 0; i < N; i++)
+    add_parameter(&t, dtypes[i], i == 0 ? 2 : i < INPUTS ? 1 : 3, i < INPUTS ? inputs[i] : results);
+  fill_sums(&by, scale, zero, t.data[0]);
+  memcpy(t.data[1], by.a, sizeof by.a);
+  memcpy(t.data[2], by.b, sizeof by.b);
+  compare(kernel, &t, INPUTS);
 }
 
 /* Those that fit an i32 are not held between two numbers; the last do not. */
@@ -261,8 +263,8 @@ enum { PAIRS = 256 * 256 };
 /* The first is quantized just before, of numbers that become all bytes, the other as it is given.
  */
 static void check_pairs(float scale, int zero) {
-  enum { N = 4 };
-  const hone_dtype_t dtypes[N] = {HONE_F32, HONE_U8, HONE_U8, HONE_F32};
+  enum { N = 4, INPUTS = 2 };
+  static const hone_dtype_t dtypes[N] = {HONE_F32, HONE_U8, HONE_U8, HONE_F32};
   char value[TEXT / 2], text[TEXT];
   snprintf(value, sizeof value,
            "cast.u8(max(min(add(round(div(add(mul(cast.f32(sub(cast.i32(cast.u8(max(min(add(round("
@@ -278,30 +280,14 @@ static void check_pairs(float scale, int zero) {
                       "      floats[8*i.o + i.i] = cast.f32(%s)\n    }\n  }\n}\n",
                       PAIRS, PAIRS, PAIRS, PAIRS, PAIRS / 8, value, value);
   hone_kernel_t* kernel;
-  hone_tensor_t *got[N], *want[N];
-  void* data[N];
+  trial_t t = {.n = 0};
   assert_ok(hone_kernel_parse(NULL, text, (size_t)size, &kernel));
-  for (int i = 0; i < N; i++) {
-    const int64_t dims[] = {PAIRS};
-    assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &got[i]));
-    assert_ok(hone_tensor_create(NULL, dtypes[i], 1, dims, &want[i]));
-    data[i] = hone_tensor_data(want[i]);
-  }
+  for (int i = 0; i < N; i++) add_parameter(&t, dtypes[i], 1, (const int64_t[]){PAIRS});
   for (int i = 0; i < PAIRS; i++) {
-    ((float*)data[0])[i] = (float)(i % 256 - 151);
-    ((uint8_t*)data[1])[i] = (uint8_t)(i / 256);
+    ((float*)t.data[0])[i] = (float)(i % 256 - 151);
+    ((uint8_t*)t.data[1])[i] = (uint8_t)(i / 256);
   }
-  for (int i = 0; i < 2; i++)
-    memcpy(hone_tensor_data(got[i]), data[i], PAIRS * hone_dtype_size(dtypes[i]));
-  assert_ok(hone_kernel_interpret(kernel, NULL, data));
-  render_kernel_run(kernel, NULL, N, got);
-  for (int i = 2; i < N; i++)
-    assert_memory_equal(hone_tensor_data(got[i]), data[i], PAIRS * hone_dtype_size(dtypes[i]));
-  for (int i = 0; i < N; i++) {
-    hone_tensor_release(got[i]);
-    hone_tensor_release(want[i]);
-  }
-  hone_kernel_destroy(kernel);
+  compare(kernel, &t, INPUTS);
 }
 
 static void sums_of_two_bytes_are_those_of_division(void** state) {

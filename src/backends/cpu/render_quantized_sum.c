@@ -3,7 +3,6 @@
  * A byte that was quantized just before is at hand less its zero point; of one that is loaded the
  * zero point goes into the shift. */
 #include "backends/cpu/render_impl.h"
-#include "base/float_convert.h"
 #include "loop/quantized_sum.h"
 
 /* As f32, less the zero point or not. */
@@ -51,39 +50,29 @@ static hone_operand_t put_product(hone_renderer_t* r, hone_operand_t number, flo
   return to;
 }
 
-static double value_of(const hone_term_t* term) { return hone_to_double(term->dtype, term->bits); }
-
-static bool is_literal(const hone_term_t* number) {
-  return !number || number->kind == HONE_TERM_CONST;
-}
-
-/* What waits for the product is added last. */
-static void order(hone_renderer_t* r, hone_scaled_byte_t bytes[2], number_t out[2]) {
+/* What waits for the product, a byte that was quantized, is added last. */
+static void order(const hone_scaled_byte_t bytes[2], number_t out[2]) {
   hone_quantized_t q;
-  for (int i = 0; i < 2; i++)
-    out[i] = (number_t){&bytes[i], !bytes[i].zero || hone_quantized_match(bytes[i].byte, &q)};
-  if (hone_quantized_match(bytes[0].byte, &q)) return;
-  number_t first = out[0];
-  out[0] = out[1];
-  out[1] = first;
+  bool waits[2];
+  for (int i = 0; i < 2; i++) waits[i] = hone_quantized_match(bytes[i].byte, &q);
+  for (int i = 0; i < 2; i++) {
+    int at = waits[0] ? i : 1 - i;
+    out[i] = (number_t){&bytes[at], !bytes[at].zero || waits[at]};
+  }
 }
 
-bool hone_render_quantized_sum(hone_renderer_t* r, const hone_quantized_t* q, hone_map_t* done,
+bool hone_render_quantized_sum(hone_renderer_t* r, const hone_term_t* sum, double scale,
+                               double least, double greatest, hone_map_t* done,
                                hone_operand_t* out) {
   hone_scaled_byte_t bytes[2];
-  hone_quantized_sum_t sum;
+  hone_quantized_sum_t by;
   number_t numbers[2];
-  if (!r->target->has_fma || !q->dividend || !is_literal(q->scale) || !is_literal(q->zero))
-    return false;
-  if (!hone_quantized_sum_match(q->dividend, bytes)) return false;
-  order(r, bytes, numbers);
-  double zero = q->zero ? value_of(q->zero) : 0;
+  if (!r->target->has_fma || !hone_quantized_sum_match(sum, bytes)) return false;
+  order(bytes, numbers);
   const hone_addend_t addends[] = {addend_of(&numbers[0]), addend_of(&numbers[1])};
-  if (!hone_quantized_sum_make(addends, (float)value_of(q->scale), q->low - zero, q->high - zero,
-                               &sum))
-    return false;
+  if (!hone_quantized_sum_make(addends, (float)scale, least, greatest, &by)) return false;
   hone_operand_t y = put_number(r, &numbers[1], done), x = put_number(r, &numbers[0], done);
-  y = put_product(r, y, sum.factors[1], (hone_operand_t){.temporary = -1}, sum.shift, y.is_vector);
-  *out = put_product(r, x, sum.factors[0], y, 0, x.is_vector || y.is_vector);
+  y = put_product(r, y, by.factors[1], (hone_operand_t){.temporary = -1}, by.shift, y.is_vector);
+  *out = put_product(r, x, by.factors[0], y, 0, x.is_vector || y.is_vector);
   return true;
 }
