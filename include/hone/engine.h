@@ -45,8 +45,8 @@ typedef struct hone_engine_options {
   /* Kernels that access memory outside of their buffers are found and named; slow.
    * An engine that was compiled so runs so, whoever loads its file. */
   bool guard;
-  bool dump_asm; /* "asm" too: the machine code, for which the compiler runs once more */
-  bool exact;    /* nothing that loses precision for speed: convolutions as they are written */
+  bool dump_asm;        /* "asm" too: the machine code, for which the compiler runs once more */
+  bool exact;           /* nothing that loses precision for speed: products as they are written */
   bool no_engine_cache; /* compile, whatever the engine cache holds, and keep nothing there */
 } hone_engine_options_t;
 

@@ -32,7 +32,7 @@ typedef struct hone_session_options {
   const char* tuned_database; /* where that is; NULL: the usual file, if there is one */
   /* Kernels that access memory outside of their buffers are found and named; slow. */
   bool guard;
-  bool exact; /* nothing that loses precision for speed: convolutions as they are written */
+  bool exact;           /* nothing that loses precision for speed: products as they are written */
   bool no_engine_cache; /* compile, whatever the engine cache holds, and keep nothing there */
 } hone_session_options_t;
 

@@ -101,10 +101,23 @@ static bool match_axes(const hone_type_t* a, const hone_type_t* b, int out[HONE_
   return at == a->rank;
 }
 
+/* Whether a part of a concat is computed from another one, as what rounding leaves over is. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as STEPS */
+static bool is_made_of(const hone_value_t* part, const hone_value_t* other, int steps) {
+  if (part == other) return true;
+  if (steps == 0 || !hone_lower_is_elementwise(part->node)) return false;
+  for (int i = 0; i < part->node->n_inputs; i++)
+    if (is_made_of(part->node->inputs[i], other, steps - 1)) return true;
+  return false;
+}
+
 static bool shares_loops(const piece_t* a, const piece_t* b) {
+  enum { STEPS = 4 };
   int axes[HONE_MAX_RANK];
-  return a->value == b->value ||
-         (!a->is_part && !b->is_part && match_axes(&a->value->type, &b->value->type, axes));
+  if (a->value == b->value) return true;
+  return a->is_part || b->is_part
+             ? same_shape(a->value, b->value) && is_made_of(b->value, a->value, STEPS)
+             : match_axes(&a->value->type, &b->value->type, axes);
 }
 
 static bool store(hone_lowering_t* l, const piece_t* piece, const hone_place_t* places) {

@@ -334,6 +334,26 @@ static void parts_and_pads_nest(void** state) {
       "}\n");
 }
 
+/* A part that is computed from another one is stored by the same loops. */
+static void parts_made_of_parts_share_loops(void** state) {
+  (void)state;
+  expect_body(
+      "  %0 = input : f32[4, 5]\n"
+      "  %1 = cast %0 dtype=bf16 : bf16[4, 5]\n"
+      "  %2 = cast %1 dtype=f32 : f32[4, 5]\n"
+      "  %3 = sub %0 %2 : f32[4, 5]\n"
+      "  %4 = cast %3 dtype=bf16 : bf16[4, 5]\n"
+      "  %5 = concat %1 %4 axes=[1] : bf16[4, 10]\n"
+      "  return %5\n",
+      "  for i in 4 {\n"
+      "    for i1 in 5 {\n"
+      "      out0[i, i1] = cast.bf16(in0[i, i1])\n"
+      "      out0[i, (i1 + 5)] = cast.bf16(sub(in0[i, i1], cast.f32(cast.bf16(in0[i, i1]))))\n"
+      "    }\n"
+      "  }\n"
+      "}\n");
+}
+
 /* What is computed once is stored in shapes that differ by extents of 1. */
 static void axes_of_one_share_loops(void** state) {
   (void)state;
@@ -392,6 +412,7 @@ int main(void) {
       cmocka_unit_test(sums_of_floats_start_from_constants),
       cmocka_unit_test(products_need_no_place_of_their_own),
       cmocka_unit_test(parts_and_pads_nest),
+      cmocka_unit_test(parts_made_of_parts_share_loops),
       cmocka_unit_test(axes_of_one_share_loops),
       cmocka_unit_test(turned_rows_are_summed_up_once),
   };

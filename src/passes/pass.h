@@ -64,6 +64,9 @@ typedef struct hone_pass_options {
   /* Its products of `precision` are so fast by matrix instructions that sums which save some of
    * them cost more; by others they are no faster than of f32. */
   bool sums_blocks;
+  /* Of bf16 so fast that three of them are faster than one of f32, and `precision` asks for no
+   * narrow ones. */
+  bool splits;
   bool blocks_bytes; /* it has fast matrix instructions for products of bytes */
   bool sums_pairs;   /* its fast products of `precision` go in pairs, one operand being weights */
   /* Bytes of a core's own last cache and of the one that all share, on a device whose `threads`

@@ -476,7 +476,8 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
-  if (context->options->exact || context->options->sums_blocks) return NULL;
+  const hone_pass_options_t* options = context->options;
+  if (options->exact || options->sums_blocks || options->splits) return NULL;
   HONE_TRY(hone_rewrite_once(context, graph, rule, NULL));
   if (context->count)
     hone_pass_note(context, "%" PRId64 " products by fewer of parts", context->count);

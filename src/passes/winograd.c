@@ -652,7 +652,7 @@ static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_valu
 
 /* Floats round in another way; integers do not, and need products of 16 bits. */
 static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
-  if (!c->is_whole) return !options->exact && !options->sums_blocks;
+  if (!c->is_whole) return !options->exact && !options->sums_blocks && !options->splits;
   return (options->sums_shorts || options->halves_shorts) && !options->blocks_bytes;
 }
 

@@ -121,10 +121,10 @@ bool hone_cli_is_terminal(const hone_cli_t* cli);
     .name = "precision", .argument = "KIND", .help = HONE_PRECISION_HELP, \
     .complete = HONE_COMPLETE_CHOICE, .choices = HONE_PRECISIONS          \
   }
-#define HONE_OPTION_EXACT                                                              \
-  {                                                                                    \
-    .name = "exact",                                                                   \
-    .help = "nothing that loses precision for speed: convolutions as they are written" \
+#define HONE_OPTION_EXACT                                                          \
+  {                                                                                \
+    .name = "exact",                                                               \
+    .help = "nothing that loses precision for speed: products as they are written" \
   }
 #define HONE_OPTION_NO_ENGINE_CACHE                                            \
   {                                                                            \

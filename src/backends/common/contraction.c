@@ -186,7 +186,7 @@ int hone_contraction_innermost(hone_kernel_t* kernel, const hone_contraction_t* 
 static bool uses_alone(const hone_contraction_t* c, int axis) {
   hone_dim_t index = c->b->index[axis];
   bool is_inside = hone_dim_uses(index, c->lanes->var);
-  if (axis == c->lanes_axis) return true;
+  if (axis == c->lanes_axis || axis == c->twice_axis) return true;
   for (int i = 0; i < c->n_sums; i++) {
     if (hone_dim_same(index, c->sums[i].var)) return true;
     is_inside |= hone_dim_uses(index, c->sums[i].var);
@@ -198,6 +198,16 @@ static bool uses_alone(const hone_contraction_t* c, int axis) {
 static bool is_ours(const hone_buffer_t* buffer) {
   bool is_narrow = buffer->role == HONE_ROLE_SCRATCH && buffer->dtype == HONE_BF16;
   return is_narrow || (buffer->is_constant && !buffer->packing);
+}
+
+/* Axis of b of which each step serves two of a sum's, as where a weight is multiplied by two parts
+ * of a number; -1: there is none. */
+static int find_twice_axis(hone_dims_t* dims, const hone_contraction_t* c) {
+  for (int i = 0; i < c->b->buffer->rank; i++)
+    for (int k = 0; k < c->n_sums; k++)
+      if (hone_dim_same(c->b->index[i], hone_dim_floordiv(dims, c->sums[k].var, hone_dim_int(2))))
+        return i;
+  return -1;
 }
 
 /* Whether b's elements along the lanes are, or can be laid out, side by side. */
@@ -449,6 +459,7 @@ bool hone_contraction_recognise(const hone_recipe_t* r, hone_contraction_t* c, h
       !place_lanes(r, c, at))
     return false;
   c->lanes_axis = find_lanes_axis(r->kernel->dims, c);
+  c->twice_axis = find_twice_axis(r->kernel->dims, c);
   find_rows(r->kernel, c);
   c->apart = hone_term_uses(c->a, c->lanes->var);
   c->apart_sum = find_apart_sum(r, c);

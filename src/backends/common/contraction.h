@@ -25,6 +25,7 @@ typedef struct hone_contraction {
   const hone_stmt_t *body, *update; /* of the innermost output loop, and the sum's store */
   const hone_term_t *a, *b;         /* loads; b moves with the lanes */
   const hone_axis_t *lanes, *rows;  /* among outs; rows may be NULL */
+  int twice_axis;                   /* of b, each step of which serves two of a sum; -1: none */
   int lanes_axis;    /* of b, along which lanes go, maybe as one of several equal parts; -1: none */
   int64_t row_bytes; /* from one row to the next in a; 0: not known */
   int64_t block;     /* rows that are done at a time; 0: not chosen yet */

@@ -16,7 +16,7 @@
 /* Appends the axes of b that no sum goes along, and that are not used yet. */
 static int list_others(const hone_contraction_t* c, bool* used, int n, hone_layout_word_t* words) {
   for (int i = 0; i < c->b->buffer->rank; i++) {
-    bool is_sum = false;
+    bool is_sum = i == c->twice_axis;
     for (int k = 0; k < c->n_sums; k++) is_sum |= hone_dim_same(c->b->index[i], c->sums[k].var);
     if (is_sum || used[i]) continue;
     used[i] = true;
@@ -64,6 +64,9 @@ static bool pack_weights(hone_recipe_t* r, const hone_contraction_t* c, int64_t 
   n = list_others(c, used, n, words);
   for (int k = 0; k < c->n_sums; k++) {
     int axis = hone_contraction_axis(c->b, c->sums[k].var);
+    bool serves_twice =
+        c->twice_axis >= 0 && hone_dim_uses(c->b->index[c->twice_axis], c->sums[k].var);
+    if (serves_twice) axis = c->twice_axis;
     if (axis < 0 || used[axis]) continue;
     used[axis] = true;
     if (k == c->n_sums - 1 && c->group > 1) group = axis;
@@ -228,6 +231,28 @@ void hone_schedule_tile_part(hone_recipe_t* r, hone_stmt_t* part, bool has_rows)
   if (has_sums && !n_group && r->kernel->by_parts) hone_schedule_parts(r, sum_name);
 }
 
+/* Whether a part of a tile stores what became of its sums. */
+static bool is_result(const hone_stmt_t* part) {
+  const hone_stmt_t* inner = hone_stmt_is_loop(part) ? hone_innermost_loop(part) : NULL;
+  const hone_stmt_t* store = inner && inner->n_body ? inner->body[inner->n_body - 1] : NULL;
+  return store && !inner->is_reduction && store->kind == HONE_STMT_STORE &&
+         store->buffer->role == HONE_ROLE_OUTPUT;
+}
+
+/* Results behind sums of matrix instructions, from memory, are stored by the same loops, so that
+ * what they have in common is computed once. Gives the parts that there are then. */
+static int join_results(hone_recipe_t* r, hone_stmt_t* outer, int first, int parts) {
+  for (int i = parts - 1; r->matrix && i > 0; i--) {
+    hone_stmt_t *part = outer->body[first + i - 1], *next = outer->body[first + i];
+    const hone_stmt_t *lanes = hone_only_loop(part), *next_lanes = hone_only_loop(next);
+    if (!is_result(part) || !is_result(next) || !lanes || !next_lanes) continue;
+    if (hone_recipe_did(r, hone_sched_merge(r->kernel, part->name, next->name)) &&
+        hone_recipe_did(r, hone_sched_merge(r->kernel, lanes->name, next_lanes->name)))
+      parts--;
+  }
+  return parts;
+}
+
 void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* lanes,
                               hone_tile_part_fn schedule_part) {
   hone_stmt_t* outer = rows ? rows->parent : lanes->parent;
@@ -236,7 +261,9 @@ void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* 
   if (rows && !hone_loop_name(rows_name, rows->name, "")) return;
   if (!hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name))) return;
   if (rows && !hone_recipe_did(r, hone_sched_distribute(r->kernel, rows_name))) return;
-  int parts = outer->n_body - before + 1, behind = outer->n_body - position;
+  int parts = outer->n_body - before + 1;
+  if (rows) parts = join_results(r, outer, position, parts);
+  int behind = outer->n_body - position;
   for (int i = 0; i < parts; i++) {
     hone_stmt_t* part = outer->body[outer->n_body - behind + i];
     if (hone_stmt_is_loop(part)) schedule_part(r, part, rows != NULL);

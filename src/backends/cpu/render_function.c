@@ -92,8 +92,16 @@ typedef struct look {
   hone_map_t seen; /* terms by id, twice: rounded behind, and not */
 } look_t;
 
+/* Whether it is what rounding a number leaves over of it. */
+static bool is_rest(const hone_term_t* term) {
+  if (!is_prim(term, HONE_PRIM_SUB) || !is_prim(term->args[1], HONE_PRIM_CAST)) return false;
+  const hone_term_t* rounded = term->args[1]->args[0];
+  return hone_term_flushes(rounded) && rounded->args[0] == term->args[0];
+}
+
 /* Whether an error stays as large beside what the primitive is taken of. */
 static bool keeps_errors(const hone_term_t* term) {
+  if (is_rest(term)) return false;
   static const hone_prim_t prims[] = {HONE_PRIM_ADD, HONE_PRIM_SUB, HONE_PRIM_MUL, HONE_PRIM_NEG,
                                       HONE_PRIM_SELECT};
   for (size_t i = 0; i < sizeof prims / sizeof *prims; i++)

@@ -70,9 +70,9 @@ static void gelu_is_what_it_is(void** state) {
 }
 
 /* Results of a kernel that stores GELU rounded, and then what `also` says. */
-static void run_rounded(const char* outputs, const char* also, int n, const float* x,
-                        double (*out)[COUNT]) {
-  static const hone_dtype_t dtypes[] = {HONE_BF16, HONE_F32};
+static void run_rounded(const char* outputs, const char* also, hone_dtype_t second, int n,
+                        const float* x, double (*out)[COUNT]) {
+  const hone_dtype_t dtypes[] = {HONE_BF16, second};
   char text[TEXT];
   snprintf(text, sizeof text,
            "kernel gelu {\n  input x: f32[%d] = 0\n  output y: bf16[%d] = 0\n%s"
@@ -88,7 +88,7 @@ static void what_is_rounded_is_near(void** state) {
   static double got[1][COUNT];
   (void)state;
   fill(x);
-  run_rounded("", "", 1, x, got);
+  run_rounded("", "", HONE_F32, 1, x, got);
   expect_near(x, got[0], 0x1p-13, 0x1p-8);
 }
 
@@ -98,10 +98,25 @@ static void what_is_stored_is_exact(void** state) {
   static double got[2][COUNT];
   (void)state;
   fill(x);
-  run_rounded("  output z: f32[4096] = 1\n", "      z[8*o + i] = " GELU("x[8*o + i]") "\n", 2, x,
-              got);
+  run_rounded("  output z: f32[4096] = 1\n", "      z[8*o + i] = " GELU("x[8*o + i]") "\n",
+              HONE_F32, 2, x, got);
   expect_near(x, got[0], 0x1p-22, 0x1p-8);
   expect_near(x, got[1], 0x1p-22, 0x1p-22);
+}
+
+/* What rounding leaves over is as exact as the function: both together are it, but for a rounding
+ * of the rest. */
+static void what_is_left_over_is_exact(void** state) {
+  static float x[COUNT];
+  static double got[2][COUNT];
+  (void)state;
+  fill(x);
+  run_rounded("  output z: bf16[4096] = 1\n",
+              "      z[8*o + i] = cast.bf16.flushes(sub(" GELU(
+                  "x[8*o + i]") ", cast.f32(cast.bf16.flushes(" GELU("x[8*o + i]") "))))\n",
+              HONE_BF16, 2, x, got);
+  for (int i = 0; i < COUNT; i++) got[0][i] += got[1][i];
+  expect_near(x, got[0], 0x1p-22, 0x1p-17);
 }
 
 int main(void) {
@@ -109,6 +124,7 @@ int main(void) {
       cmocka_unit_test(gelu_is_what_it_is),
       cmocka_unit_test(what_is_rounded_is_near),
       cmocka_unit_test(what_is_stored_is_exact),
+      cmocka_unit_test(what_is_left_over_is_exact),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

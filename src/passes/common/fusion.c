@@ -287,8 +287,22 @@ static bool may_pad(const hone_fusion_search_t* s, const hone_fusion_group_t* g,
   if (!hone_value_is_cheap(pad->inputs[1])) return false;
   if (g->kind == HONE_FUSION_WHOLE)
     return x->node == g->anchor && x->node->prim == HONE_PRIM_CONCAT && s->uses[x->id] == 1;
+  if (x->node->prim == HONE_PRIM_CONCAT) return is_pad_for_windows(s, pad);
   bool is_row = g->kind == HONE_FUSION_REDUCE && g->rows && same_count(s->f, g->rows, x);
   return (is_row || same_count(s->f, g->shape, x)) && is_pad_for_windows(s, pad);
+}
+
+/* A concat of what the group computes of its sums, number by number. */
+static bool joins_results(const hone_fusion_search_t* s, const hone_fusion_group_t* g,
+                          const hone_node_t* concat) {
+  const hone_fusion_t* f = s->f;
+  bool joins = g->kind == HONE_FUSION_CONTRACT || g->kind == HONE_FUSION_REDUCE;
+  for (int i = 0; i < concat->n_inputs && joins; i++) {
+    const hone_value_t* part = concat->inputs[i];
+    joins = hone_fusion_group_of(f, s->index_of, part) == g - f->groups &&
+            same_count(f, g->rows ? g->rows : g->shape, part);
+  }
+  return joins;
 }
 
 /* Whether the node may become a member of the group that makes its operand. */
@@ -297,6 +311,7 @@ static bool may_follow(const hone_fusion_search_t* s, const hone_fusion_group_t*
   const hone_fusion_t* f = s->f;
   const hone_value_t* out = node->outputs[0];
   if (node->prim == HONE_PRIM_PAD) return may_pad(s, g, node);
+  if (node->prim == HONE_PRIM_CONCAT && !is_stack(node)) return joins_results(s, g, node);
   if (node->prim == HONE_PRIM_REDUCE) return is_same_reduction(f, g, node);
   bool is_widened = node->prim == HONE_PRIM_CAST && node->dtype == HONE_I16; /* (shorts.c) */
   if (looks_bytes_up(f, g) && !hone_fusion_is_view(node) && !is_widened) return false;
@@ -653,6 +668,9 @@ static void widen_in_reader(hone_fusion_t* f, const hone_fusion_search_t* s, hon
     if (s->uses[v->id] != 1 || hone_fusion_group_of(f, s->index_of, v) != from) return;
   for (const hone_value_t* v = value; v != narrow; v = hone_fusion_widened(v->node))
     hone_fusion_move(f, s->index_of[v->id], to);
+  if (narrow->node->prim == HONE_PRIM_SLICE && s->uses[narrow->id] == 1 &&
+      hone_fusion_group_of(f, s->index_of, narrow) == from)
+    hone_fusion_move(f, s->index_of[narrow->id], to); /* of what another makes: else a copy */
 }
 
 static void widen_in_readers(hone_fusion_t* f, const hone_fusion_search_t* s) {
