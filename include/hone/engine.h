@@ -36,9 +36,9 @@ typedef struct hone_engine_options {
    * (the same as JSON); name tells pieces of a kind apart. */
   void (*dump)(void* self, const char* kind, const char* name, const char* text);
   void* dump_self;
-  /* "fp32", "bf16", "fp16" or "int8", as in hone_session_options_t; NULL: "fp32". "mixed" is
-   * compiled by hone_engine_compile_mixed (hone/mixed.h). A file that is loaded has the precision
-   * that it was compiled in. */
+  /* "fp32", "bf16x3", "bf16", "fp16" or "int8", as in hone_session_options_t; NULL: "fp32".
+   * "mixed" is compiled by hone_engine_compile_mixed (hone/mixed.h). A file that is loaded has the
+   * precision that it was compiled in. */
   const char* precision;
   bool no_tuned;              /* kernels are built without asking what was tuned (hone/tune.h) */
   const char* tuned_database; /* where that is; NULL: the usual file, if there is one */

@@ -24,8 +24,10 @@ typedef struct hone_session_options {
   int threads;        /* that a run may use, on devices that are made of threads; 0: all */
   bool deterministic; /* equal inputs give equal bits, whatever the number of threads */
   /* What contractions take their operands in: "bf16", "fp16" (sums, and all the
-   * rest, stay in f32), "fp32", or "int8" for models that are quantized. NULL:
-   * "fp32". Inputs and outputs keep their types. */
+   * rest, stay in f32), "fp32", or "int8" for models that are quantized. "bf16x3":
+   * f32, whose products may be sums of three of bf16 where that is faster, as by matrix
+   * instructions; they lose some 2^-17 of what is added up. NULL: "fp32". Inputs and outputs
+   * keep their types. */
   const char* precision;
   bool explain;  /* keep notes of what became of the model's nodes, for hone/report.h */
   bool no_tuned; /* kernels are built without asking what was tuned (hone/tune.h) */

@@ -64,6 +64,18 @@ bool hone_value_is_cheap(const hone_value_t* value) {
   return false;
 }
 
+/* ---- what is left over ---- */
+
+static const hone_value_t* cast_of(const hone_value_t* value) {
+  return value->node->prim == HONE_PRIM_CAST ? value->node->inputs[0] : NULL;
+}
+
+bool hone_value_is_rest(const hone_value_t* value, const hone_value_t* rounded) {
+  const hone_value_t *x = cast_of(rounded), *rest = cast_of(value);
+  return x && rest && rest->node->prim == HONE_PRIM_SUB && rest->node->inputs[0] == x &&
+         cast_of(rest->node->inputs[1]) == rounded;
+}
+
 /* ---- needs ---- */
 
 static void add_need(outline_t* o, int node) {

@@ -23,6 +23,8 @@ typedef struct hone_group {
  * instead of being passed around: a constant of one element, iota and dims, and
  * reshapes and expands of such (a few in a row). */
 bool hone_value_is_cheap(const hone_value_t* value);
+/* Whether a value is what rounding leaves over of what `rounded` is a cast of, rounded itself. */
+bool hone_value_is_rest(const hone_value_t* value, const hone_value_t* rounded);
 
 /* Puts the nodes of each group of `graph` into one call in their place:
  * group_of[i] is the group of graph->nodes[i], or -1. Inputs of the call are

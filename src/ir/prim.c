@@ -28,6 +28,12 @@ hone_combine_t hone_combine_parse(const char* name) {
   return (hone_combine_t)i;
 }
 
+bool hone_prim_is_elementwise(hone_prim_t prim) {
+  hone_prim_family_t family = hone_prim_info(prim)->family;
+  return family == HONE_FAMILY_UNARY || family == HONE_FAMILY_CAST ||
+         family == HONE_FAMILY_BINARY || family == HONE_FAMILY_SELECT;
+}
+
 bool hone_prim_is_transcendental(hone_prim_t prim) {
   switch (prim) {
     case HONE_PRIM_POW:

@@ -245,6 +245,8 @@ hone_prim_t hone_prim_parse(const char* name);
 /* exp, log, pow and their like: they cost a lot more than a load, so that results
  * are worth keeping, and devices compute them to a few units in the last place. */
 bool hone_prim_is_transcendental(hone_prim_t prim);
+/* Whether each element is computed from those of the operands at its place. */
+bool hone_prim_is_elementwise(hone_prim_t prim);
 const char* hone_combine_name(hone_combine_t combine);
 hone_combine_t hone_combine_parse(const char* name); /* HONE_COMBINE_COUNT: none */
 

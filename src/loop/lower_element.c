@@ -279,16 +279,10 @@ static const element_fn by_prim[HONE_PRIM_COUNT] = {
     [HONE_PRIM_CONTRACT] = hone_lower_anchor,
 };
 
-bool hone_lower_is_elementwise(const hone_node_t* node) {
-  hone_prim_family_t family = hone_prim_info(node->prim)->family;
-  return family == HONE_FAMILY_UNARY || family == HONE_FAMILY_BINARY ||
-         family == HONE_FAMILY_SELECT || family == HONE_FAMILY_CAST;
-}
-
 bool hone_prim_is_loop(const hone_node_t* node, const char** out_why) {
   bool is_whole = node->prim == HONE_PRIM_SCAN || node->prim == HONE_PRIM_SCATTER;
   *out_why = "has no loops: it is run as a whole";
-  return by_prim[node->prim] || hone_lower_is_elementwise(node) || is_whole;
+  return by_prim[node->prim] || hone_prim_is_elementwise(node->prim) || is_whole;
 }
 
 static const hone_term_t* find_memo(const hone_lowering_t* l, const hone_value_t* value,
@@ -332,7 +326,7 @@ const hone_term_t* hone_lower_element(hone_lowering_t* l, const hone_value_t* va
   const hone_value_note_t* note = &l->notes[value->id];
   if (l->kernel->out_of_memory || l->status) return NULL;
   if (by_prim[node->prim]) return by_prim[node->prim](l, value, at);
-  if (!hone_lower_is_elementwise(node))
+  if (!hone_prim_is_elementwise(node->prim))
     return hone_lowering_fail(l, node, "cannot be part of a kernel");
   if (hone_lowering_stays_alike(l, value, at)) return hone_lower_alike(l, value, at);
   if (note->n_uses < 2) return hone_lower_map(l, value, at);

@@ -100,8 +100,6 @@ hone_dim_t hone_lowering_dim(hone_lowering_t* l, hone_dim_t d);
 hone_place_t hone_place_of(hone_dim_t dim); /* without parts */
 hone_place_t hone_place_of_loop(const hone_stmt_t* loop);
 
-/* Whether each element is computed from those at the same place of the operands. */
-bool hone_lower_is_elementwise(const hone_node_t* node);
 /* lower_element.c: the value's element at `at` (its rank's number of places);
  * statements that it needs go before what is being built. */
 const hone_term_t* hone_lower_element(hone_lowering_t* l, const hone_value_t* value,

@@ -2,6 +2,7 @@
  * own. A concat falls into its parts. A pad falls into its operand, which is
  * stored at an offset by loops that know nothing of the pad, and the border. */
 #include "base/memory.h"
+#include "ir/outline.h"
 #include "loop/lower_impl.h"
 
 enum { MAX_TOGETHER = 64 };
@@ -101,22 +102,11 @@ static bool match_axes(const hone_type_t* a, const hone_type_t* b, int out[HONE_
   return at == a->rank;
 }
 
-/* Whether a part of a concat is computed from another one, as what rounding leaves over is. */
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as STEPS */
-static bool is_made_of(const hone_value_t* part, const hone_value_t* other, int steps) {
-  if (part == other) return true;
-  if (steps == 0 || !hone_lower_is_elementwise(part->node)) return false;
-  for (int i = 0; i < part->node->n_inputs; i++)
-    if (is_made_of(part->node->inputs[i], other, steps - 1)) return true;
-  return false;
-}
-
 static bool shares_loops(const piece_t* a, const piece_t* b) {
-  enum { STEPS = 4 };
   int axes[HONE_MAX_RANK];
   if (a->value == b->value) return true;
   return a->is_part || b->is_part
-             ? same_shape(a->value, b->value) && is_made_of(b->value, a->value, STEPS)
+             ? same_shape(a->value, b->value) && hone_value_is_rest(b->value, a->value)
              : match_axes(&a->value->type, &b->value->type, axes);
 }
 

@@ -334,8 +334,8 @@ static void parts_and_pads_nest(void** state) {
       "}\n");
 }
 
-/* A part that is computed from another one is stored by the same loops. */
-static void parts_made_of_parts_share_loops(void** state) {
+/* What rounding leaves over is stored by the loops that store what is rounded. */
+static void rests_share_loops(void** state) {
   (void)state;
   expect_body(
       "  %0 = input : f32[4, 5]\n"
@@ -412,7 +412,7 @@ int main(void) {
       cmocka_unit_test(sums_of_floats_start_from_constants),
       cmocka_unit_test(products_need_no_place_of_their_own),
       cmocka_unit_test(parts_and_pads_nest),
-      cmocka_unit_test(parts_made_of_parts_share_loops),
+      cmocka_unit_test(rests_share_loops),
       cmocka_unit_test(axes_of_one_share_loops),
       cmocka_unit_test(turned_rows_are_summed_up_once),
   };

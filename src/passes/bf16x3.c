@@ -5,8 +5,8 @@
  * three times as many products:
  *
  *   contract(window(pad(x)), w)   x: [n, h, w, c]
- *   becomes contract([y1, y2, y1], [w1, w1, w2])   [y1, y2] = window(pad([x1, x2])) of [n, h, w, 2
- * c]
+ *   becomes contract([y1, y2, y1], [w1, w1, w2])   [y1, y2] = window(pad([x1, x2])), of 2 c
+ * channels
  *
  * as G. Henry, P. T. P. Tang and A. Heinecke, "Leveraging the bfloat16 Artificial Intelligence
  * Datatype For Higher-Precision Computations" (2019), have it. Who makes x stores both parts side
@@ -23,6 +23,7 @@
 #include "passes/common/evaluate.h"
 #include "passes/common/match.h"
 #include "passes/common/operand.h"
+#include "passes/common/picture.h"
 #include "passes/common/rewrite.h"
 
 enum { HALVES = 2, PRODUCTS = 3 };
@@ -53,17 +54,21 @@ typedef struct splitting {
  * instructions. */
 static bool pays(const hone_node_t* contract, const data_t* d) {
   enum { STEP = 32, LEAST_USES = 64, LEAST_ROWS = 16, LEAST_CHANNELS = 64 };
-  hone_dim_t channels = d->x->type.dims[d->axis];
+  hone_dim_t channels = contract->inputs[d->side]->type.dims[d->axis];
   return hone_dim_is_int(channels) && channels.k >= LEAST_CHANNELS && channels.k % STEP == 0 &&
          hone_operand_uses(contract, d->side) >= LEAST_USES &&
          hone_operand_uses(contract, 1 - d->side) >= LEAST_ROWS &&
          hone_operand_fills_part(contract, 1 - d->side, HONE_BLOCK_LANES);
 }
 
-static bool pads_with_zeros(const data_t* d) {
+static bool is_zero(const hone_value_t* value) {
   double number;
+  return hone_match_number(value, &number) && number == 0;
+}
+
+static bool pads_with_zeros(const data_t* d) {
   return hone_dim_is(d->pad->lo[d->axis], 0) && hone_dim_is(d->pad->hi[d->axis], 0) &&
-         hone_match_number(d->pad->inputs[1], &number) && number == 0;
+         is_zero(d->pad->inputs[1]);
 }
 
 /* Whether a slice goes channel by channel. */
@@ -80,7 +85,7 @@ static bool find(const hone_node_t* contract, int side, data_t* d) {
   d->pad = hone_match_prim(x, HONE_PRIM_PAD);
   d->x = d->pad ? d->pad->inputs[0] : x;
   d->pair = hone_operand_only_sum(contract, side, d->x->type.rank);
-  if (d->pair < 0 || !hone_match_from_constants(contract->inputs[1 - side]) ||
+  if (d->pair < 0 || !hone_match_constant(hone_operand_origin(contract->inputs[1 - side])) ||
       hone_match_from_constants(d->x))
     return false;
   d->axis = (int)contract->axes[2 * d->pair + side];
@@ -92,10 +97,11 @@ static bool is_f32(const hone_value_t* value) {
   return value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
 }
 
-static bool is_split(const hone_node_t* node, data_t* d) {
+/* Products of f32, but for those of networks so deep that they magnify what rounding loses (pass
+ * `deep_sums`). */
+static bool may_round(const hone_node_t* node) {
   return node->prim == HONE_PRIM_CONTRACT && !node->n_batch && node->dtype == HONE_F32 &&
-         is_f32(node->inputs[0]) && is_f32(node->inputs[1]) &&
-         (find(node, 0, d) || find(node, 1, d));
+         !(node->flags & HONE_FLAG_BY_PARTS) && is_f32(node->inputs[0]) && is_f32(node->inputs[1]);
 }
 
 /* ---- splitting ---- */
@@ -207,6 +213,51 @@ static hone_value_t* contract_halves(hone_rewriter_t* r, const hone_node_t* node
                        HONE_F32);
 }
 
+/* ---- pictures ---- */
+
+/* Whether a picture of few channels is convolved, which zeros stand around, if any. */
+static bool is_picture(const hone_node_t* node, hone_picture_t* p) {
+  if (!hone_picture_find(node, p) || !hone_picture_pays(p, (int64_t)hone_dtype_size(HONE_BF16)))
+    return false;
+  const hone_node_t* pad = hone_match_prim(p->window->inputs[0], HONE_PRIM_PAD);
+  return !pad || is_zero(pad->inputs[1]);
+}
+
+/* Both halves of a picture, one behind the other, with channels last. */
+static hone_value_t* make_planes(hone_builder_t* b, const hone_picture_t* p) {
+  hone_value_t *x = p->window->inputs[0], *halves[HALVES];
+  const hone_node_t* pad = hone_match_prim(x, HONE_PRIM_PAD);
+  x = hone_picture_turn(b, pad ? pad->inputs[0] : x, p->channels);
+  if (!x) return NULL;
+  split(b, x, halves);
+  for (int i = 0; i < HALVES && pad && halves[i]; i++)
+    halves[i] = hone_picture_pad(b, pad, p->channels, halves[i], NULL);
+  hone_value_t* both = hone_concat(b, HALVES, halves, 0);
+  both = both ? hone_picture_slide(b, p->window, p->channels, both) : NULL;
+  return both ? repeat(b, both, both->type.rank, 0, x->type.dims[0], false) : NULL;
+}
+
+/* Channels are summed up last, so that a line of a window is one run. */
+static hone_value_t* contract_planes(hone_rewriter_t* r, const hone_node_t* node,
+                                     const hone_picture_t* p) {
+  int64_t pairs[HONE_MAX_RANK][2] = {{0, 0}}, w_axes[HONE_MAX_RANK];
+  hone_value_t* operands[2];
+  int n = node->n_axes / 2, at = 1;
+  hone_value_t* w = hone_picture_turn_weights(r->b, node, p, w_axes);
+  operands[p->data] = make_planes(r->b, p);
+  operands[1 - p->data] = w ? make_weights(r, w, 0) : NULL;
+  if (!operands[0] || !operands[1]) return NULL;
+  for (int i = 0; i < n; i++) {
+    int place = i == p->pair ? n : at++;
+    int64_t axis = i == p->pair ? p->window->inputs[0]->type.rank - 1 : node->axes[2 * i + p->data];
+    pairs[place][p->data] = axis + 1;
+    pairs[place][1 - p->data] = w_axes[node->axes[2 * i + 1 - p->data]] + 1;
+  }
+  hone_pass_did(r->context, node, "a picture by three products of bf16 for each of f32");
+  return hone_contract(r->b, operands[0], operands[1], n + 1, (const int64_t(*)[2])pairs, 0,
+                       HONE_F32);
+}
+
 /* ---- what adds the same numbers ---- */
 
 /* The first or second of them, from where both are stored. */
@@ -239,8 +290,11 @@ static hone_value_t* add_halves(hone_rewriter_t* r, const hone_node_t* node) {
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   data_t d;
+  hone_picture_t p;
   if (node->prim == HONE_PRIM_ADD && is_f32(node->outputs[0])) return add_halves(r, node);
-  return is_split(node, &d) ? contract_halves(r, node, &d) : NULL;
+  if (!may_round(node)) return NULL;
+  if (is_picture(node, &p)) return contract_planes(r, node, &p);
+  return find(node, 0, &d) || find(node, 1, &d) ? contract_halves(r, node, &d) : NULL;
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {

@@ -62,7 +62,7 @@ static hone_value_t* turn(hone_rewriter_t* r, const channels_t* c) {
   const hone_node_t* pad = hone_match_prim(c->x, HONE_PRIM_PAD);
   int rank = c->x->type.rank;
   hone_value_t* x = hone_move_axis(r->b, pad ? pad->inputs[0] : c->x, c->axis, rank - 1);
-  return pad && x ? hone_picture_pad(r->b, pad, c->axis, x) : x;
+  return pad && x ? hone_picture_pad(r->b, pad, c->axis, x, pad->inputs[1]) : x;
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {

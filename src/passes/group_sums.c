@@ -32,7 +32,7 @@ typedef struct grouping {
 static bool has_channels_last(const hone_value_t* value, int depth) {
   const hone_node_t* node = value->node;
   if (node->prim == HONE_PRIM_PERMUTE) return node->axes[1] == value->type.rank - 1;
-  if (depth == DEEP || !hone_match_is_elementwise(node->prim)) return false;
+  if (depth == DEEP || !hone_prim_is_elementwise(node->prim)) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (has_channels_last(node->inputs[i], depth + 1)) return true;
   return false;
@@ -87,7 +87,7 @@ static bool find_grouping(hone_dims_t* dims, const hone_value_t* value, int dept
                           grouping_t* out) {
   const hone_node_t* node = value->node;
   if (node->prim == HONE_PRIM_RESHAPE) return is_grouping(dims, node, out);
-  if (depth == DEEP || !hone_match_is_elementwise(node->prim)) return false;
+  if (depth == DEEP || !hone_prim_is_elementwise(node->prim)) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (find_grouping(dims, node->inputs[i], depth + 1, out)) return true;
   return false;
@@ -124,7 +124,7 @@ static hone_value_t* ungroup_node(hone_rewriter_t* r, grouping_t* g, const hone_
     bool is_alike = hone_match_same_shape(node->inputs[0], g->x);
     return is_alike ? node->inputs[0] : NULL;
   }
-  if (!hone_match_is_elementwise(node->prim)) return NULL;
+  if (!hone_prim_is_elementwise(node->prim)) return NULL;
   for (int i = 0; i < node->n_inputs; i++) {
     inputs[i] = ungroup(r, g, node->inputs[i]);
     if (!inputs[i]) return NULL;
@@ -188,7 +188,7 @@ static hone_value_t* sum_channels(hone_rewriter_t* r, hone_node_t* node) {
 /* Groups that become pictures again. */
 static hone_value_t* stay_pictures(hone_rewriter_t* r, hone_node_t* node) {
   grouping_t g;
-  if (!hone_match_is_elementwise(node->inputs[0]->node->prim) ||
+  if (!hone_prim_is_elementwise(node->inputs[0]->node->prim) ||
       !find_grouping(r->graph->dims, node->inputs[0], 0, &g) ||
       !hone_match_same_shape(node->outputs[0], g.x))
     return NULL;

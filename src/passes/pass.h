@@ -52,6 +52,7 @@ typedef struct hone_pass_options {
   bool exact;                    /* no rewrites that lose precision for speed */
   hone_dtype_t precision;        /* BF16, F16: of contractions' operands; UNKNOWN: as they are */
   const hone_mixture_t* mixture; /* which of them; NULL: all */
+  bool bf16x3;                   /* products of f32 may be sums of three of bf16 */
   bool widens;                   /* products of `precision` are slower than of f32 here */
   bool widens_f16, widens_bf16;  /* the same for numbers that the model itself has in these types */
   bool sums_fours;               /* the device adds up products of four bytes at once */
@@ -64,8 +65,7 @@ typedef struct hone_pass_options {
   /* Its products of `precision` are so fast by matrix instructions that sums which save some of
    * them cost more; by others they are no faster than of f32. */
   bool sums_blocks;
-  /* Of bf16 so fast that three of them are faster than one of f32, and `precision` asks for no
-   * narrow ones. */
+  /* Of bf16 so fast that three of them are faster than one of f32, which they may replace. */
   bool splits;
   bool blocks_bytes; /* it has fast matrix instructions for products of bytes */
   bool sums_pairs;   /* its fast products of `precision` go in pairs, one operand being weights */

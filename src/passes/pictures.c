@@ -29,51 +29,22 @@ static bool pays(const hone_pass_options_t* options, const hone_node_t* contract
          hone_picture_pays(p, (int64_t)hone_dtype_size(a));
 }
 
-/* Four channels: all, and the first again. */
-static hone_value_t* repeat_channels(hone_rewriter_t* r, hone_value_t* x, int axis) {
-  hone_dim_t shape[HONE_MAX_RANK], channels = x->type.dims[axis];
-  int rank = x->type.rank;
-  x = hone_unsqueeze(r->b, x, axis);
-  for (int i = 0; i <= rank && x; i++) shape[i] = i == axis ? hone_d(2) : x->type.dims[i];
-  x = hone_expand(r->b, x, rank + 1, shape);
-  for (int i = axis; i < rank; i++) shape[i] = shape[i + 1];
-  shape[axis] = hone_d(2 * channels.k);
-  x = hone_reshape(r->b, x, rank, shape);
-  return hone_slice_axis(r->b, x, axis, hone_d(0), hone_d(HONE_PICTURE_CHANNELS));
-}
-
 /* The picture with channels last. */
 static hone_value_t* turn(hone_rewriter_t* r, const hone_picture_t* p) {
   hone_value_t* x = p->window->inputs[0];
   const hone_node_t* pad = hone_match_prim(x, HONE_PRIM_PAD);
-  int rank = x->type.rank;
-  x = repeat_channels(r, pad ? pad->inputs[0] : x, p->channels);
-  x = hone_move_axis(r->b, x, p->channels, rank - 1);
-  return pad && x ? hone_picture_pad(r->b, pad, p->channels, x) : x;
-}
-
-/* Weights with the channels last, and zeros behind them; `axes`: which one each axis has become. */
-static hone_value_t* turn_weights(hone_rewriter_t* r, const hone_node_t* contract,
-                                  const hone_picture_t* p, hone_dim_t more, int64_t* axes) {
-  hone_value_t* w = contract->inputs[1 - p->data];
-  int rank = w->type.rank, channels = (int)contract->axes[2 * p->pair + 1 - p->data];
-  hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
-  for (int i = 0; i < rank; i++) {
-    lo[i] = hi[i] = hone_d(0);
-    axes[i] = hone_picture_axis(rank, channels, i);
-  }
-  hi[rank - 1] = more;
-  w = hone_move_axis(r->b, w, channels, rank - 1);
-  return hone_evaluate_constant(r, hone_pad(r->b, w, lo, hi, NULL));
+  x = hone_picture_turn(r->b, pad ? pad->inputs[0] : x, p->channels);
+  return pad && x ? hone_picture_pad(r->b, pad, p->channels, x, pad->inputs[1]) : x;
 }
 
 static hone_value_t* convolve(hone_rewriter_t* r, const hone_node_t* contract,
-                              const hone_picture_t* p, hone_dim_t more) {
+                              const hone_picture_t* p) {
   int64_t pairs[HONE_MAX_RANK][2], w_axes[HONE_MAX_RANK];
   int n = contract->n_axes / 2, rank = p->window->inputs[0]->type.rank, at = 0;
   hone_value_t *operands[2], *x = turn(r, p);
   operands[p->data] = x ? hone_picture_slide(r->b, p->window, p->channels, x) : NULL;
-  operands[1 - p->data] = turn_weights(r, contract, p, more, w_axes);
+  hone_value_t* w = hone_picture_turn_weights(r->b, contract, p, w_axes);
+  operands[1 - p->data] = hone_evaluate_constant(r, w);
   for (int i = 0; i < n; i++) {
     int place = i == p->pair ? n - 1 : at++; /* channels are summed up last */
     int64_t axis = contract->axes[2 * i + p->data];
@@ -90,7 +61,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   const hone_type_t* x = &p.window->inputs[0]->type;
   int64_t more = HONE_PICTURE_CHANNELS - x->dims[p.channels].k;
   if (!more && p.channels == x->rank - 1) return NULL;
-  hone_value_t* now = convolve(r, node, &p, hone_d(more));
+  hone_value_t* now = convolve(r, node, &p);
   if (now) hone_pass_did(r->context, node, "channels of the picture come last");
   return now;
 }

@@ -196,8 +196,7 @@ static void describe_device(const driver_t* d, hone_pass_options_t* options) {
   options->sums_apart = properties.has_dot_apart;
   options->sums_pairs = options->precision == HONE_BF16 && properties.has_dot2_bf16;
   options->sums_blocks = options->sums_pairs && properties.has_block_bf16 && properties.fast_blocks;
-  options->splits =
-      options->precision == HONE_UNKNOWN && properties.has_block_bf16 && properties.fast_blocks;
+  options->splits = options->bf16x3 && properties.has_block_bf16 && properties.fast_blocks;
   options->blocks_bytes = properties.has_block_int8 && properties.fast_blocks;
   options->mixes_signs = properties.mixed_int8;
   options->sums_slight = properties.has_dot8;

@@ -107,8 +107,10 @@ static hone_status_t compile(hone_engine_t* engine, const hone_model_t* model,
                              const hone_engine_options_t* options, hone_dtype_t dtype,
                              const hone_mixture_t* mixture) {
   hone_pass_options_t passes = pass_options(options, mixture);
-  passes.precision = dtype;
-  if (!mixture) HONE_TRY(hone_precision_parse(options->precision, model, &passes.precision));
+  hone_precision_t precision = {.dtype = dtype};
+  if (!mixture) HONE_TRY(hone_precision_parse(options->precision, model, &precision));
+  passes.precision = precision.dtype;
+  passes.bf16x3 = precision.bf16x3;
   HONE_TRY(
       open_device(engine, options->device ? options->device : "cpu", options->target, options));
   snprintf(engine->version, sizeof engine->version, "%s", hone_version());

@@ -4,14 +4,17 @@
 
 typedef struct word {
   const char* name;
-  hone_dtype_t dtype;
+  hone_precision_t precision;
   bool is_quantized, is_measured;
 } word_t;
 
 static const word_t words[] = {
-    {"fp32", HONE_UNKNOWN, false, false}, {"bf16", HONE_BF16, false, false},
-    {"fp16", HONE_F16, false, false},     {"int8", HONE_UNKNOWN, true, false},
-    {"mixed", HONE_UNKNOWN, false, true},
+    {.name = "fp32"},
+    {.name = "bf16x3", .precision = {.bf16x3 = true}},
+    {.name = "bf16", .precision = {.dtype = HONE_BF16}},
+    {.name = "fp16", .precision = {.dtype = HONE_F16}},
+    {.name = "int8", .is_quantized = true},
+    {.name = "mixed", .is_measured = true},
 };
 
 static const word_t* find(const char* name) {
@@ -37,12 +40,13 @@ static bool is_quantized(const hone_model_t* model) {
 }
 
 hone_status_t hone_precision_parse(const char* name, const hone_model_t* model,
-                                   hone_dtype_t* out_dtype) {
+                                   hone_precision_t* out_precision) {
   const word_t* word = find(name);
-  *out_dtype = HONE_UNKNOWN;
+  *out_precision = words[0].precision;
   if (!word)
     return hone_status_make(HONE_INVALID_ARGUMENT,
-                            "precision '%s': there are fp32, bf16, fp16, int8 and mixed", name);
+                            "precision '%s': there are fp32, bf16x3, bf16, fp16, int8 and mixed",
+                            name);
   if (word->is_measured)
     return hone_status_make(HONE_UNSUPPORTED,
                             "precision mixed is chosen by measuring: compile an engine so (`hone "
@@ -52,7 +56,7 @@ hone_status_t hone_precision_parse(const char* name, const hone_model_t* model,
                             "precision int8: the model does not say how it is quantized, which "
                             "takes calibration with sample inputs; give a model that is quantized "
                             "(QuantizeLinear, DequantizeLinear), or ask for bf16 or fp16");
-  *out_dtype = word->dtype;
+  *out_precision = word->precision;
   return NULL;
 }
 

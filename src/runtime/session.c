@@ -41,7 +41,7 @@ struct hone_session {
   hone_engine_t* engine;          /* whose session it is; owns device, graph and program then */
   const hone_model_t* model;      /* NULL: there is an engine */
   hone_session_options_t options; /* dims and what is said of tuning, copied */
-  hone_dtype_t precision;         /* for the pass of that name */
+  hone_precision_t precision;
   const char* precision_name;
   int n_dims_room;  /* entries that they were made for */
   variant_t strict; /* equal names are equal sizes */
@@ -91,15 +91,18 @@ static void drop_variant(const hone_session_t* session, variant_t* variant) {
  * precision that was asked for, rounded where other backends round. */
 static hone_status_t narrow(const hone_session_t* session, hone_graph_t* graph) {
   static const char* const only[] = {"precision", "reread"};
-  const hone_pass_options_t options = {.n_only = 2, .only = only, .precision = session->precision};
-  return session->precision == HONE_UNKNOWN ? NULL : hone_passes_run(graph, &options, NULL);
+  const hone_pass_options_t options = {
+      .n_only = 2, .only = only, .precision = session->precision.dtype};
+  return session->precision.dtype == HONE_UNKNOWN ? NULL : hone_passes_run(graph, &options, NULL);
 }
 
 static hone_status_t compile(hone_session_t* session, variant_t* variant) {
   if (session->device) {
     bool has_notes = session->options.explain;
-    const hone_pass_options_t passes = {
-        .precision = session->precision, .exact = session->options.exact, .details = has_notes};
+    const hone_pass_options_t passes = {.precision = session->precision.dtype,
+                                        .bf16x3 = session->precision.bf16x3,
+                                        .exact = session->options.exact,
+                                        .details = has_notes};
     hone_compile_settings_t settings = {.allocator = session->allocator,
                                         .passes = &passes,
                                         .spends_constants = true,
@@ -145,7 +148,9 @@ static hone_status_t build_kept(hone_session_t* session, const reading_t* readin
 
 static hone_status_t build(hone_session_t* session, const reading_t* reading, variant_t* out) {
   const hone_session_options_t* options = &session->options;
-  const hone_pass_options_t passes = {.precision = session->precision, .exact = options->exact};
+  const hone_pass_options_t passes = {.precision = session->precision.dtype,
+                                      .bf16x3 = session->precision.bf16x3,
+                                      .exact = options->exact};
   hone_engine_request_t request = {.allocator = session->allocator,
                                    .model = session->model,
                                    .backend = session->backend,

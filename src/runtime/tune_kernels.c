@@ -43,9 +43,10 @@ hone_status_t hone_tuning_compile(const hone_tuning_t* t, const hone_model_t* mo
                                   const hone_compile_settings_t* settings, hone_graph_t** out_graph,
                                   hone_program_t** out_program) {
   const hone_lower_options_t lowering = {.n_dims = t->options.n_dims, .dims = t->options.dims};
-  hone_dtype_t precision;
+  hone_precision_t precision;
   HONE_TRY(hone_precision_parse(t->options.precision, model, &precision));
-  const hone_pass_options_t passes = {.precision = precision, .exact = t->options.exact};
+  const hone_pass_options_t passes = {
+      .precision = precision.dtype, .bf16x3 = precision.bf16x3, .exact = t->options.exact};
   hone_compile_settings_t own = *settings;
   own.allocator = t->allocator;
   own.passes = &passes;

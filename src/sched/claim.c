@@ -6,7 +6,8 @@
  * Of a line that is in no near cache, a store has to wait for the rest, though it writes over all
  * of it; stores that wait leave no room for those of the next tile. "claim out k" asks for the
  * lines in the order of i and j: for a few in front of k, for more in its rounds, each of which
- * asks for one of as many lines or fewer; for several, where a round is a matrix instruction. */
+ * asks for one of as many lines or fewer; for several, where a round is a matrix instruction. Where
+ * several stores stand together, "claim" asks for the lines of each. */
 #include "base/memory.h"
 #include "loop/block.h"
 #include "sched/common/edit.h"
@@ -14,6 +15,7 @@
 enum {
   LINE = 64, /* bytes, of the cache */
   MOST_LOOPS = 8,
+  MOST_STORES = 4,
   FEW_LINES = 8,
   MOST_AT_ONCE = 16 /* in a round of a matrix instruction, which takes as long as many others */
 };
@@ -21,6 +23,9 @@ enum {
 typedef struct claiming {
   hone_kernel_t* kernel;
   hone_stmt_t* loop;
+  hone_stmt_t* inside; /* the loop, or one in it in whose rounds instructions do matrices */
+  hone_dim_t round;    /* of that, counted from the first of the loop on */
+  int64_t rounds;
   hone_buffer_t* buffer;
   const hone_stmt_t* store;
   int n; /* loops around the store, inside out */
@@ -49,12 +54,47 @@ static const hone_stmt_t* find_store_behind(const claiming_t* c) {
   return found;
 }
 
+static bool has_known_rounds(const hone_stmt_t* loop) {
+  return loop->loop == HONE_LOOP_SERIAL && hone_dim_is_int(loop->extent) && loop->extent.k >= 1;
+}
+
+/* The loop directly inside, beside what asks for memory; NULL: there is none, or more than one. */
+static hone_stmt_t* next_inside(const hone_stmt_t* loop) {
+  hone_stmt_t* next = NULL;
+  for (int i = 0; i < loop->n_body; i++) {
+    if (loop->body[i]->kind != HONE_STMT_LOOP) continue;
+    if (next || loop->body[i]->intrinsic || !has_known_rounds(loop->body[i])) return NULL;
+    next = loop->body[i];
+  }
+  return next;
+}
+
+/* The rounds that ask. */
+static void find_rounds(claiming_t* c) {
+  hone_dims_t* dims = c->kernel->dims;
+  hone_stmt_t* loop = c->loop;
+  hone_dim_t round = loop->var;
+  int64_t rounds = loop->extent.k;
+  c->inside = loop;
+  c->round = round;
+  c->rounds = rounds;
+  while (!hone_block_is_in(loop)) {
+    loop = next_inside(loop);
+    if (!loop || !hone_i64_mul(rounds, loop->extent.k, &rounds)) return;
+    round = hone_dim_add(dims, hone_dim_mul(dims, round, loop->extent), loop->var);
+  }
+  c->inside = loop;
+  c->round = round;
+  c->rounds = rounds;
+}
+
 /* How many lines there are along each loop around the store; false: only a run knows, or more than
  * rounds. */
 static bool count_lines(claiming_t* c) {
   int64_t elements = LINE / (int64_t)hone_dtype_size(c->buffer->dtype);
   hone_dim_t offset = hone_buffer_offset(c->kernel, c->buffer, c->store->index);
   c->lines = 1;
+  c->n = 0;
   for (const hone_stmt_t* s = c->store->parent; s != c->loop->parent; s = s->parent) {
     int64_t factor;
     if (c->n == MOST_LOOPS || !hone_dim_is_int(s->extent) || s->extent.k < 1) return false;
@@ -72,19 +112,29 @@ static bool count_lines(claiming_t* c) {
 static hone_status_t check(claiming_t* c) {
   if (c->buffer->space != HONE_SPACE_GLOBAL)
     return hone_sched_refuse("claim %s: it is scratch", c->buffer->name);
-  if (c->loop->loop != HONE_LOOP_SERIAL || !hone_dim_is_int(c->loop->extent) ||
-      c->loop->extent.k < 1)
+  if (!has_known_rounds(c->loop))
     return hone_sched_refuse("claim %s: %s is no loop of a known number of rounds", c->buffer->name,
                              c->loop->name);
   c->store = find_store_behind(c);
   if (!c->store)
     return hone_sched_refuse("claim %s: nothing behind %s writes it", c->buffer->name,
                              c->loop->name);
-  c->most = c->loop->extent.k * (hone_block_is_in(c->loop) ? MOST_AT_ONCE : 1);
+  find_rounds(c);
+  c->most = c->rounds * (hone_block_is_in(c->inside) ? MOST_AT_ONCE : 1);
   if (c->loop->intrinsic) c->most = FEW_LINES; /* nothing stands inside of an instruction */
   if (count_lines(c)) return NULL;
   return hone_sched_refuse("claim %s: what is written behind %s are too many lines",
                            c->buffer->name, c->loop->name);
+}
+
+/* The store, and those to the same buffer that stand beside it. */
+static int find_stores(const claiming_t* c, const hone_stmt_t* out[MOST_STORES]) {
+  const hone_stmt_t* body = c->store->parent;
+  int n = 0;
+  for (int i = hone_stmt_position(c->store); i < body->n_body && n < MOST_STORES; i++)
+    if (body->body[i]->kind == HONE_STMT_STORE && find_store(body->body[i], c->buffer))
+      out[n++] = body->body[i];
+  return n;
 }
 
 /* The round of a loop around the store, number `i`, for that line. */
@@ -116,11 +166,11 @@ static bool ask(const claiming_t* c, hone_dim_t line, hone_stmt_t* parent, int p
 /* Each round asks for as many as any has to. */
 static bool ask_in_rounds(const claiming_t* c) {
   hone_dims_t* dims = c->kernel->dims;
-  int64_t rounds = c->loop->extent.k, each = (c->lines + rounds - 1) / rounds;
-  hone_dim_t lines = hone_dim_mul(dims, c->loop->var, hone_dim_int(c->lines));
-  hone_dim_t first = hone_dim_floordiv(dims, lines, c->loop->extent);
+  int64_t each = (c->lines + c->rounds - 1) / c->rounds;
+  hone_dim_t lines = hone_dim_mul(dims, c->round, hone_dim_int(c->lines));
+  hone_dim_t first = hone_dim_floordiv(dims, lines, hone_dim_int(c->rounds));
   for (int64_t i = 0; i < each; i++)
-    if (!ask(c, hone_dim_add(dims, first, hone_dim_int(i)), c->loop, 0)) return false;
+    if (!ask(c, hone_dim_add(dims, first, hone_dim_int(i)), c->inside, 0)) return false;
   return true;
 }
 
@@ -136,7 +186,13 @@ hone_status_t hone_sched_claim(hone_kernel_t* kernel, const char* buffer, const 
   HONE_TRY(hone_sched_find_buffer(kernel, buffer, &c.buffer));
   HONE_TRY(hone_sched_find(kernel, loop, &c.loop));
   HONE_TRY(check(&c));
-  if (!(c.lines <= FEW_LINES ? ask_at_once(&c) : ask_in_rounds(&c))) return hone_oom();
+  const hone_stmt_t* stores[MOST_STORES];
+  int n = find_stores(&c, stores);
+  for (int i = 0; i < n; i++) {
+    c.store = stores[i];
+    if (count_lines(&c) && !(c.lines <= FEW_LINES ? ask_at_once(&c) : ask_in_rounds(&c)))
+      return hone_oom();
+  }
   return hone_sched_end(kernel, begin, "claim %s %s", c.buffer->name, c.loop->name);
 }
 

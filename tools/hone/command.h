@@ -114,8 +114,9 @@ bool hone_cli_is_terminal(const hone_cli_t* cli);
   }
 #define HONE_PRECISION_HELP                                                             \
   "fp32, or bf16 or fp16 for weights and operands of contractions, with sums in fp32; " \
-  "int8 for quantized models"
-#define HONE_PRECISIONS "fp32 bf16 fp16 int8"
+  "bf16x3: products of fp32 by three of bf16 where that is faster; int8 for quantized " \
+  "models"
+#define HONE_PRECISIONS "fp32 bf16x3 bf16 fp16 int8"
 #define HONE_OPTION_PRECISION                                             \
   {                                                                       \
     .name = "precision", .argument = "KIND", .help = HONE_PRECISION_HELP, \

@@ -172,7 +172,8 @@ def compile(model, device="cpu", dims=None, precision="fp32", threads=0, determi
     """Compiles a model (a Model, or what Model takes) to an Engine.
 
     `precision`: "fp32"; "bf16" or "fp16" for weights and operands of convolutions and matrix
-    products, with sums in fp32; "int8" for quantized models; "mixed" for bf16 or fp16 where that gains
+    products, with sums in fp32; "bf16x3" for products of fp32 by three of bf16 where that is faster, which
+    lose some 2^-17 of what they add up; "int8" for quantized models; "mixed" for bf16 or fp16 where that gains
     time, as long as the outputs on `data` (inputs by name or in order; None: random numbers by `seed`)
     differ from those of fp32 by at most `error_bound` of their largest number (Engine.mixed). `target`: another kind of machine than
     this one ("x86-64-v3", "aarch64"). `passes_off`: names of graph passes not to run. `explain`: keep

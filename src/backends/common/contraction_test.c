@@ -75,7 +75,8 @@ static hone_graph_t* make_products(void) {
 }
 
 /* A step of the sum multiplies weights by one part of the data and then by the other: those of both
- * parts lie near. Results and what rounding leaves over of them are stored by the same loops. */
+ * parts lie near. Results and what rounding leaves over of them are stored by the same loops, and
+ * all steps of all sums ask for the lines of both. */
 static void weights_serve_two_parts_of_data(void** state) {
   (void)state;
   test_schedule_shape = (hone_cpu_shape_t){.lanes = 16,
@@ -83,11 +84,18 @@ static void weights_serve_two_parts_of_data(void** state) {
                                            .has_dot4 = true,
                                            .has_dot2_bf16 = true,
                                            .has_block_int8 = true,
-                                           .has_block_bf16 = true};
+                                           .has_block_bf16 = true,
+                                           .second_cache = 1 << 10};
+  test_schedule_passes.bf16x3 = true;
   char* text = test_schedule_run(make_products(), make_products(), 1);
-  test_schedule_expect(text, 3,
-                       (const char* const[]){"from [2, 64, 64] by 2*32 0*1 1*2 2*1 1*1",
-                                             "as block2_bf16_bf16_x16", "schedule \"merge i"});
+  test_schedule_passes.bf16x3 = false;
+  test_schedule_expect(
+      text, 5,
+      (const char* const[]){
+          "from [2, 64, 64] by 2*32 0*1 1*2 2*1 1*1", "as block2_bf16_bf16_x16",
+          "schedule \"merge i",
+          "claim out0[(((32*k2 + 16*k.o.o)/3) + 32*(i1.o_i.o%4) + 5), (32*(i1.o_i.o/4) + 64)]",
+          "claim out0[(((32*k2 + 16*k.o.o)/3) + 32*(i1.o_i.o%4) + 5), (32*(i1.o_i.o/4))]"});
   free(text);
 }
 

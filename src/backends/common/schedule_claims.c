@@ -21,9 +21,8 @@ static const hone_buffer_t* find_result(const hone_stmt_t* stmt) {
     return stmt->combine == HONE_COMBINE_SET && stmt->buffer->space == HONE_SPACE_GLOBAL
                ? stmt->buffer
                : NULL;
-  return hone_stmt_is_loop(stmt) && !stmt->is_reduction && stmt->n_body == 1
-             ? find_result(stmt->body[0])
-             : NULL;
+  return hone_stmt_is_loop(stmt) && !stmt->is_reduction && stmt->n_body ? find_result(stmt->body[0])
+                                                                        : NULL;
 }
 
 /* Whether it is more than a core's second cache holds beside other things. */

@@ -131,7 +131,7 @@ static hone_value_t* compute_part(hone_rewriter_t* r, const hone_node_t* node,
 hone_value_t* hone_either_apart(hone_rewriter_t* r, const hone_node_t* node) {
   hone_dims_t* dims = r->graph->dims;
   const hone_node_t* concat = NULL;
-  if (!hone_match_is_elementwise(node->prim) || node->n_inputs > MOST_OPERANDS) return NULL;
+  if (!hone_prim_is_elementwise(node->prim) || node->n_inputs > MOST_OPERANDS) return NULL;
   for (int i = 0; i < node->n_inputs && !concat; i++) concat = find_concat(dims, node->inputs[i]);
   if (!concat) return NULL;
   int axis = (int)concat->axes[0];

@@ -292,15 +292,16 @@ static bool may_pad(const hone_fusion_search_t* s, const hone_fusion_group_t* g,
   return (is_row || same_count(s->f, g->shape, x)) && is_pad_for_windows(s, pad);
 }
 
-/* A concat of what the group computes of its sums, number by number. */
+/* A concat of what the group computes of its sums, rounded, and of what that leaves over. */
 static bool joins_results(const hone_fusion_search_t* s, const hone_fusion_group_t* g,
                           const hone_node_t* concat) {
   const hone_fusion_t* f = s->f;
-  bool joins = g->kind == HONE_FUSION_CONTRACT || g->kind == HONE_FUSION_REDUCE;
+  bool joins = concat->n_inputs == 2 && hone_value_is_rest(concat->inputs[1], concat->inputs[0]) &&
+               (g->kind == HONE_FUSION_CONTRACT || g->kind == HONE_FUSION_REDUCE);
   for (int i = 0; i < concat->n_inputs && joins; i++) {
     const hone_value_t* part = concat->inputs[i];
     joins = hone_fusion_group_of(f, s->index_of, part) == g - f->groups &&
-            same_count(f, g->rows ? g->rows : g->shape, part);
+            (same_count(f, g->shape, part) || (g->rows && same_count(f, g->rows, part)));
   }
   return joins;
 }
@@ -474,7 +475,7 @@ static bool find_taken(const hone_fusion_t* f, const hone_value_t* value, int re
     if (hone_fusion_group_at(f, i) != reader) continue;
     for (int k = 0; k < node->n_inputs; k++) reads |= node->inputs[k] == value;
     if (!reads) continue;
-    bool goes_on = hone_fusion_is_view(node) || hone_match_is_elementwise(node->prim);
+    bool goes_on = hone_fusion_is_view(node) || hone_prim_is_elementwise(node->prim);
     if (!goes_on || !find_taken(f, node->outputs[0], reader, out)) return false;
   }
   return true;

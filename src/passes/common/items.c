@@ -192,7 +192,7 @@ static hone_value_t* repeat_once(hone_builder_t* b, const hone_node_t* expand,
 
 /* Whether operands stand element for element beside one another. */
 static bool is_side_by_side(const hone_node_t* node) {
-  return node->prim == HONE_PRIM_CONCAT || hone_match_is_elementwise(node->prim);
+  return node->prim == HONE_PRIM_CONCAT || hone_prim_is_elementwise(node->prim);
 }
 
 static bool set_extents(hone_builder_t* b, hone_node_t* copy, int before, int axis) {

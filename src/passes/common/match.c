@@ -15,12 +15,6 @@ hone_node_t* hone_match_prim_once(const hone_value_t* value, hone_prim_t prim) {
   return value && hone_rewrite_used_once(value) ? hone_match_prim(value, prim) : NULL;
 }
 
-bool hone_match_is_elementwise(hone_prim_t prim) {
-  hone_prim_family_t family = hone_prim_info(prim)->family;
-  return family == HONE_FAMILY_UNARY || family == HONE_FAMILY_CAST ||
-         family == HONE_FAMILY_BINARY || family == HONE_FAMILY_SELECT;
-}
-
 const hone_tensor_t* hone_match_constant(const hone_value_t* value) {
   const hone_node_t* node = hone_match_prim(value, HONE_PRIM_CONSTANT);
   if (!node || hone_tensor_kind(node->constant) != HONE_KIND_TENSOR) return NULL;

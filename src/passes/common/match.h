@@ -8,9 +8,6 @@
 hone_node_t* hone_match_prim(const hone_value_t* value, hone_prim_t prim);
 /* The same when nobody else uses the value, so that it goes away. */
 hone_node_t* hone_match_prim_once(const hone_value_t* value, hone_prim_t prim);
-/* Whether primitives of this kind compute each element from those of their operands at its place.
- */
-bool hone_match_is_elementwise(hone_prim_t prim);
 /* The dense constant tensor that `value` is, borrowed. */
 const hone_tensor_t* hone_match_constant(const hone_value_t* value);
 

@@ -94,7 +94,7 @@ static hone_value_t* sink_lookup(hone_rewriter_t* r, hone_node_t* node) {
 
 hone_value_t* hone_movement_sink(hone_rewriter_t* r, hone_node_t* node) {
   if (node->prim == HONE_PRIM_GATHER) return sink_lookup(r, node);
-  if (!hone_match_is_elementwise(node->prim)) return NULL;
+  if (!hone_prim_is_elementwise(node->prim)) return NULL;
   hone_value_t* x = sink_expand(r, node);
   if (!x) x = sink_permute(r, node);
   return x ? x : sink_reshape(r, node);

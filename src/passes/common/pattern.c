@@ -548,7 +548,7 @@ static bool match_node(state_t* s, int index, hone_value_t* value, frame_t frame
     return match_tree(s, index, (1u << term->n_args) - 1, value, frame, next);
   if (value->node->prim != term->prim) value = look(s, value, false, &frame);
   if (value->node->prim != term->prim || value->index != 0 || !note(s, value->node)) return false;
-  bool keeps = hone_match_is_elementwise(term->prim);
+  bool keeps = hone_prim_is_elementwise(term->prim);
   return match_operands(s, term, value->node, keeps ? &frame : &unknown, next);
 }
 

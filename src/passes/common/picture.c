@@ -56,14 +56,45 @@ int hone_picture_axis(int rank, int channels, int64_t axis) {
   return axis == channels ? rank - 1 : (int)axis - (axis > channels);
 }
 
+/* Four channels: all, and the first again. */
+static hone_value_t* repeat_channels(hone_builder_t* b, hone_value_t* x, int axis) {
+  hone_dim_t shape[HONE_MAX_RANK], channels = x->type.dims[axis];
+  int rank = x->type.rank;
+  x = hone_unsqueeze(b, x, axis);
+  for (int i = 0; i <= rank && x; i++) shape[i] = i == axis ? hone_d(2) : x->type.dims[i];
+  x = hone_expand(b, x, rank + 1, shape);
+  for (int i = axis; i < rank; i++) shape[i] = shape[i + 1];
+  shape[axis] = hone_d(2 * channels.k);
+  x = hone_reshape(b, x, rank, shape);
+  return hone_slice_axis(b, x, axis, hone_d(0), hone_d(HONE_PICTURE_CHANNELS));
+}
+
+hone_value_t* hone_picture_turn(hone_builder_t* b, hone_value_t* x, int channels) {
+  int last = x->type.rank - 1;
+  return hone_move_axis(b, repeat_channels(b, x, channels), channels, last);
+}
+
+hone_value_t* hone_picture_turn_weights(hone_builder_t* b, const hone_node_t* contract,
+                                        const hone_picture_t* p, int64_t* out_axes) {
+  hone_value_t* w = contract->inputs[1 - p->data];
+  int rank = w->type.rank, channels = (int)contract->axes[2 * p->pair + 1 - p->data];
+  hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
+  for (int i = 0; i < rank; i++) {
+    lo[i] = hi[i] = hone_d(0);
+    out_axes[i] = hone_picture_axis(rank, channels, i);
+  }
+  hi[rank - 1] = hone_d(HONE_PICTURE_CHANNELS - w->type.dims[channels].k);
+  return hone_pad(b, hone_move_axis(b, w, channels, rank - 1), lo, hi, NULL);
+}
+
 hone_value_t* hone_picture_pad(hone_builder_t* b, const hone_node_t* pad, int channels,
-                               hone_value_t* x) {
+                               hone_value_t* x, hone_value_t* value) {
   hone_dim_t lo[HONE_MAX_RANK], hi[HONE_MAX_RANK];
   for (int i = 0; i < x->type.rank; i++) {
     lo[hone_picture_axis(x->type.rank, channels, i)] = pad->lo[i];
     hi[hone_picture_axis(x->type.rank, channels, i)] = pad->hi[i];
   }
-  return hone_pad(b, x, lo, hi, pad->inputs[1]);
+  return hone_pad(b, x, lo, hi, value);
 }
 
 hone_value_t* hone_picture_slide(hone_builder_t* b, const hone_node_t* window, int channels,

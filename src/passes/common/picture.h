@@ -26,10 +26,18 @@ bool hone_picture_pays(const hone_picture_t* picture, int64_t bytes);
 
 /* Where an axis, of `rank`, is then. */
 int hone_picture_axis(int rank, int channels, int64_t axis);
-/* `x` padded, and seen through a window, as the node did with the channels where they were; NULL: b
- * has the status. */
+/* These give NULL where b has a status. */
+
+/* A picture with HONE_PICTURE_CHANNELS, which come last: all, and the first again. */
+hone_value_t* hone_picture_turn(hone_builder_t* b, hone_value_t* x, int channels);
+/* Weights with the channels last, and zeros behind them; `out_axes`: which one each axis has
+ * become. */
+hone_value_t* hone_picture_turn_weights(hone_builder_t* b, const hone_node_t* contract,
+                                        const hone_picture_t* p, int64_t* out_axes);
+/* `x` padded, with `value`, and seen through a window, as the node did with the channels where they
+ * were. */
 hone_value_t* hone_picture_pad(hone_builder_t* b, const hone_node_t* pad, int channels,
-                               hone_value_t* x);
+                               hone_value_t* x, hone_value_t* value);
 hone_value_t* hone_picture_slide(hone_builder_t* b, const hone_node_t* window, int channels,
                                  hone_value_t* x);
 

@@ -23,6 +23,7 @@ enum { MOST_TENSORS = 32, MOST_KERNELS = 512 };
 
 hone_cpu_shape_t test_schedule_shape;
 hone_cpu_choice_t test_schedule_choice;
+hone_pass_options_t test_schedule_passes;
 
 /* Texts of kernels, one behind the other, each ended with 0. */
 typedef struct kernels {
@@ -215,7 +216,8 @@ char* test_schedule_run(hone_graph_t* graph, hone_graph_t* plain, uint64_t seed)
   hone_device_t* device;
   hone_program_t* program;
   assert_ok(backend.open(0, &open, &device));
-  assert_ok(hone_compile(graph, &backend, device, NULL, NULL, &program));
+  const hone_compile_settings_t settings = {.passes = &test_schedule_passes};
+  assert_ok(hone_compile(graph, &backend, device, &settings, NULL, &program));
   char* text = copy_longest(program);
   compare_runs(program, plain, seed);
   hone_program_destroy(program);

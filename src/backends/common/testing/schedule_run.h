@@ -7,9 +7,11 @@
 #include "backends/common/schedule.h"
 #include "base/str.h"
 #include "ir/graph.h"
+#include "passes/pass.h"
 
 extern hone_cpu_shape_t test_schedule_shape;   /* of the machine that schedules are made for */
 extern hone_cpu_choice_t test_schedule_choice; /* zeros: as the recipes think best */
+extern hone_pass_options_t test_schedule_passes;
 
 /* Fails the running test unless both, two of one graph, give the same, `plain` by `ref`; destroys
  * them. Gives the text of the longest kernel, for free(). */
