@@ -124,6 +124,22 @@ def test_precision(network, x, right, precision):
         assert error(session.run([x])["y"], right) < 2e-2
 
 
+def test_products_of_f32_by_three_of_bf16():
+    """Where there are matrix instructions; as in f32 where there are none."""
+    rng = np.random.default_rng(3)
+    w, v = (rng.standard_normal((128, 128)).astype(np.float32) for _ in range(2))
+    product = model_of([helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["r"]),
+                        helper.make_node("MatMul", ["r", "v"], ["y"])],
+                       [("x", TensorProto.FLOAT, [64, 128])], [("y", TensorProto.FLOAT, [64, 128])],
+                       [("w", w), ("v", v)])
+    x = rng.standard_normal((64, 128)).astype(np.float32)
+    want = np.maximum(x.astype(np.float64) @ w, 0) @ v
+    thrice = hone.compile(product, precision="bf16x3")
+    assert thrice.info.precision == "bf16x3" and error(thrice(x), want) < 3e-5
+    session = hone.Session(product, device="ref", precision="bf16x3")
+    assert error(session.run([x])["y"], want) < 1e-6
+
+
 def test_narrow_weights_where_reading_them_takes_the_time():
     product = model_of([helper.make_node("MatMul", ["x", "w"], ["y"])],
                        [("x", TensorProto.FLOAT, [1, 64])], [("y", TensorProto.FLOAT, [1, 48])],
