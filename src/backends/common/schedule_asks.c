@@ -92,12 +92,14 @@ static int64_t lines_of_step(const hone_recipe_t* r, const hone_contraction_t* c
   return bytes > LINE ? bytes / LINE : 1;
 }
 
-/* Whether the first cache has room for the weights of two blocks, and tiles read them that do not
- * have to ask for all of the next at once. What they read beside them drives some out again. */
+/* Whether weights are asked for into the first cache: it has room for those of two blocks, and
+ * tiles read them that do not have to ask for all of the next at once. What they read beside them
+ * drives some out again. Found on a Zen 4; Intel's cores, which do vectors of 64 bytes whole, have
+ * few places where lines wait for the first cache, which products need, and are slower for it. */
 static bool has_room(const hone_recipe_t* r, const hone_contraction_t* c, const hone_stmt_t* sum,
                      int64_t tiles) {
   enum { SOME_TILES = 3 };
-  return tiles >= SOME_TILES &&
+  return r->shape->halves_vectors && tiles >= SOME_TILES &&
          2 * LINE * lines_of_step(r, c) * sum->extent.k <= r->shape->first_cache;
 }
 

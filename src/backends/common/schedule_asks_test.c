@@ -55,14 +55,19 @@ static void high_tiles_ask(void** state) {
   free(text);
 }
 
-/* Into the first cache, which has room for two blocks of few. */
+/* Into the first cache, which has room for two blocks of few, where a vector takes two turns. */
 static void weights_are_asked_near(void** state) {
   (void)state;
-  const hone_cpu_shape_t shape = {.lanes = 8, .registers = 16, .first_cache = 4 << 10};
-  char *few = scheduled(0, 10, shape), *many = scheduled(0, 60, shape);
+  const hone_cpu_shape_t whole = {.lanes = 8, .registers = 16, .first_cache = 4 << 10};
+  hone_cpu_shape_t halves = whole;
+  halves.halves_vectors = true;
+  char *few = scheduled(0, 10, halves), *many = scheduled(0, 60, halves),
+       *far = scheduled(0, 10, whole);
   if (!strstr(few, "] near\n") || strstr(many, " near\n")) fail_msg("%s\n%s", few, many);
+  if (!strstr(far, "prefetch") || strstr(far, " near\n")) fail_msg("%s", far);
   free(few);
   free(many);
+  free(far);
 }
 
 /* Of rows that only a run knows, of which tiles of sixteen heights ask, each with a long expression
