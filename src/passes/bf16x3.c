@@ -133,7 +133,7 @@ static const halves_t* split_data(hone_rewriter_t* r, const data_t* d) {
   }
   split(r->b, d->x, made->of);
   made->axis = d->axis;
-  made->joined = join(r->b, made->of, d->axis);
+  made->joined = made->of[0] && made->of[1] ? join(r->b, made->of, d->axis) : NULL;
   return made->joined ? made : NULL;
 }
 
@@ -177,8 +177,8 @@ static hone_value_t* make_data(hone_rewriter_t* r, const hone_node_t* node, cons
   hone_value_t* both = halves->joined;
   const hone_type_t* type = &node->inputs[d->side]->type;
   if (d->pad) both = hone_pad(b, both, d->pad->lo, d->pad->hi, NULL);
-  if (d->slice) both = slice_halves(b, d, both);
-  if (d->window)
+  if (d->slice && both) both = slice_halves(b, d, both);
+  if (d->window && both)
     both = hone_window(b, both, d->window->n_axes, d->window->axes, d->window->shape,
                        d->window->step, d->window->hi);
   if (both) both = repeat(b, both, type->rank, d->axis, d->x->type.dims[d->axis], false);
