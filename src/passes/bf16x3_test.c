@@ -1,6 +1,10 @@
 /* Products of f32 by three of bf16 against themselves as they were, and what stays one. */
+#include <string.h>
+
 #include "backends/ref/testing/same_results.h"
 #include "base/str.h"
+#include "base/testing/fault.h"
+#include "import/graph_text.h"
 #include "passes/testing/graph_run.h"
 
 enum { CHANNELS = 96 };
@@ -155,11 +159,58 @@ static void parts_of_channels_are_the_same(void** state) {
   expect_same(make_block(32), make_block(32), 6000, 2);
 }
 
+/* A product of every other pixel, padded, which they are added to, and a picture. */
+static void append_all(hone_str_t* text) {
+  hone_str_append(text,
+                  "hone-graph 1\ngraph \"main\" {\n"
+                  "%0 = input : f32[1, 8, 8, 64]\n"
+                  "%1 = constant {0} : f32[]\n"
+                  "%2 = pad %0 %1 lo=[0, 1, 1, 0] hi=[0, 1, 1, 0] : f32[1, 10, 10, 64]\n"
+                  "%3 = slice %2 lo=[0, 0, 0, 0] hi=[1, 8, 8, 64] step=[1, 1, 1, 1] : "
+                  "f32[1, 8, 8, 64]\n"
+                  "%4 = constant {");
+  append_numbers(text, 64 * 64);
+  hone_str_append(text,
+                  "} : f32[64, 64]\n"
+                  "%5 = contract %3 %4 dtype=f32 axes=[3, 0] batch=0 : f32[1, 8, 8, 64]\n"
+                  "%6 = add %5 %0 : f32[1, 8, 8, 64]\n"
+                  "%7 = input : f32[1, 3, 8, 8]\n"
+                  "%8 = window %7 axes=[2, 3] shape=[3, 3] hi=[1, 1] step=[1, 1] : "
+                  "f32[1, 3, 6, 6, 3, 3]\n"
+                  "%9 = constant {");
+  append_numbers(text, 16 * 3 * 9);
+  hone_str_append(text,
+                  "} : f32[16, 3, 3, 3]\n"
+                  "%10 = contract %8 %9 dtype=f32 axes=[1, 1, 4, 2, 5, 3] batch=0 : "
+                  "f32[1, 6, 6, 16]\n"
+                  "return %6 %10\n}\n");
+}
+
+static hone_status_t rewrite_all(const hone_allocator_t* allocator, void* context) {
+  static const char* const only[] = {"bf16x3"};
+  const hone_pass_options_t options = {.n_only = 1, .only = only, .splits = true};
+  const char* text = context;
+  hone_graph_t* graph;
+  HONE_TRY(hone_graph_parse(allocator, text, strlen(text), &graph));
+  hone_status_t status = hone_passes_run(graph, &options, NULL);
+  hone_graph_destroy(graph);
+  return status;
+}
+
+static void memory_may_run_out(void** state) {
+  (void)state;
+  hone_str_t text;
+  hone_str_init(&text, NULL);
+  append_all(&text);
+  assert_survives_faults(rewrite_all, (void*)(uintptr_t)hone_str_text(&text));
+  hone_str_free(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_the_same),          cmocka_unit_test(convolutions_are_the_same),
       cmocka_unit_test(parts_of_channels_are_the_same), cmocka_unit_test(pictures_are_the_same),
-      cmocka_unit_test(others_stay_as_they_are),
+      cmocka_unit_test(others_stay_as_they_are),        cmocka_unit_test(memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
