@@ -5,13 +5,13 @@
  * three times as many products:
  *
  *   contract(window(pad(x)), w)   x: [n, h, w, c]
- *   becomes contract([y1, y2, y1], [w1, w1, w2])   [y1, y2] = window(pad([x1, x2])), of 2 c
- * channels
+ *   becomes contract([y1, y2, y1], [w1, w1, w2])   [y1, y2] = window(pad([x1, x2])): [n, h, w, 2 c]
  *
  * as G. Henry, P. T. P. Tang and A. Heinecke, "Leveraging the bfloat16 Artificial Intelligence
  * Datatype For Higher-Precision Computations" (2019), have it. Who makes x stores both parts side
  * by side, in as many bytes as x has (pass `fuse`); what adds x to something adds them instead, so
- * that nobody stores x.
+ * that nobody stores x. Of pictures of few channels both parts are pictures, one behind the other,
+ * as pass `pictures` makes them.
  *
  * Results differ by about 2^-17 of what is added up, which options->exact forbids; what is not
  * finite may become a NaN. Runs where such instructions do so much at once that three of them are
@@ -36,16 +36,11 @@ typedef struct data {
   int pair, axis;                          /* of the contraction's axes and of x: the channels */
 } data_t;
 
-/* What a value has become, by the value. */
+/* What a value has become, by the value, in the map that the rewriter has as `self`. */
 typedef struct halves {
-  hone_value_t* of[HALVES];
-  hone_value_t* joined; /* along the channels, `axis` */
+  hone_value_t* joined; /* both, along the channels, `axis` */
   int axis;
 } halves_t;
-
-typedef struct splitting {
-  hone_map_t halves;
-} splitting_t;
 
 /* ---- which ---- */
 
@@ -61,14 +56,9 @@ static bool pays(const hone_node_t* contract, const data_t* d) {
          hone_operand_fills_part(contract, 1 - d->side, HONE_BLOCK_LANES);
 }
 
-static bool is_zero(const hone_value_t* value) {
-  double number;
-  return hone_match_number(value, &number) && number == 0;
-}
-
 static bool pads_with_zeros(const data_t* d) {
   return hone_dim_is(d->pad->lo[d->axis], 0) && hone_dim_is(d->pad->hi[d->axis], 0) &&
-         is_zero(d->pad->inputs[1]);
+         hone_match_is_number(d->pad->inputs[1], 0);
 }
 
 /* Whether a slice goes channel by channel. */
@@ -93,15 +83,12 @@ static bool find(const hone_node_t* contract, int side, data_t* d) {
   return d->x->type.rank + HALVES < HONE_MAX_RANK && pays(contract, d);
 }
 
-static bool is_f32(const hone_value_t* value) {
-  return value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
-}
-
 /* Products of f32, but for those of networks so deep that they magnify what rounding loses (pass
  * `deep_sums`). */
 static bool may_round(const hone_node_t* node) {
   return node->prim == HONE_PRIM_CONTRACT && !node->n_batch && node->dtype == HONE_F32 &&
-         !(node->flags & HONE_FLAG_BY_PARTS) && is_f32(node->inputs[0]) && is_f32(node->inputs[1]);
+         !(node->flags & HONE_FLAG_BY_PARTS) && hone_match_is_f32(node->inputs[0]) &&
+         hone_match_is_f32(node->inputs[1]);
 }
 
 /* ---- splitting ---- */
@@ -113,27 +100,27 @@ static void split(hone_builder_t* b, hone_value_t* x, hone_value_t* out[HALVES])
 }
 
 /* Both side by side along the channels, which lie innermost. */
-static hone_value_t* join(hone_builder_t* b, hone_value_t* const halves[HALVES], int axis) {
-  int last = halves[0]->type.rank - 1;
-  hone_value_t* moved[HALVES];
-  for (int i = 0; i < HALVES; i++) moved[i] = hone_move_axis(b, halves[i], axis, last);
-  return hone_move_axis(b, hone_concat(b, HALVES, moved, last), last, axis);
+static hone_value_t* split_and_join(hone_builder_t* b, hone_value_t* x, int axis) {
+  int last = x->type.rank - 1;
+  hone_value_t* halves[HALVES];
+  split(b, x, halves);
+  for (int i = 0; i < HALVES && halves[i]; i++)
+    halves[i] = hone_move_axis(b, halves[i], axis, last);
+  return hone_move_axis(b, hone_concat(b, HALVES, halves, last), last, axis);
 }
 
 /* NULL: r->b has the status. */
 static const halves_t* split_data(hone_rewriter_t* r, const data_t* d) {
-  splitting_t* self = r->self;
-  halves_t* made = hone_map_get_u64(&self->halves, (uintptr_t)d->x);
+  halves_t* made = hone_map_get_u64(r->self, (uintptr_t)d->x);
   if (made && made->axis == d->axis) return made;
   made = hone_arena_alloc(r->graph->arena, sizeof *made);
-  hone_status_t status = made ? hone_map_put_u64(&self->halves, (uintptr_t)d->x, made) : hone_oom();
+  hone_status_t status = made ? hone_map_put_u64(r->self, (uintptr_t)d->x, made) : hone_oom();
   if (status) {
     hone_fail_status(r->b, status);
     return NULL;
   }
-  split(r->b, d->x, made->of);
   made->axis = d->axis;
-  made->joined = made->of[0] && made->of[1] ? join(r->b, made->of, d->axis) : NULL;
+  made->joined = split_and_join(r->b, d->x, d->axis);
   return made->joined ? made : NULL;
 }
 
@@ -220,7 +207,7 @@ static bool is_picture(const hone_node_t* node, hone_picture_t* p) {
   if (!hone_picture_find(node, p) || !hone_picture_pays(p, (int64_t)hone_dtype_size(HONE_BF16)))
     return false;
   const hone_node_t* pad = hone_match_prim(p->window->inputs[0], HONE_PRIM_PAD);
-  return !pad || is_zero(pad->inputs[1]);
+  return !pad || hone_match_is_number(pad->inputs[1], 0);
 }
 
 /* Both halves of a picture, one behind the other, with channels last. */
@@ -237,33 +224,27 @@ static hone_value_t* make_planes(hone_builder_t* b, const hone_picture_t* p) {
   return both ? repeat(b, both, both->type.rank, 0, x->type.dims[0], false) : NULL;
 }
 
-/* Channels are summed up last, so that a line of a window is one run. */
 static hone_value_t* contract_planes(hone_rewriter_t* r, const hone_node_t* node,
                                      const hone_picture_t* p) {
   int64_t pairs[HONE_MAX_RANK][2] = {{0, 0}}, w_axes[HONE_MAX_RANK];
   hone_value_t* operands[2];
-  int n = node->n_axes / 2, at = 1;
   hone_value_t* w = hone_picture_turn_weights(r->b, node, p, w_axes);
   operands[p->data] = make_planes(r->b, p);
   operands[1 - p->data] = w ? make_weights(r, w, 0) : NULL;
   if (!operands[0] || !operands[1]) return NULL;
-  for (int i = 0; i < n; i++) {
-    int place = i == p->pair ? n : at++;
-    int64_t axis = i == p->pair ? p->window->inputs[0]->type.rank - 1 : node->axes[2 * i + p->data];
-    pairs[place][p->data] = axis + 1;
-    pairs[place][1 - p->data] = w_axes[node->axes[2 * i + 1 - p->data]] + 1;
-  }
+  int n = 1 + hone_picture_pairs(node, p, w_axes, pairs + 1);
+  for (int i = 1; i < n; i++)
+    for (int k = 0; k < 2; k++) pairs[i][k]++; /* behind the axis of both parts */
   hone_pass_did(r->context, node, "a picture by three products of bf16 for each of f32");
-  return hone_contract(r->b, operands[0], operands[1], n + 1, (const int64_t(*)[2])pairs, 0,
-                       HONE_F32);
+  return hone_contract(r->b, operands[0], operands[1], n, (const int64_t(*)[2])pairs, 0, HONE_F32);
 }
 
 /* ---- what adds the same numbers ---- */
 
-/* The first or second of them, from where both are stored. */
-static hone_value_t* read_half(hone_builder_t* b, const halves_t* halves, bool is_second) {
-  hone_dim_t c = halves->of[0]->type.dims[halves->axis],
-             end = halves->joined->type.dims[halves->axis];
+/* The first or second half of x, from where both are stored. */
+static hone_value_t* read_half(hone_builder_t* b, const halves_t* halves, const hone_value_t* x,
+                               bool is_second) {
+  hone_dim_t c = x->type.dims[halves->axis], end = halves->joined->type.dims[halves->axis];
   hone_value_t* half = hone_slice_axis(b, halves->joined, halves->axis, is_second ? c : hone_d(0),
                                        is_second ? end : c);
   return hone_cast(b, half, HONE_F32);
@@ -271,19 +252,20 @@ static hone_value_t* read_half(hone_builder_t* b, const halves_t* halves, bool i
 
 /* One after the other, so that who adds them reads no more than both. */
 static hone_value_t* add_halves(hone_rewriter_t* r, const hone_node_t* node) {
-  splitting_t* self = r->self;
   hone_value_t* sum = NULL;
   const halves_t* halves[2];
   for (int i = 0; i < 2; i++) {
-    halves[i] = hone_map_get_u64(&self->halves, (uintptr_t)node->inputs[i]);
+    halves[i] = hone_map_get_u64(r->self, (uintptr_t)node->inputs[i]);
     if (!halves[i]) sum = node->inputs[i];
   }
-  for (int i = 0; i < 2 * HALVES && (halves[0] || halves[1]); i++) {
-    if (!halves[i / HALVES]) continue;
-    hone_value_t* half = read_half(r->b, halves[i / HALVES], i % HALVES);
+  if (!halves[0] && !halves[1]) return NULL;
+  for (int i = 0; i < 2 * HALVES; i++) {
+    int side = i / HALVES;
+    if (!halves[side]) continue;
+    hone_value_t* half = read_half(r->b, halves[side], node->inputs[side], i % HALVES);
     sum = sum ? hone_binary(r->b, HONE_PRIM_ADD, sum, half) : half;
   }
-  return halves[0] || halves[1] ? sum : NULL;
+  return sum;
 }
 
 /* ---- the whole ---- */
@@ -291,18 +273,19 @@ static hone_value_t* add_halves(hone_rewriter_t* r, const hone_node_t* node) {
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   data_t d;
   hone_picture_t p;
-  if (node->prim == HONE_PRIM_ADD && is_f32(node->outputs[0])) return add_halves(r, node);
+  if (node->prim == HONE_PRIM_ADD && hone_match_is_f32(node->outputs[0]))
+    return add_halves(r, node);
   if (!may_round(node)) return NULL;
   if (is_picture(node, &p)) return contract_planes(r, node, &p);
   return find(node, 0, &d) || find(node, 1, &d) ? contract_halves(r, node, &d) : NULL;
 }
 
 static hone_status_t run(hone_pass_context_t* context, hone_graph_t* graph) {
-  splitting_t self;
+  hone_map_t halves;
   if (!context->options->splits || context->options->exact) return NULL;
-  hone_map_init(&self.halves, graph->allocator);
-  hone_status_t status = hone_rewrite_once(context, graph, rule, &self);
-  hone_map_free(&self.halves);
+  hone_map_init(&halves, graph->allocator);
+  hone_status_t status = hone_rewrite_once(context, graph, rule, &halves);
+  hone_map_free(&halves);
   HONE_TRY(status);
   if (context->count)
     hone_pass_note(context, "%" PRId64 " contractions by three products of bf16", context->count);

@@ -40,17 +40,11 @@ static hone_value_t* turn(hone_rewriter_t* r, const hone_picture_t* p) {
 static hone_value_t* convolve(hone_rewriter_t* r, const hone_node_t* contract,
                               const hone_picture_t* p) {
   int64_t pairs[HONE_MAX_RANK][2], w_axes[HONE_MAX_RANK];
-  int n = contract->n_axes / 2, rank = p->window->inputs[0]->type.rank, at = 0;
   hone_value_t *operands[2], *x = turn(r, p);
   operands[p->data] = x ? hone_picture_slide(r->b, p->window, p->channels, x) : NULL;
   hone_value_t* w = hone_picture_turn_weights(r->b, contract, p, w_axes);
   operands[1 - p->data] = hone_evaluate_constant(r, w);
-  for (int i = 0; i < n; i++) {
-    int place = i == p->pair ? n - 1 : at++; /* channels are summed up last */
-    int64_t axis = contract->axes[2 * i + p->data];
-    pairs[place][p->data] = i == p->pair ? rank - 1 : axis;
-    pairs[place][1 - p->data] = w_axes[contract->axes[2 * i + 1 - p->data]];
-  }
+  int n = hone_picture_pairs(contract, p, w_axes, pairs);
   return hone_contract(r->b, operands[0], operands[1], n, (const int64_t(*)[2])pairs, 0,
                        contract->dtype);
 }

@@ -129,10 +129,6 @@ static bool find_operands(hone_rewriter_t* r, const hone_node_t* contract, hone_
   return true;
 }
 
-static bool is_f32(const hone_value_t* value) {
-  return value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
-}
-
 /* ---- products of attention ---- */
 
 /* Bytes of an operand of which a head's stay near while its rows go by. */
@@ -232,7 +228,7 @@ static bool is_chosen(const hone_pass_options_t* options, narrowing_t* self,
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   narrowing_t* self = r->self;
   if (node->prim != HONE_PRIM_CONTRACT || node->dtype != HONE_F32) return NULL;
-  if (!is_f32(node->inputs[0]) || !is_f32(node->inputs[1])) return NULL;
+  if (!hone_match_is_f32(node->inputs[0]) || !hone_match_is_f32(node->inputs[1])) return NULL;
   if (self->in_pairs && !fits_pairs(r->context->options, node)) return NULL;
   if (!self->in_pairs && !pays(r->context->options, node)) {
     self->stayed++;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "base/map.h"
+#include "passes/common/match.h"
 #include "passes/common/operand.h"
 #include "passes/common/rewrite.h"
 
@@ -19,13 +20,9 @@ typedef struct reread {
 /* Numbers of values change while a graph is rewritten; they stay where they are. */
 static uint64_t key_of(const hone_value_t* value) { return (uint64_t)(uintptr_t)value; }
 
-static bool is_f32(const hone_value_t* value) {
-  return value && value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
-}
-
 static bool narrows(const reread_t* self, const hone_node_t* node) {
   return node->prim == HONE_PRIM_CAST && node->dtype == self->store.dtype &&
-         is_f32(node->inputs[0]);
+         hone_match_is_f32(node->inputs[0]);
 }
 
 static bool goes_by_elements(const hone_node_t* node) {
@@ -38,7 +35,7 @@ static hone_status_t note_reads(reread_t* self, const hone_node_t* node) {
   bool is_narrow = narrows(self, node);
   if (!is_narrow && goes_by_elements(node)) return NULL;
   for (int i = 0; i < node->n_inputs; i++)
-    if (is_f32(node->inputs[i]))
+    if (hone_match_is_f32(node->inputs[i]))
       HONE_TRY(hone_map_put_u64(is_narrow ? &self->narrow : &self->wide, key_of(node->inputs[i]),
                                 node->inputs[i]));
   return NULL;

@@ -205,7 +205,9 @@ static bool is_ours(const hone_buffer_t* buffer) {
 static int find_twice_axis(hone_dims_t* dims, const hone_contraction_t* c) {
   for (int i = 0; i < c->b->buffer->rank; i++)
     for (int k = 0; k < c->n_sums; k++)
-      if (hone_dim_same(c->b->index[i], hone_dim_floordiv(dims, c->sums[k].var, hone_dim_int(2))))
+      if (hone_dim_uses(c->b->index[i], c->sums[k].var) &&
+          !hone_dim_same(c->b->index[i], c->sums[k].var) &&
+          hone_dim_same(c->b->index[i], hone_dim_floordiv(dims, c->sums[k].var, hone_dim_int(2))))
         return i;
   return -1;
 }

@@ -242,7 +242,7 @@ static bool is_result(const hone_stmt_t* part) {
 /* Results behind sums of matrix instructions, from memory, are stored by the same loops, so that
  * what they have in common is computed once. Gives the parts that there are then. */
 static int join_results(hone_recipe_t* r, hone_stmt_t* outer, int first, int parts) {
-  for (int i = parts - 1; r->matrix && i > 0; i--) {
+  for (int i = parts - 1; i > 0; i--) {
     hone_stmt_t *part = outer->body[first + i - 1], *next = outer->body[first + i];
     const hone_stmt_t *lanes = hone_only_loop(part), *next_lanes = hone_only_loop(next);
     if (!is_result(part) || !is_result(next) || !lanes || !next_lanes) continue;
@@ -262,7 +262,7 @@ void hone_schedule_tile_parts(hone_recipe_t* r, hone_stmt_t* rows, hone_stmt_t* 
   if (!hone_recipe_did(r, hone_sched_distribute(r->kernel, lanes->name))) return;
   if (rows && !hone_recipe_did(r, hone_sched_distribute(r->kernel, rows_name))) return;
   int parts = outer->n_body - before + 1;
-  if (rows) parts = join_results(r, outer, position, parts);
+  if (rows && r->matrix) parts = join_results(r, outer, position, parts);
   int behind = outer->n_body - position;
   for (int i = 0; i < parts; i++) {
     hone_stmt_t* part = outer->body[outer->n_body - behind + i];

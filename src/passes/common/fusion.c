@@ -287,7 +287,8 @@ static bool may_pad(const hone_fusion_search_t* s, const hone_fusion_group_t* g,
   if (!hone_value_is_cheap(pad->inputs[1])) return false;
   if (g->kind == HONE_FUSION_WHOLE)
     return x->node == g->anchor && x->node->prim == HONE_PRIM_CONCAT && s->uses[x->id] == 1;
-  if (x->node->prim == HONE_PRIM_CONCAT) return is_pad_for_windows(s, pad);
+  if (x->node->prim == HONE_PRIM_CONCAT) /* of what it gives, as joins_results has it */
+    return is_pad_for_windows(s, pad);
   bool is_row = g->kind == HONE_FUSION_REDUCE && g->rows && same_count(s->f, g->rows, x);
   return (is_row || same_count(s->f, g->shape, x)) && is_pad_for_windows(s, pad);
 }

@@ -15,6 +15,10 @@ hone_node_t* hone_match_prim_once(const hone_value_t* value, hone_prim_t prim) {
   return value && hone_rewrite_used_once(value) ? hone_match_prim(value, prim) : NULL;
 }
 
+bool hone_match_is_f32(const hone_value_t* value) {
+  return value && value->type.kind == HONE_TYPE_TENSOR && value->type.dtype == HONE_F32;
+}
+
 const hone_tensor_t* hone_match_constant(const hone_value_t* value) {
   const hone_node_t* node = hone_match_prim(value, HONE_PRIM_CONSTANT);
   if (!node || hone_tensor_kind(node->constant) != HONE_KIND_TENSOR) return NULL;

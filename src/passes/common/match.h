@@ -8,6 +8,8 @@
 hone_node_t* hone_match_prim(const hone_value_t* value, hone_prim_t prim);
 /* The same when nobody else uses the value, so that it goes away. */
 hone_node_t* hone_match_prim_once(const hone_value_t* value, hone_prim_t prim);
+/* Whether it is a tensor of f32; NULL is none. */
+bool hone_match_is_f32(const hone_value_t* value);
 /* The dense constant tensor that `value` is, borrowed. */
 const hone_tensor_t* hone_match_constant(const hone_value_t* value);
 

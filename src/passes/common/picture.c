@@ -56,6 +56,17 @@ int hone_picture_axis(int rank, int channels, int64_t axis) {
   return axis == channels ? rank - 1 : (int)axis - (axis > channels);
 }
 
+int hone_picture_pairs(const hone_node_t* contract, const hone_picture_t* p,
+                       const int64_t* weight_axes, int64_t (*out_pairs)[2]) {
+  int n = contract->n_axes / 2, last = p->window->inputs[0]->type.rank - 1, at = 0;
+  for (int i = 0; i < n; i++) {
+    int place = i == p->pair ? n - 1 : at++;
+    out_pairs[place][p->data] = i == p->pair ? last : contract->axes[2 * i + p->data];
+    out_pairs[place][1 - p->data] = weight_axes[contract->axes[2 * i + 1 - p->data]];
+  }
+  return n;
+}
+
 /* Four channels: all, and the first again. */
 static hone_value_t* repeat_channels(hone_builder_t* b, hone_value_t* x, int axis) {
   hone_dim_t shape[HONE_MAX_RANK], channels = x->type.dims[axis];

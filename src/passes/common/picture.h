@@ -34,6 +34,10 @@ hone_value_t* hone_picture_turn(hone_builder_t* b, hone_value_t* x, int channels
  * become. */
 hone_value_t* hone_picture_turn_weights(hone_builder_t* b, const hone_node_t* contract,
                                         const hone_picture_t* p, int64_t* out_axes);
+/* The contraction's axes, as hone_contract takes them, with the channels summed up last. Gives how
+ * many pairs there are. */
+int hone_picture_pairs(const hone_node_t* contract, const hone_picture_t* p,
+                       const int64_t* weight_axes, int64_t (*out_pairs)[2]);
 /* `x` padded, with `value`, and seen through a window, as the node did with the channels where they
  * were. */
 hone_value_t* hone_picture_pad(hone_builder_t* b, const hone_node_t* pad, int channels,
