@@ -70,6 +70,22 @@ static void weights_are_asked_near(void** state) {
   free(far);
 }
 
+/* Open rows of which there may be one tile, which asks for as much as it can of the next block, but
+ * for nothing where vectors that are lines take two turns. */
+static void a_tile_alone_asks(void** state) {
+  enum { SUMS = 256, COLUMNS = 9 * 16 };
+  (void)state;
+  test_schedule_shape = (hone_cpu_shape_t){.lanes = 16, .registers = 32, .second_cache = 16 << 10};
+  for (int halves = 0; halves < 2; halves++) {
+    test_schedule_shape.halves_vectors = halves;
+    char* text = test_schedule_run(test_schedule_product(0, SUMS, COLUMNS),
+                                   test_schedule_product(0, SUMS, COLUMNS), 1);
+    test_schedule_expect(text, 1,
+                         (const char* const[]){halves ? "for ask in lt(4, " : "for ask in min("});
+    free(text);
+  }
+}
+
 /* Of rows that only a run knows, of which tiles of sixteen heights ask, each with a long expression
  * for what the others have asked for. */
 static hone_graph_t* make_open_product(void) {
@@ -111,6 +127,7 @@ int main(void) {
       cmocka_unit_test(vectors_of_a_line_come_in_one),
       cmocka_unit_test(high_tiles_ask),
       cmocka_unit_test(weights_are_asked_near),
+      cmocka_unit_test(a_tile_alone_asks),
       cmocka_unit_test(tiles_of_all_heights_ask_in_streams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
