@@ -154,9 +154,9 @@ static bool is_small(const hone_recipe_t* r, const hone_contraction_t* c) {
 static void hasten(hone_recipe_t* r, const hone_contraction_t* c, const char* block) {
   enum { MOST_LINES = 8, FEW = 2 };
   bool gives_up = reads_lines(r) && r->shape->halves_vectors;
-  int64_t of_few = (STEPS_OF_FEW * lines_of_step(r, c) + FEW - 1) / FEW;
-  hone_recipe_did(r, hone_sched_hasten(r->kernel, c->b->buffer->name, block,
-                                       gives_up ? of_few : MOST_LINES, gives_up));
+  int64_t share = STEPS_OF_FEW * lines_of_step(r, c); /* of a tile alone */
+  int64_t most = !reads_lines(r) ? MOST_LINES : gives_up ? (share + FEW - 1) / FEW : share;
+  hone_recipe_did(r, hone_sched_hasten(r->kernel, c->b->buffer->name, block, most, gives_up));
 }
 
 /* Whether a loop around the block of lanes reads all weights again, so that the second cache may
