@@ -153,9 +153,13 @@ static bool is_small(const hone_recipe_t* r, const hone_contraction_t* c) {
  * rows of 5 to 8 words on an Emerald Rapids: 0.7 of the time). */
 static void hasten(hone_recipe_t* r, const hone_contraction_t* c, const char* block) {
   enum { MOST_LINES = 8, FEW = 2 };
-  bool gives_up = reads_lines(r) && r->shape->halves_vectors;
-  int64_t share = STEPS_OF_FEW * lines_of_step(r, c); /* of a tile alone */
-  int64_t most = !reads_lines(r) ? MOST_LINES : gives_up ? (share + FEW - 1) / FEW : share;
+  int64_t most = MOST_LINES;
+  bool gives_up = false;
+  if (reads_lines(r)) {
+    most = STEPS_OF_FEW * lines_of_step(r, c); /* all that a tile alone has to ask for */
+    gives_up = r->shape->halves_vectors;
+    if (gives_up) most = (most + FEW - 1) / FEW;
+  }
   hone_recipe_did(r, hone_sched_hasten(r->kernel, c->b->buffer->name, block, most, gives_up));
 }
 

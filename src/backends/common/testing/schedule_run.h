@@ -11,8 +11,8 @@
 
 extern hone_cpu_shape_t test_schedule_shape;   /* of the machine that schedules are made for */
 extern hone_cpu_choice_t test_schedule_choice; /* zeros: as the recipes think best */
-extern hone_pass_options_t
-    test_schedule_passes; /* what graphs are compiled with; zeros: as usual */
+/* What graphs are compiled with; zeros: as usual. */
+extern hone_pass_options_t test_schedule_passes;
 
 /* Fails the running test unless both, two of one graph, give the same, `plain` by `ref`; destroys
  * them. Gives the text of the longest kernel, for free(). */
