@@ -10,11 +10,13 @@
  * Neural Networks" (2015), F(4 x 4, 3 x 3) and F(2 x 2, 3 x 3).
  *
  * Windows that slide along one axis have tiles of 4 or 2, with 6 products for 12. Longer ones, and
- * such that take steps, are cut into parts of three elements or of two (F(4, 2), 5 products for 8),
- * each of every step-th element: [0 2 4] and [1 3] of five in steps of two. The patches of all
- * parts lie side by side, as more channels, so that products add them up. A part that is too short
- * is filled up with zeros; along one axis it has none but zeros in the last place, where products
- * leave it out.
+ * such that take steps, are cut into parts of three elements or of two (F(4, 2), 5 products for 8,
+ * and F(2, 2), 3 for 4), each of every step-th element: [0 2 4] and [1 3] of five in steps of two.
+ * The patches of all parts lie side by side, as more channels, so that products add them up. A part
+ * that is too short is filled up with zeros; it has none but zeros in the last place along an axis,
+ * where products leave it out. 3 x 3 windows in steps of two have four parts, of 4, 2, 2 and 1
+ * elements: all are in 16 of the 25 places, two in 9 others, where one has zeros in one: 82
+ * products for 16 results, where windows take 144.
  *
  * Along the first of three axes, the time of a film or the depth of a scan, windows stay: tiles
  * along the other two are transformed once, and each product is a sum over some of them that follow
@@ -104,8 +106,9 @@ static int64_t tiles_of(const conv_t* c) {
   return c->slides[0].tiles * (c->n_slides == 1 ? 1 : c->slides[1].tiles);
 }
 static int places_of(const conv_t* c) { return for_slides(c, c->tiling->patch); }
-static int parts_across(const conv_t* c) { return c->n_slides == 1 ? 1 : c->slides[1].n_parts; }
-static int parts_of(const conv_t* c) { return c->slides[0].n_parts * parts_across(c); }
+static int parts_of(const conv_t* c) {
+  return c->slides[0].n_parts * (c->n_slides == 1 ? 1 : c->slides[1].n_parts);
+}
 
 /* ---- recognising ---- */
 
@@ -250,13 +253,35 @@ static inline float weight_at(const conv_t* c, int64_t index) {
   }
 }
 
-/* What one product multiplies: places along an axis, and parts, the first ones. */
-typedef struct block {
+/* What one product multiplies along an axis: places, and parts, the first ones. */
+typedef struct range {
   int first, count, parts;
+} range_t;
+
+/* Along all axes: one that is not there has one place and one part. */
+typedef struct block {
+  range_t along[SLIDES];
 } block_t;
 
-static int block_places(const conv_t* c, const block_t* block) {
-  return for_slides(c, block->count);
+static int block_places(const block_t* block) {
+  return block->along[0].count * block->along[1].count;
+}
+static int block_parts(const block_t* block) {
+  return block->along[0].parts * block->along[1].parts;
+}
+
+/* Blocks of as many parts each, which are multiplied together: the places of the first come
+ * first. */
+enum { MOST_BLOCKS = 3 };
+typedef struct product {
+  int n;
+  block_t blocks[MOST_BLOCKS];
+} product_t;
+
+static int product_places(const product_t* product) {
+  int places = 0;
+  for (int i = 0; i < product->n; i++) places += block_places(&product->blocks[i]);
+  return places;
 }
 
 /* Weights that are transformed together: one channel of some filters. */
@@ -266,7 +291,7 @@ typedef struct transform {
   const conv_t* conv;
   const block_t* block;
   strides_t strides;
-  void* to; /* [places, groups, taps that stay, parts, channels, filters] */
+  void* to; /* [places, groups, taps that stay, parts, channels, filters] of the block */
 } transform_t;
 
 /* The elements of a part of the windows of `n` filters, as [element, filter], zero beyond the
@@ -275,7 +300,8 @@ typedef struct transform {
 static void gather_windows(const transform_t* t, int64_t part, int64_t index, int64_t n,
                            double (*out)[LANES]) {
   const conv_t* c = t->conv;
-  int64_t parts[SLIDES] = {part / parts_across(c), part % parts_across(c)};
+  int across = t->block->along[1].parts;
+  int64_t parts[SLIDES] = {part / across, part % across};
   float found[TAPS][LANES] = {{0}};
   for (int i = 0; i < for_slides(c, WINDOW); i++) {
     int64_t at = index;
@@ -327,7 +353,14 @@ static void transform_part(const conv_t* c, double (*window)[LANES], double (*al
 
 /* Of a group, channels of all parts, and of those for each tap that stays. */
 static int64_t channels_of(const conv_t* c, const block_t* block) {
-  return taps_that_stay(c) * block->parts * c->channels;
+  return taps_that_stay(c) * block_parts(block) * c->channels;
+}
+
+/* Of all places of a tile, that of a block's number `p`. */
+static int place_at(const conv_t* c, const block_t* block, int p) {
+  const range_t *down = &block->along[0], *across = &block->along[1];
+  int row = down->first + p / across->count, column = across->first + p % across->count;
+  return c->n_slides == 1 ? row : row * c->tiling->patch + column;
 }
 
 static void transform_block(const transform_t* t, int64_t group, int64_t channel, int64_t filter) {
@@ -336,12 +369,12 @@ static void transform_block(const transform_t* t, int64_t group, int64_t channel
   int64_t n = c->filters - filter < LANES ? c->filters - filter : LANES;
   int64_t channels = channels_of(c, t->block), part = channel / c->channels;
   double window[TAPS][LANES], all[PLACES][LANES];
-  int64_t index = group * s->group + part / t->block->parts * s->stay +
+  int64_t index = group * s->group + part / block_parts(t->block) * s->stay +
                   channel % c->channels * s->channel + filter * s->filter;
-  gather_windows(t, part % t->block->parts, index, n, window);
+  gather_windows(t, part % block_parts(t->block), index, n, window);
   transform_part(c, window, all);
-  for (int p = 0; p < block_places(c, t->block); p++)
-    put_place(t, all[t->block->first + p],
+  for (int p = 0; p < block_places(t->block); p++)
+    put_place(t, all[place_at(c, t->block, p)],
               ((p * c->groups + group) * channels + channel) * c->filters + filter, n);
 }
 
@@ -357,7 +390,7 @@ static void transform_blocks(void* context, int64_t begin, int64_t end) {
   }
 }
 
-/* U as [places, groups, taps that stay, parts and channels, filters]. */
+/* U of a block, as [places, groups, taps that stay, parts and channels, filters]. */
 static void transform_weights(const conv_t* c, const block_t* block, void* to) {
   enum { GRAIN = 64 };
   transform_t t = {c, block, strides_of(c), to};
@@ -369,22 +402,29 @@ static void transform_weights(const conv_t* c, const block_t* block, void* to) {
  * then, and there are not all of them at once. */
 typedef struct source {
   conv_t conv;
-  block_t block;
+  product_t product;
 } source_t;
 
 static void fill_weights(void* context, void* data) {
   const source_t* source = context;
-  transform_weights(&source->conv, &source->block, data);
+  const conv_t* c = &source->conv;
+  char* to = data;
+  for (int i = 0; i < source->product.n; i++) {
+    const block_t* block = &source->product.blocks[i];
+    transform_weights(c, block, to);
+    to += block_places(block) * c->groups * channels_of(c, block) * c->filters *
+          (int64_t)hone_dtype_size(dtype_of_tiles(c));
+  }
 }
 
-static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const block_t* block) {
-  int64_t dims[5] = {block_places(c, block)};
+static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const product_t* product) {
+  int64_t dims[5] = {product_places(product)};
   int n = 1;
   if (c->group >= 0) dims[n++] = c->groups;
   if (c->stays.taps) dims[n++] = c->stays.taps;
-  dims[n++] = block->parts * c->channels;
+  dims[n++] = block_parts(product->blocks) * c->channels;
   dims[n++] = c->filters;
-  const source_t source = {*c, *block};
+  const source_t source = {*c, *product};
   hone_tensor_t* u;
   hone_status_t status = hone_tensor_create_late(r->graph->allocator, dtype_of_tiles(c), n, dims,
                                                  fill_weights, &source, sizeof source, c->w, &u);
@@ -447,10 +487,32 @@ static bool set_tiling(conv_t* c, const hone_winograd_t* tiling) {
   return parts_of(c) <= MOST_PARTS;
 }
 
-/* Whether the last place, where an incomplete part has no weights, is multiplied by the others
- * alone: of lines, which have one such place. */
-static bool parts_ways(const conv_t* c) {
-  return c->n_slides == 1 && c->slides[0].n_full > 0 && c->slides[0].n_full < c->slides[0].n_parts;
+/* Whether the last place along an axis, where incomplete parts have no weights, is multiplied by
+ * the others alone. */
+static bool parts_ways(const slide_t* s) { return s->n_full > 0 && s->n_full < s->n_parts; }
+
+/* The blocks that places of a tile are cut into, one to three: the first has no last places that
+ * part ways, then come those of the last axis, then those of the first one that are left. */
+static int cut_tile(const conv_t* c, block_t* out) {
+  const slide_t *down = &c->slides[0], *across = &c->slides[1];
+  int patch = c->tiling->patch, n = 1;
+  bool splits_down = parts_ways(down), splits_across = c->n_slides > 1 && parts_ways(across);
+  range_t all_down = {0, patch, down->n_parts}, most_down = {0, patch - splits_down, down->n_parts};
+  range_t most_across = {0, 1, 1};
+  if (c->n_slides > 1) most_across = (range_t){0, patch - splits_across, across->n_parts};
+  out[0] = (block_t){{most_down, most_across}};
+  if (splits_across) out[n++] = (block_t){{all_down, {patch - 1, 1, across->n_full}}};
+  if (splits_down) out[n++] = (block_t){{{patch - 1, 1, down->n_full}, most_across}};
+  return n;
+}
+
+/* Places and parts that are multiplied. */
+static int pairs_of(const conv_t* c) {
+  block_t blocks[MOST_BLOCKS];
+  int pairs = 0;
+  for (int i = 0, n = cut_tile(c, blocks); i < n; i++)
+    pairs += block_places(&blocks[i]) * block_parts(&blocks[i]);
+  return pairs;
 }
 
 /* What tiles take, as the multiply-adds of f32, or of 16 bits, that take as long, for one pair of a
@@ -481,13 +543,11 @@ static const prices_t* prices_of(const conv_t* c) {
 static double cost(const conv_t* c) {
   static const double far_cache = 24 << 20, beyond = 3.5; /* bytes; times the price */
   const prices_t* p = prices_of(c);
-  double parts = parts_of(c), tiles = (double)tiles_of(c), places = places_of(c);
-  double pairs = places * parts; /* of places and parts that have weights there */
-  if (parts_ways(c)) pairs -= c->slides[0].n_parts - c->slides[0].n_full;
+  double tiles = (double)tiles_of(c), places = places_of(c), pairs = pairs_of(c);
   double stay = (double)taps_that_stay(c); /* each patch is a factor of so many products */
   double weights = stay * (pairs * p->weight - (double)taps_in_tiles(c) * p->old_weight);
   double patches = pairs * tiles * (double)(c->images * c->groups * c->channels);
-  bool is_far = parts > 1 && patches * (double)hone_dtype_size(dtype_of_tiles(c)) > far_cache;
+  bool is_far = parts_of(c) > 1 && patches * (double)hone_dtype_size(dtype_of_tiles(c)) > far_cache;
   double patch = p->patch * (is_far ? beyond : 1);
   double moved = pairs * patch / (double)c->filters + places * p->result / (double)c->channels;
   return tiles * (p->product * stay * pairs + c->word_price * moved) +
@@ -510,16 +570,23 @@ static double cost_of_windows(const conv_t* c) {
 /* Bits by which results of integers are too large, after all axes. */
 static int shift_of(const conv_t* c) { return c->n_slides * c->tiling->shift; }
 
-/* Prices of large windows and of lines are nearer to what is measured than those of 3 x 3. */
+/* Prices of large windows and of lines are nearer to what is measured than those of 3 x 3, and of
+ * floats in steps they are too high: what should take as long takes 0.8 of the time. */
 static double least_gain(const conv_t* c) {
-  static const double of_others = 1.1;
-  bool is_usual = taps_of(c) == TAPS && c->n_slides == SLIDES;
-  return is_usual ? prices_of(c)->least_gain : of_others;
+  static const double of_others = 1.1, of_steps = 0.98;
+  bool is_picture = c->n_slides == SLIDES, is_wide = !c->is_whole && !c->is_narrow;
+  if (is_picture && is_wide && c->slides[0].step > 1 && c->slides[1].step > 1) return of_steps;
+  return is_picture && taps_of(c) == TAPS ? prices_of(c)->least_gain : of_others;
 }
 
 /* Whether sums of integers, no larger than `reach`, are known from the bits that are left. */
 static bool is_exact(const conv_t* c, int64_t reach) {
   return !c->is_whole || reach < (int64_t)1 << (31 - shift_of(c));
+}
+
+/* A quarter of the products along an axis: for windows of f32, whose products take long. */
+static bool saves_little(const hone_winograd_t* tiling) {
+  return tiling->tile + tiling->window == 4;
 }
 
 /* Sets the best tiling; false where windows are as fast. */
@@ -536,6 +603,7 @@ static bool choose(conv_t* c, const hone_pass_options_t* options) {
   int64_t reach = c->is_whole ? reach_of(c) : 0;
   for (int i = 0; hone_winograd_at(c->is_whole, i); i++) {
     if (!set_tiling(c, hone_winograd_at(c->is_whole, i)) || !is_exact(c, reach)) continue;
+    if (c->is_narrow && saves_little(c->tiling)) continue;
     if (!best.tiling || cost(c) < cost(&best)) best = *c;
   }
   *c = best;
@@ -587,24 +655,26 @@ static hone_value_t* make_part(hone_rewriter_t* r, const conv_t* c, const block_
   if (c->is_whole) v = hone_cast(r->b, v, HONE_I16);
   if (c->is_narrow) v = hone_cast(r->b, v, HONE_F32);
   for (int i = 0; i < c->n_slides; i++)
-    v = hone_winograd_inputs(r->b, c->tiling, v, c->rank + i, block->first, block->count);
+    v = hone_winograd_inputs(r->b, c->tiling, v, c->rank + i, block->along[i].first,
+                             block->along[i].count);
   if (stays_narrow(c)) v = hone_cast_flags(r->b, v, HONE_BF16, HONE_FLAG_FLUSHES);
   v = hone_permute(r->b, v, order);
   if (!v) return NULL;
-  hone_dim_t shape[HONE_MAX_RANK] = {hone_d(block_places(c, block))};
+  hone_dim_t shape[HONE_MAX_RANK] = {hone_d(block_places(block))};
   for (int i = 1; i <= c->rank; i++) shape[i] = hone_dim(v, i + c->n_slides - 1);
   return hone_reshape(r->b, v, c->rank + 1, shape);
 }
 
-/* Parts side by side as channels. */
+/* Parts side by side as channels: [places, groups, batch, tiles, parts and channels]. */
 static hone_value_t* make_patches(hone_rewriter_t* r, const conv_t* c, const block_t* block,
                                   hone_value_t* x) {
   hone_value_t* parts[MOST_PARTS];
-  for (int i = 0; i < block->parts; i++) {
-    const int part[SLIDES] = {i / parts_across(c), i % parts_across(c)};
+  int across = block->along[1].parts;
+  for (int i = 0; i < block_parts(block); i++) {
+    const int part[SLIDES] = {i / across, i % across};
     parts[i] = make_part(r, c, block, x, part);
   }
-  return hone_concat(r->b, block->parts, parts, c->rank);
+  return hone_concat(r->b, block_parts(block), parts, c->rank);
 }
 
 /* The axes in front, of places in a tile, behind those of tiles, and joined with them; then
@@ -635,21 +705,6 @@ static hone_value_t* join_tiles(hone_builder_t* b, const conv_t* c, hone_value_t
   return y;
 }
 
-/* [groups, batch, sizes, filters] from [places, groups, batch, tiles, filters], the groups where
- * there are some. */
-static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, hone_value_t* m) {
-  hone_builder_t* b = r->b;
-  if (!m) return NULL;
-  hone_dim_t apart[HONE_MAX_RANK];
-  for (int i = 0; i < c->n_slides; i++) apart[i] = hone_d(c->tiling->patch);
-  for (int i = 1; i <= c->rank; i++) apart[i + c->n_slides - 1] = hone_dim(m, i);
-  hone_value_t* y = hone_reshape(b, m, c->rank + c->n_slides, apart);
-  for (int axis = c->n_slides - 1; axis >= 0; axis--)
-    y = hone_winograd_results(b, c->tiling, y, axis, axis == 0 ? c->n_slides : 0);
-  if (c->is_whole) y = hone_binary(b, HONE_PRIM_SHR, y, hone_scalar(b, HONE_I32, shift_of(c)));
-  return join_tiles(b, c, y);
-}
-
 /* Floats round in another way; integers do not, and need products of 16 bits. */
 static bool is_welcome(const hone_pass_options_t* options, const conv_t* c) {
   if (!c->is_whole) return !options->exact && !options->sums_blocks && !options->splits;
@@ -665,12 +720,14 @@ static hone_value_t* slide_patches(hone_rewriter_t* r, const conv_t* c, hone_val
   return hone_window(r->b, patches, 1, &axis, &size, &step, &gap);
 }
 
-/* Of patches and weights. */
-static hone_value_t* multiply_block(hone_rewriter_t* r, const conv_t* c, const block_t* block,
-                                    hone_value_t* x) {
+/* Of patches and weights, as [places, groups, batch, tiles, filters]. */
+static hone_value_t* multiply_together(hone_rewriter_t* r, const conv_t* c,
+                                       const product_t* product, hone_value_t* x) {
   int64_t pairs[4][2] = {{0, 0}, {1, 1}}; /* places, groups, taps that stay, channels */
   int n = c->group >= 0 ? 2 : 1, n_batch = n;
-  hone_value_t *v = make_patches(r, c, block, x), *u = make_weights(r, c, block);
+  hone_value_t* patches[MOST_BLOCKS];
+  for (int i = 0; i < product->n; i++) patches[i] = make_patches(r, c, &product->blocks[i], x);
+  hone_value_t *v = hone_concat(r->b, product->n, patches, 0), *u = make_weights(r, c, product);
   if (c->stays.taps) {
     v = slide_patches(r, c, v);
     pairs[n][0] = c->rank + 1;
@@ -683,14 +740,65 @@ static hone_value_t* multiply_block(hone_rewriter_t* r, const conv_t* c, const b
                        c->is_whole ? HONE_I32 : HONE_F32);
 }
 
-static hone_value_t* multiply(hone_rewriter_t* r, const conv_t* c) {
-  int patch = c->tiling->patch;
-  hone_value_t* x = fill_tiles(r, c);
-  const block_t all = {0, patch, parts_of(c)}, but_one = {0, patch - 1, parts_of(c)};
-  const block_t one = {patch - 1, 1, c->slides[0].n_full};
-  if (!parts_ways(c)) return multiply_block(r, c, &all, x);
-  hone_value_t* products[] = {multiply_block(r, c, &but_one, x), multiply_block(r, c, &one, x)};
-  return hone_concat(r->b, 2, products, 0);
+/* [places along each axis, groups, batch, tiles, filters] of a block whose places begin at
+ * `first` in a product. */
+static hone_value_t* take_block(hone_rewriter_t* r, const conv_t* c, const block_t* block,
+                                hone_value_t* m, int first) {
+  hone_dim_t apart[HONE_MAX_RANK];
+  m = hone_slice_axis(r->b, m, 0, hone_d(first), hone_d(first + block_places(block)));
+  if (!m) return NULL;
+  for (int i = 0; i < c->n_slides; i++) apart[i] = hone_d(block->along[i].count);
+  for (int i = 1; i <= c->rank; i++) apart[i + c->n_slides - 1] = hone_dim(m, i);
+  return hone_reshape(r->b, m, c->rank + c->n_slides, apart);
+}
+
+/* The blocks of a tile, each as take_block has it; those behind the first have one product where
+ * they have as many parts. Returns how many. */
+static int multiply_blocks(hone_rewriter_t* r, const conv_t* c, hone_value_t* x, block_t* blocks,
+                           hone_value_t** out) {
+  int n = cut_tile(c, blocks);
+  for (int begin = 0, end; begin < n; begin = end) {
+    product_t product = {0};
+    end = begin;
+    do product.blocks[product.n++] = blocks[end++];
+    while (end < n && begin > 0 && block_parts(&blocks[end]) == block_parts(&blocks[begin]));
+    hone_value_t* m = multiply_together(r, c, &product, x);
+    for (int i = begin, first = 0; i < end; first += block_places(&blocks[i++]))
+      out[i] = take_block(r, c, &blocks[i], m, first);
+  }
+  return n;
+}
+
+/* A' along an axis. */
+static hone_value_t* make_results(hone_rewriter_t* r, const conv_t* c, int slide, int count,
+                                  hone_value_t* const* m) {
+  return hone_winograd_results(r->b, c->tiling, count, m, slide, slide == 0 ? c->n_slides : 0);
+}
+
+/* A' along the second axis of `rows` places along the first one: the second block has the last
+ * places, from the first on, or there is none. */
+static hone_value_t* finish_rows(hone_rewriter_t* r, const conv_t* c, hone_value_t* block,
+                                 hone_value_t* last, int first, int rows) {
+  if (c->n_slides == 1) return block;
+  hone_value_t* m[] = {block, last};
+  if (last) m[1] = hone_slice_axis(r->b, last, 0, hone_d(first), hone_d(first + rows));
+  return make_results(r, c, 1, last ? 2 : 1, m);
+}
+
+/* [groups, batch, sizes, filters], the groups where there are some. */
+static hone_value_t* convolve(hone_rewriter_t* r, const conv_t* c) {
+  block_t blocks[MOST_BLOCKS];
+  hone_value_t *m[MOST_BLOCKS] = {NULL}, *rows[SLIDES];
+  int n = multiply_blocks(r, c, fill_tiles(r, c), blocks, m), n_rows = 0;
+  bool splits_down = parts_ways(&c->slides[0]);
+  hone_value_t* last = n - splits_down > 1 ? m[1] : NULL;
+  int most = blocks[0].along[0].count;
+  rows[n_rows++] = finish_rows(r, c, m[0], last, 0, most);
+  if (splits_down) rows[n_rows++] = finish_rows(r, c, m[n - 1], last, most, 1);
+  hone_value_t* y = make_results(r, c, 0, n_rows, rows);
+  if (c->is_whole)
+    y = hone_binary(r->b, HONE_PRIM_SHR, y, hone_scalar(r->b, HONE_I32, shift_of(c)));
+  return join_tiles(r->b, c, y);
 }
 
 static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
@@ -698,7 +806,7 @@ static hone_value_t* rule(hone_rewriter_t* r, hone_node_t* node) {
   if (!recognise(node, &c) || !is_welcome(r->context->options, &c) ||
       !choose(&c, r->context->options))
     return NULL;
-  hone_value_t* now = make_results(r, &c, multiply(r, &c));
+  hone_value_t* now = convolve(r, &c);
   int tile = c.tiling->tile;
   if (now && c.n_slides == 1) hone_pass_did(r->context, node, "by tiles of %d", tile);
   if (now && c.n_slides == 2) hone_pass_did(r->context, node, "by tiles of %d x %d", tile, tile);

@@ -581,10 +581,22 @@ static bool is_part_of_either(const hone_fusion_t* f, const hone_fusion_group_t*
   return same_count(f, map->shape, to->anchor->inputs[1]);
 }
 
+/* Whether the group is a concat and the reader one of its result and others: all parts are stored
+ * where they belong. */
+static bool is_nested(const hone_fusion_group_t* group, const hone_fusion_group_t* reader) {
+  bool are_concats = group->kind == HONE_FUSION_WHOLE && reader->kind == HONE_FUSION_WHOLE &&
+                     group->anchor->prim == HONE_PRIM_CONCAT &&
+                     reader->anchor->prim == HONE_PRIM_CONCAT;
+  for (int i = 0; are_concats && i < reader->anchor->n_inputs; i++)
+    if (reader->anchor->inputs[i] == group->anchor->outputs[0]) return true;
+  return false;
+}
+
 static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, int group,
                         int reader, bool is_only) {
   const hone_fusion_group_t *map = &f->groups[group], *to = &f->groups[reader];
   if (map->kind == HONE_FUSION_CONTRACT) return is_only && is_part_of_either(f, map, reader);
+  if (map->kind == HONE_FUSION_WHOLE) return is_only && is_nested(map, to);
   if (map->kind != HONE_FUSION_MAP) return false;
   contents_t c = contents_of(f, group);
   if (c.only_views)
@@ -606,9 +618,7 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
 
 /* Gives whether it has joined its reader. */
 static bool join_backwards(hone_fusion_t* f, hone_fusion_search_t* s, int group) {
-  hone_fusion_kind_t kind = f->groups[group].kind;
-  if (f->groups[group].merged >= 0 || (kind != HONE_FUSION_MAP && kind != HONE_FUSION_CONTRACT))
-    return false;
+  if (f->groups[group].merged >= 0 || f->groups[group].kind == HONE_FUSION_REDUCE) return false;
   bool is_only;
   int reader = hone_fusion_only_reader(f, s, group, &is_only);
   if (hone_fusion_gives_output(f, s, group)) is_only = false;

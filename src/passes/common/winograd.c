@@ -1,11 +1,12 @@
 /* The transforms, along one axis.
  *
  * A tile of 4 evaluates polynomials at 0, infinity and four points more, one of 2 at 0, 1, -1 and
- * infinity, one of 4 by windows of two elements at 0, 1, -1, 2 and infinity. The four are 1, -1, 2
- * and -2 of integers. Of floats they are 5/8, -5/8, 3/2 and -3/2, with which all transforms have
- * factors near 1, and results are off by 0.4 of what they are with the others: numbers of few bits,
- * next to 1 on either side (after S. Alam, A. Anderson, B. Barabasz and D. Gregg, "Winograd
- * Convolution for Deep Neural Networks: Efficient Point Selection", 2022).
+ * infinity, one of 4 by windows of two elements at 0, 1, -1, 2 and infinity, one of 2 by such at 0,
+ * 1 and infinity. The four are 1, -1, 2 and -2 of integers. Of floats they are 5/8, -5/8, 3/2 and
+ * -3/2, with which all transforms have factors near 1, and results are off by 0.4 of what they are
+ * with the others: numbers of few bits, next to 1 on either side (after S. Alam, A. Anderson, B.
+ * Barabasz and D. Gregg, "Winograd Convolution for Deep Neural Networks: Efficient Point
+ * Selection", 2022).
  *
  * In floats G has the divisors that interpolating needs. Each is a factor of a row, so that
  * integers, with 4, 6 and 24, leave rows of G whole, multiplied as A' and the size of numbers like
@@ -34,6 +35,7 @@ static const hone_winograd_t floats[] = {
      .patch = 5,
      .weights =
          {{1.0 / 2, 0}, {-1.0 / 2, -1.0 / 2}, {-1.0 / 6, 1.0 / 6}, {1.0 / 6, 1.0 / 3}, {0, 1}}},
+    {.tile = 2, .window = 2, .patch = 3, .weights = {{1, 0}, {1, 1}, {0, 1}}},
 };
 
 /* Rows of A' give 24, 12, 6 and 6 times the result: 3 (8, 4, 2, 2). 2863311531 * 3 and 954437177 *
@@ -134,37 +136,58 @@ static void results_of_4(hone_builder_t* b, hone_value_t* const* m, hone_value_t
   y[1] = hone_add(b, hone_sub(b, m[1], m[2]), m[3]);
 }
 
-static void take_apart(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x, int axis,
-                       hone_value_t** out) {
-  for (int i = 0; i < w->patch; i++) out[i] = hone_slice_axis(b, x, axis, hone_d(i), hone_d(i + 1));
+static void inputs_of_3(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
+  v[0] = hone_sub(b, d[0], d[1]);
+  v[1] = d[1];
+  v[2] = hone_sub(b, d[2], d[1]);
+}
+
+static void results_of_3(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
+  y[0] = hone_add(b, m[0], m[1]);
+  y[1] = hone_add(b, m[1], m[2]);
+}
+
+/* The elements of `x` along an axis, each with that axis; returns how many. */
+static int take_apart(hone_builder_t* b, hone_value_t* x, int axis, hone_value_t** out) {
+  int n = x ? (int)x->type.dims[axis].k : 0;
+  for (int i = 0; i < n; i++) out[i] = hone_slice_axis(b, x, axis, hone_d(i), hone_d(i + 1));
+  return n;
 }
 
 hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
                                    int axis, int first, int count) {
   hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_PATCH];
-  take_apart(b, w, x, axis, in);
+  if (take_apart(b, x, axis, in) == 0) return NULL;
   if (w->patch == 6)
     inputs_of_6(b, w, in, out);
   else if (w->patch == 5)
     inputs_of_5(b, in, out);
-  else
+  else if (w->patch == 4)
     inputs_of_4(b, in, out);
+  else
+    inputs_of_3(b, in, out);
   return hone_concat(b, count, out + first, axis);
 }
 
 /* `x` modulo 2^32, as an i32. */
 static double wrapped(double x) { return (double)(int32_t)(uint32_t)(uint64_t)x; }
 
-hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
-                                    int axis, int axes) {
+hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, int count,
+                                    hone_value_t* const* x, int axis, int axes) {
   hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_TILE];
-  take_apart(b, w, x, axis, in);
+  for (int i = 0, n = 0; i < count; i++) {
+    int more = take_apart(b, x[i], axis, in + n);
+    if (more == 0) return NULL;
+    n += more;
+  }
   if (w->patch == 6)
     results_of_6(b, w, in, out);
   else if (w->patch == 5)
     results_of_5(b, in, out);
-  else
+  else if (w->patch == 4)
     results_of_4(b, in, out);
+  else
+    results_of_3(b, in, out);
   for (int i = 0; w->is_whole && i < w->tile; i++)
     out[i] = times(b, out[i], wrapped(w->unit[i] * (axes ? w->inverse[axes - 1] : 1)));
   return hone_concat(b, w->tile, out, axis);

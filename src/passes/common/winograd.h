@@ -34,10 +34,10 @@ const hone_winograd_t* hone_winograd_at(bool is_whole, int index);
 /* B' x along an axis: `count` places, from `first` on. */
 hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
                                    int axis, int first, int count);
-/* A' x along an axis; of integers, in their unit, and behind the last of one or two `axes` without
- * the factor 3 or 9. Else `axes` is 0. */
-hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
-                                    int axis, int axes);
+/* A' x along an axis, where x is cut into `count` pieces; of integers, in their unit, and behind
+ * the last of one or two `axes` without the factor 3 or 9. Else `axes` is 0. */
+hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, int count,
+                                    hone_value_t* const* x, int axis, int axes);
 /* G: out[r] = sum of weights[r][k] in[k], each of HONE_WINOGRAD_LANES numbers at once; these lie
  * `stride` of their kind apart. `in` and `out` do not overlap. */
 void hone_winograd_weights(const hone_winograd_t* w, double (*in)[HONE_WINOGRAD_LANES],
