@@ -81,7 +81,7 @@ typedef struct conv {
   int n_slides;
   slide_t slides[SLIDES];
   slide_t stays;                     /* the axis of windows without tiles; taps 0: there is none */
-  int64_t images;                    /* of all free axes but slides; 1 where only a run knows */
+  int64_t images;                    /* of all free axes but slides, as far as they are known */
   int w_group, w_filter, w_channel;  /* axes of the weights */
   int64_t groups, channels, filters; /* the latter of a group */
   bool is_whole;                     /* bytes, and sums of 32 bits */
@@ -168,6 +168,14 @@ static slide_t* slide_of(conv_t* c, int axis) {
 
 static bool is_byte(hone_dtype_t dtype) { return dtype == HONE_I8 || dtype == HONE_U8; }
 
+/* Where only a run knows how many: tiles that are best for two are near the best ones for one, and
+ * for many. */
+static int64_t likely_images(hone_dim_t open) {
+  enum { SOME = 2 };
+  int64_t least = hone_dim_min_value(open), most = hone_dim_max_value(open);
+  return most < SOME ? 1 : least > SOME ? least : SOME;
+}
+
 static bool find_sizes(conv_t* c) {
   const hone_dim_t* dims = c->contract->outputs[0]->type.dims + c->contract->n_batch;
   c->images = 1;
@@ -176,7 +184,7 @@ static bool find_sizes(conv_t* c) {
     bool is_known = hone_dim_is_int(dims[i]) && dims[i].k > 0;
     if (s && (!is_known || !hone_dim_is_int(c->x->type.dims[s->axis]))) return false;
     if (s) s->size = dims[i].k;
-    if (!s && is_known) c->images *= dims[i].k;
+    if (!s) c->images *= is_known ? dims[i].k : likely_images(dims[i]);
   }
   c->groups = c->group < 0 ? 1 : hone_tensor_dims(c->w)[c->w_group];
   c->channels = hone_tensor_dims(c->w)[c->w_channel];

@@ -111,6 +111,22 @@ static void pictures_of_a_batch_share_weights(void** state) {
   }
 }
 
+/* Of how many only a run knows, there are two or more, and weights are taken to be read for two. */
+static void pictures_of_an_open_batch_are_two(void** state) {
+  static const char* const counts[] = {"1", "2", "n"};
+  for (int i = 0; i < 3; i++) {
+    char x[64], before[64], window[128], result[64];
+    snprintf(x, sizeof x, "f32[%s, 10, 10, 64]", counts[i]);
+    snprintf(before, sizeof before, "%%3 = abs %%0 : %s", x);
+    snprintf(window, sizeof window,
+             "axes=[1, 2] shape=[3, 3] hi=[1, 1] step=[1, 1] : f32[%s, 8, 8, 64, 3, 3]", counts[i]);
+    snprintf(result, sizeof result, "f32[%s, 8, 8, 64]", counts[i]);
+    hone_graph_t* graph = make_conv(x, "64, 64, 3, 3", before, window, "3, 1, 4, 2, 5, 3", result);
+    assert_int_equal(rewrite(graph), i > 0);
+    hone_graph_destroy(graph);
+  }
+}
+
 enum { GROUPS = 3, FEW = 8 };
 
 /* Three groups of `channels` each, by as many filters; the groups' axis of x is the first, or
@@ -303,6 +319,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_are_the_same),
       cmocka_unit_test(pictures_of_a_batch_share_weights),
+      cmocka_unit_test(pictures_of_an_open_batch_are_two),
       cmocka_unit_test(groups_go_by_tiles_too),
       cmocka_unit_test(other_windows_give_the_same),
       cmocka_unit_test(small_tiles_of_bf16_stay_narrow),
