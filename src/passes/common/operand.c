@@ -64,13 +64,14 @@ bool hone_operand_has_groups(const hone_node_t* contract, int64_t count) {
 }
 
 int64_t hone_operand_uses(const hone_node_t* contract, int side) {
-  const hone_type_t* type = &contract->inputs[side]->type;
-  int64_t results = hone_match_count(&contract->outputs[0]->type), own = hone_match_count(type);
-  if (results <= 0 || own <= 0) return INT64_MAX;
-  double summed = 1;
-  for (int i = 2 * contract->n_batch; i < contract->n_axes; i += 2)
-    summed *= (double)type->dims[contract->axes[i + side]].k;
-  return (int64_t)((double)results * summed / (double)own);
+  const hone_type_t* other = &contract->inputs[1 - side]->type;
+  int64_t uses = 1;
+  for (int i = 0; i < other->rank; i++) {
+    if (hone_match_partner(contract, 1 - side, i) >= 0) continue;
+    if (!hone_dim_is_int(other->dims[i]) || !hone_i64_mul(uses, other->dims[i].k, &uses))
+      return INT64_MAX;
+  }
+  return uses;
 }
 
 bool hone_operand_waits_for_weights(const hone_node_t* contract) {
