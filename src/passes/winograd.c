@@ -79,7 +79,7 @@ typedef struct conv {
   int channel;                     /* the same */
   int n_free, free[HONE_MAX_RANK]; /* all others in order, those of slides among them */
   int n_slides;
-  slide_t slides[SLIDES];
+  slide_t slides[SLIDES];            /* of a line the second has one of everything */
   slide_t stays;                     /* the axis of windows without tiles; taps 0: there is none */
   int64_t images;                    /* of all free axes but slides, as far as they are known */
   int w_group, w_filter, w_channel;  /* axes of the weights */
@@ -94,21 +94,13 @@ typedef struct conv {
 /* Products over the axes that windows slide along. */
 static int for_slides(const conv_t* c, int n) { return c->n_slides == 1 ? n : n * n; }
 /* Of a window, along the axes with tiles, and in all. */
-static int64_t taps_in_tiles(const conv_t* c) {
-  return c->slides[0].taps * (c->n_slides == 1 ? 1 : c->slides[1].taps);
-}
+static int64_t taps_in_tiles(const conv_t* c) { return c->slides[0].taps * c->slides[1].taps; }
 static int64_t taps_that_stay(const conv_t* c) { return c->stays.taps ? c->stays.taps : 1; }
 static int64_t taps_of(const conv_t* c) { return taps_in_tiles(c) * taps_that_stay(c); }
-static int64_t size_of(const conv_t* c) {
-  return c->slides[0].size * (c->n_slides == 1 ? 1 : c->slides[1].size);
-}
-static int64_t tiles_of(const conv_t* c) {
-  return c->slides[0].tiles * (c->n_slides == 1 ? 1 : c->slides[1].tiles);
-}
+static int64_t size_of(const conv_t* c) { return c->slides[0].size * c->slides[1].size; }
+static int64_t tiles_of(const conv_t* c) { return c->slides[0].tiles * c->slides[1].tiles; }
 static int places_of(const conv_t* c) { return for_slides(c, c->tiling->patch); }
-static int parts_of(const conv_t* c) {
-  return c->slides[0].n_parts * (c->n_slides == 1 ? 1 : c->slides[1].n_parts);
-}
+static int parts_of(const conv_t* c) { return c->slides[0].n_parts * c->slides[1].n_parts; }
 
 /* ---- recognising ---- */
 
@@ -203,7 +195,8 @@ static bool has_types(conv_t* c) {
 }
 
 static bool recognise(const hone_node_t* node, conv_t* c) {
-  *c = (conv_t){.contract = node};
+  const slide_t none = {.size = 1, .taps = 1, .tiles = 1, .n_parts = 1, .n_full = 1};
+  *c = (conv_t){.contract = node, .slides[1] = none};
   if (node->prim != HONE_PRIM_CONTRACT || node->n_batch > 1) return false;
   c->window = hone_match_prim(node->inputs[0], HONE_PRIM_WINDOW);
   c->w = hone_match_constant(node->inputs[1]);
@@ -442,7 +435,7 @@ static hone_value_t* make_weights(hone_rewriter_t* r, const conv_t* c, const pro
 /* The largest result of integers there can be from filter `f` of all, of inputs of magnitude 1. */
 static int64_t reach_of_filter(const conv_t* c, const strides_t* s, int64_t f, bool has_sign) {
   int64_t above = 0, below = 0, start = f / c->filters * s->group + f % c->filters * s->filter;
-  int64_t across = c->n_slides == 1 ? 1 : c->slides[1].taps;
+  int64_t across = c->slides[1].taps;
   for (int64_t i = 0; i < c->channels * taps_of(c); i++) {
     int64_t channel = i / taps_of(c), tap = i % taps_of(c);
     int64_t in_tile = tap % taps_in_tiles(c);
@@ -504,7 +497,7 @@ static bool parts_ways(const slide_t* s) { return s->n_full > 0 && s->n_full < s
 static int cut_tile(const conv_t* c, block_t* out) {
   const slide_t *down = &c->slides[0], *across = &c->slides[1];
   int patch = c->tiling->patch, n = 1;
-  bool splits_down = parts_ways(down), splits_across = c->n_slides > 1 && parts_ways(across);
+  bool splits_down = parts_ways(down), splits_across = parts_ways(across);
   range_t all_down = {0, patch, down->n_parts}, most_down = {0, patch - splits_down, down->n_parts};
   range_t most_across = {0, 1, 1};
   if (c->n_slides > 1) most_across = (range_t){0, patch - splits_across, across->n_parts};
@@ -594,7 +587,7 @@ static bool is_exact(const conv_t* c, int64_t reach) {
 
 /* A quarter of the products along an axis: for windows of f32, whose products take long. */
 static bool saves_little(const hone_winograd_t* tiling) {
-  return tiling->tile + tiling->window == 4;
+  return tiling->tile == 2 && tiling->window == 2;
 }
 
 /* Sets the best tiling; false where windows are as fast. */

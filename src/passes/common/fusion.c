@@ -618,7 +618,7 @@ static bool may_precede(const hone_fusion_t* f, const hone_fusion_search_t* s, i
 
 /* Gives whether it has joined its reader. */
 static bool join_backwards(hone_fusion_t* f, hone_fusion_search_t* s, int group) {
-  if (f->groups[group].merged >= 0 || f->groups[group].kind == HONE_FUSION_REDUCE) return false;
+  if (f->groups[group].merged >= 0) return false;
   bool is_only;
   int reader = hone_fusion_only_reader(f, s, group, &is_only);
   if (hone_fusion_gives_output(f, s, group)) is_only = false;

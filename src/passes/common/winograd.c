@@ -108,7 +108,9 @@ static void results_of_6(hone_builder_t* b, const hone_winograd_t* w, hone_value
   y[3] = hone_add(b, y[3], m[5]);
 }
 
-static void inputs_of_5(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
+static void inputs_of_5(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* d,
+                        hone_value_t** v) {
+  (void)w;
   v[3] = hone_sub(b, d[3], d[1]);
   v[0] = plus(b, v[3], 2, hone_sub(b, d[0], d[2]));
   v[1] = plus(b, hone_sub(b, d[3], d[2]), -2, d[1]);
@@ -116,7 +118,9 @@ static void inputs_of_5(hone_builder_t* b, hone_value_t* const* d, hone_value_t*
   v[4] = plus(b, hone_sub(b, d[4], d[2]), -2, v[3]);
 }
 
-static void results_of_5(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
+static void results_of_5(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* m,
+                         hone_value_t** y) {
+  (void)w;
   hone_value_t *sum = hone_add(b, m[1], m[2]), *difference = hone_sub(b, m[1], m[2]);
   y[0] = hone_add(b, hone_add(b, m[0], sum), m[3]);
   y[1] = plus(b, difference, 2, m[3]);
@@ -124,28 +128,47 @@ static void results_of_5(hone_builder_t* b, hone_value_t* const* m, hone_value_t
   y[3] = hone_add(b, plus(b, difference, 8, m[3]), m[4]);
 }
 
-static void inputs_of_4(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
+static void inputs_of_4(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* d,
+                        hone_value_t** v) {
+  (void)w;
   v[0] = hone_sub(b, d[0], d[2]);
   v[1] = hone_add(b, d[1], d[2]);
   v[2] = hone_sub(b, d[2], d[1]);
   v[3] = hone_sub(b, d[1], d[3]);
 }
 
-static void results_of_4(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
+static void results_of_4(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* m,
+                         hone_value_t** y) {
+  (void)w;
   y[0] = hone_add(b, hone_add(b, m[0], m[1]), m[2]);
   y[1] = hone_add(b, hone_sub(b, m[1], m[2]), m[3]);
 }
 
-static void inputs_of_3(hone_builder_t* b, hone_value_t* const* d, hone_value_t** v) {
+static void inputs_of_3(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* d,
+                        hone_value_t** v) {
+  (void)w;
   v[0] = hone_sub(b, d[0], d[1]);
   v[1] = d[1];
   v[2] = hone_sub(b, d[2], d[1]);
 }
 
-static void results_of_3(hone_builder_t* b, hone_value_t* const* m, hone_value_t** y) {
+static void results_of_3(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* m,
+                         hone_value_t** y) {
+  (void)w;
   y[0] = hone_add(b, m[0], m[1]);
   y[1] = hone_add(b, m[1], m[2]);
 }
+
+typedef void transform_t(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* const* from,
+                         hone_value_t** to);
+
+/* By the places of a tile. */
+static const struct {
+  transform_t *inputs, *results;
+} transforms[] = {[3] = {inputs_of_3, results_of_3},
+                  [4] = {inputs_of_4, results_of_4},
+                  [5] = {inputs_of_5, results_of_5},
+                  [6] = {inputs_of_6, results_of_6}};
 
 /* The elements of `x` along an axis, each with that axis; returns how many. */
 static int take_apart(hone_builder_t* b, hone_value_t* x, int axis, hone_value_t** out) {
@@ -157,15 +180,8 @@ static int take_apart(hone_builder_t* b, hone_value_t* x, int axis, hone_value_t
 hone_value_t* hone_winograd_inputs(hone_builder_t* b, const hone_winograd_t* w, hone_value_t* x,
                                    int axis, int first, int count) {
   hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_PATCH];
-  if (take_apart(b, x, axis, in) == 0) return NULL;
-  if (w->patch == 6)
-    inputs_of_6(b, w, in, out);
-  else if (w->patch == 5)
-    inputs_of_5(b, in, out);
-  else if (w->patch == 4)
-    inputs_of_4(b, in, out);
-  else
-    inputs_of_3(b, in, out);
+  if (take_apart(b, x, axis, in) != w->patch) return NULL;
+  transforms[w->patch].inputs(b, w, in, out);
   return hone_concat(b, count, out + first, axis);
 }
 
@@ -175,19 +191,10 @@ static double wrapped(double x) { return (double)(int32_t)(uint32_t)(uint64_t)x;
 hone_value_t* hone_winograd_results(hone_builder_t* b, const hone_winograd_t* w, int count,
                                     hone_value_t* const* x, int axis, int axes) {
   hone_value_t *in[HONE_WINOGRAD_PATCH], *out[HONE_WINOGRAD_TILE];
-  for (int i = 0, n = 0; i < count; i++) {
-    int more = take_apart(b, x[i], axis, in + n);
-    if (more == 0) return NULL;
-    n += more;
-  }
-  if (w->patch == 6)
-    results_of_6(b, w, in, out);
-  else if (w->patch == 5)
-    results_of_5(b, in, out);
-  else if (w->patch == 4)
-    results_of_4(b, in, out);
-  else
-    results_of_3(b, in, out);
+  int n = 0;
+  for (int i = 0; i < count; i++) n += take_apart(b, x[i], axis, in + n);
+  if (n != w->patch) return NULL; /* a piece could not be made */
+  transforms[w->patch].results(b, w, in, out);
   for (int i = 0; w->is_whole && i < w->tile; i++)
     out[i] = times(b, out[i], wrapped(w->unit[i] * (axes ? w->inverse[axes - 1] : 1)));
   return hone_concat(b, w->tile, out, axis);
